@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { DomainError } from '../core/domain-error.js';
 import { refusalOf } from '../platform/limits/limit-headers.js';
-import { type AppliedLimit, type RateLimit, RateLimits } from '../platform/limits/rate-limits.js';
-import type { ToolCaller } from './contract/tool-caller.js';
+import { type RateLimit, RateLimits } from '../platform/limits/rate-limits.js';
+import type { ToolCaller } from './contract/callers.js';
 import type { LimitPatience, ToolCall } from './tool-call.js';
 
 /** Counts tool calls against the limits of their connection, whatever entry point they come through. */
@@ -12,20 +12,16 @@ export class ToolCallLimits {
   constructor(private readonly limits: RateLimits) {}
 
   /**
-   * Counts a call, and tells `call.onLimited` which limits apply. Returns a promise only if a query or a wait is needed, and nothing
-   * for a connection without limits. A call with `waitForLimit` waits that long for its turn.
+   * Counts a call of a connection that has limits, and tells `call.onLimited` which of them apply. A call with `waitForLimit` waits
+   * that long for its turn.
    * @returns the error for a call over the limit
    */
-  count(call: ToolCall): DomainError | undefined | Promise<DomainError | undefined> {
-    if (call.connection.rateLimit === null) return undefined;
+  async count(call: ToolCall): Promise<DomainError | undefined> {
     const limits = limitsOf(call);
     if (call.waitForLimit !== undefined) return this.waitForTurn(call.waitForLimit, limits);
-    const counted = this.limits.count(limits);
-    const conclude = (applied: readonly AppliedLimit[]): DomainError | undefined => {
-      call.onLimited?.(applied);
-      return refusalOf(applied);
-    };
-    return counted instanceof Promise ? counted.then(conclude) : conclude(counted);
+    const applied = await this.limits.count(limits);
+    call.onLimited?.(applied);
+    return refusalOf(applied);
   }
 
   /** Tries again when the windows end. Rejects with the reason of the signal. */

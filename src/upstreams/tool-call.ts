@@ -1,8 +1,7 @@
 import type { EntryPoint } from '../audit/calls/audit-record.js';
 import type { Connection } from '../connections/connection.js';
 import type { AppliedLimit } from '../platform/limits/rate-limits.js';
-import type { StateOwner } from './contract/state-owner.js';
-import type { ToolCaller } from './contract/tool-caller.js';
+import type { StateOwner, ToolCaller } from './contract/callers.js';
 import type { ToolList } from './catalog/tool-list.js';
 
 /** Identifies a connection. */

@@ -11,11 +11,10 @@ import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js
 import { ToolCatalog } from './catalog/tool-catalog.js';
 import type { KnownTool } from './catalog/tool-list.js';
 import { ToolCallLimits } from './tool-call-limits.js';
-import { InvocationLog } from './invocation-log.js';
-import { type Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
+import { InvocationLog, type Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
 import { requireActive } from './contract/require-active.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
-import { keyOfCaller, type ToolCaller } from './contract/tool-caller.js';
+import { keyOfCaller, type ToolCaller } from './contract/callers.js';
 import { ToolLister } from './catalog/tool-lister.js';
 import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';
 import { UpstreamError } from './contract/upstream-error.js';
@@ -138,9 +137,8 @@ export class ToolInvoker {
     try {
       const isAdmitted = isPermitted || isPublic;
       // A caller without a credential is asked for one, which does not count.
-      if (isAdmitted || hasCredential(call.caller)) {
-        const counted = this.limits.count(call);
-        const excess = counted instanceof Promise ? await counted : counted;
+      if (connection.rateLimit !== null && (isAdmitted || hasCredential(call.caller))) {
+        const excess = await this.limits.count(call);
         if (excess !== undefined) throw excess;
       }
       requireActive(connection);

@@ -18,7 +18,7 @@ import { ToolCatalog } from './catalog/tool-catalog.js';
 import { UpstreamChannels } from './channels/upstream-channels.js';
 import { ConnectionTester } from './pool/connection-tester.js';
 import { FanOutReport } from './fan-out-report.js';
-import { InvocationLog } from './invocation-log.js';
+import { InvocationLog } from './invocation.js';
 import { ListChangeFeed } from './catalog/list-change-feed.js';
 import { StdioProcesses } from './stdio/stdio-processes.js';
 import { StdioSessions } from './stdio/stdio-sessions.js';

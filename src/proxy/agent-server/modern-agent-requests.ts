@@ -3,16 +3,14 @@ import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import type { Source } from '../../agents/composition/composition.js';
 import { DomainError } from '../../core/domain-error.js';
-import { startForwarding } from '../forwarding/forwarding-context.js';
-import type { InboundRequest } from '../protocol/inbound-message.js';
-import { forwardedHeaders } from '../protocol/mcp-headers.js';
+import { startForwarding } from '../forwarding/upstream-router.js';
+import { type InboundRequest, forwardedHeaders } from '../protocol/inbound-message.js';
 import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
-import { AgentToolRouter } from './offering/agent-tool-router.js';
-import { renameTool } from './offering/rename-tool.js';
+import { AgentToolRouter, renameTool } from './offering/agent-tool-router.js';
 
 /**
  * Names that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not look

@@ -6,17 +6,15 @@ import { DomainError } from '../../core/domain-error.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
-import { ownerOfSession } from '../../upstreams/contract/state-owner.js';
+import { ownerOfSession } from '../../upstreams/contract/callers.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/messages/upstream-channel.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import { rpcErrorText } from '../protocol/json-rpc-error.js';
-import { forwardedHeaders } from '../protocol/mcp-headers.js';
-import { requireGrant } from '../protocol/method-rules.js';
-import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { forwardedHeaders } from '../protocol/inbound-message.js';
+import { requireGrant, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import { callerFilter } from './caller-filter.js';
-import { isShared } from './forwarding-context.js';
+import { isShared } from './upstream-router.js';
 import { keepAlive } from './relay/keep-alive.js';
 import { relayUnsolicited } from './relay/relay-unsolicited.js';
 import { ReplyWriter } from './reply-writer.js';
@@ -74,7 +72,7 @@ export class ConnectionSessions {
     const body = keepAlive(
       relayUnsolicited(
         answer.body,
-        callerFilter(caller, this.tasks),
+        this.tasks.filterFor(caller),
         () => this.sessionTools.listChanged(caller.connection, session.key),
         { request, reply, rooms: this.rooms },
       ),

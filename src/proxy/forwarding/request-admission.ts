@@ -8,13 +8,12 @@ import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js'
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import type { Invocation } from '../../upstreams/invocation.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
-import type { InboundRequest } from '../protocol/inbound-message.js';
+import { type InboundRequest, traceContextOf } from '../protocol/inbound-message.js';
 import { signInPageOf } from '../protocol/json-rpc-error.js';
-import { traceContextOf } from '../protocol/mcp-headers.js';
 import { credentialMissing, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../protocol/sign-in-tool.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import type { ForwardingContext } from './forwarding-context.js';
+import type { ForwardingContext } from './upstream-router.js';
 import { SessionTools } from './session/session-tools.js';
 import { sessionAtUpstream } from './upstream-sender.js';
 

@@ -7,13 +7,10 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import type { InboundRequest } from '../protocol/inbound-message.js';
-import { forwardedHeaders, isModernMessage } from '../protocol/mcp-headers.js';
-import { refuseLegacyTaskMethod } from '../protocol/method-rules.js';
+import { type InboundRequest, forwardedHeaders, isModernMessage } from '../protocol/inbound-message.js';
+import { refuseLegacyTaskMethod, type CallerFilter } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import { callerFilter } from './caller-filter.js';
-import type { ForwardingContext, Route } from './forwarding-context.js';
-import type { CallerFilter } from './relay/tool-list-filter.js';
+import type { ForwardingContext, Route } from './upstream-router.js';
 import { ReplyWriter } from './reply-writer.js';
 import { SessionOpening } from './session-opening.js';
 import { SessionTools } from './session/session-tools.js';
@@ -115,7 +112,7 @@ export class RequestForwarder {
 
   /** Stores a list that is the same for every caller in the catalog too. */
   private filterFor({ caller, message, route }: ForwardingContext<InboundRequest>): CallerFilter | undefined {
-    const filter = callerFilter(caller, this.tasks);
+    const filter = this.tasks.filterFor(caller);
     const isShared = route.kind === 'pooled' && route.owner === undefined;
     const isCommonList = message.method === 'tools/list' && isShared && isUnparameterized(message.params);
     if (filter === undefined || !isCommonList) return filter;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
-import type { ForwardingContext } from './forwarding-context.js';
+import type { ForwardingContext } from './upstream-router.js';
 import { declaresCapabilities, toStoredInitialize } from './session/initialize-request.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import type { Sent } from './upstream-sender.js';

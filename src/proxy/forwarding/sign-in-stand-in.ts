@@ -1,12 +1,11 @@
 import type { DomainError } from '../../core/domain-error.js';
-import type { InboundMessage } from '../protocol/inbound-message.js';
+import { type InboundMessage, isModernMessage } from '../protocol/inbound-message.js';
 import { signInPageOf } from '../protocol/json-rpc-error.js';
-import { isModernMessage } from '../protocol/mcp-headers.js';
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { signInTool } from '../protocol/sign-in-tool.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import type { ForwardingContext } from './forwarding-context.js';
+import type { ForwardingContext } from './upstream-router.js';
 import type { Sent } from './upstream-sender.js';
 
 /**

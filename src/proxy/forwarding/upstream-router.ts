@@ -1,15 +1,87 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, FastifyReply } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
-import type { InboundMessage } from '../protocol/inbound-message.js';
-import { isModernMessage } from '../protocol/mcp-headers.js';
-import { requireSessionless } from '../protocol/method-rules.js';
-import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
+import { requireSessionless, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
 import { requireTranslatable } from '../protocol/translatable-methods.js';
 import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
-import { pooledRoute, type Route } from './forwarding-context.js';
+import { onceClosed } from '../../platform/http/once-closed.js';
+import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/callers.js';
+import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import type { McpRequestContext } from '../protocol/mcp-request-context.js';
+
+/**
+ * How a message reaches its upstream: in the session that the caller has opened, as the `initialize` that opens one, in a session
+ * that the service opens, or statelessly, as every message of the modern era (MCP 2026-07-28).
+ */
+export type Route =
+  | {
+      readonly kind: 'session';
+      readonly session: Session;
+      /** Replace the caller's headers in a session that was opened in the caller's name. */
+      readonly headers?: Readonly<Record<string, string>>;
+      /** Rewrites an event of the answer for the caller; returns undefined for an event that is not for this caller. */
+      readonly rewriteEvent?: (event: Buffer) => Buffer | undefined;
+      /** Opens another session when the upstream no longer knows this one. */
+      readonly renew?: () => Promise<Session>;
+    }
+  | { readonly kind: 'opening'; readonly key: string }
+  | PooledRoute
+  | { readonly kind: 'stateless'; readonly headers?: Readonly<Record<string, string>> };
+
+/** In a session that the service opens. */
+export interface PooledRoute {
+  readonly kind: 'pooled';
+  /** Who has a session of its own with an upstream that has state; undefined for the shared one. */
+  readonly owner: StateOwner | undefined;
+}
+
+/** A request of the MCP transport on its way to one upstream. */
+export interface ForwardingContext<M extends InboundMessage = InboundMessage> extends McpRequestContext<M> {
+  readonly route: Route;
+  readonly deadline: CallDeadline;
+}
+
+/**
+ * The route of a message for which the service opens the session. Callers without a session get the tool list of the shared one.
+ * @param session that the client has with this service
+ */
+export function pooledRoute(
+  { caller: { principal }, message }: Pick<McpRequestContext, 'caller' | 'message'>,
+  session?: Pick<Session, 'key'>,
+): PooledRoute {
+  if (principal === undefined) return { kind: 'pooled', owner: undefined };
+  if (session !== undefined) return { kind: 'pooled', owner: ownerOfSession(session.key, principal) };
+  return { kind: 'pooled', owner: message.method === 'tools/list' ? undefined : ownerOfCaller(principal) };
+}
+
+/** Starts the connection's time limit. The call is cancelled when the caller hangs up. */
+export function startForwarding<M extends InboundMessage>(
+  { request, reply, entryPoint, caller, message }: McpRequestContext<M>,
+  route: Route,
+): ForwardingContext<M> {
+  const deadline = deadlineOfReply(reply, caller.connection.timeoutMs);
+  return { request, reply, entryPoint, caller, message, route, deadline };
+}
+
+/** Is this the context of a request, which expects an answer? */
+export function isRequest(context: ForwardingContext): context is ForwardingContext<InboundRequest> {
+  return context.message.kind === 'request';
+}
+
+/** Can others send requests in the same session, or to an upstream without sessions that might mix up their ids? */
+export function isShared({ caller, route }: { caller: ProxyCaller; route: Route }): boolean {
+  if (route.kind !== 'session') return route.kind === 'pooled';
+  return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;
+}
+
+function deadlineOfReply(reply: FastifyReply, timeoutMs: number): CallDeadline {
+  const deadline = new CallDeadline(undefined, timeoutMs);
+  onceClosed(reply, () => (reply.raw.writableFinished ? deadline.end() : deadline.cancel()));
+  return deadline;
+}
 
 /** Chooses the route of a caller's message. */
 @Injectable()

@@ -6,7 +6,7 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { type ForwardingContext, isShared, type Route } from './forwarding-context.js';
+import { type ForwardingContext, isShared, type Route } from './upstream-router.js';
 import { storedInitialize } from './session/initialize-request.js';
 import { randomBytes } from 'node:crypto';
 

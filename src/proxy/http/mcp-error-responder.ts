@@ -5,8 +5,7 @@ import { ErrorResponder } from '../../core/error-responder.js';
 import { ProtectedResource } from '../../identity/auth/protected-resource.js';
 import { Deprecation } from './deprecation.js';
 import { SignInStates } from '../forwarding/session/sign-in-states.js';
-import { isModernMessage } from '../protocol/mcp-headers.js';
-import { type InboundMessage, readMessage } from '../protocol/inbound-message.js';
+import { isModernMessage, type InboundMessage, readMessage } from '../protocol/inbound-message.js';
 import { hasUrlElicitation } from '../protocol/url-elicitation.js';
 import {
   cannotSignInText,

@@ -2,13 +2,17 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
-import { type ForwardingContext, isRequest, isShared, startForwarding } from '../forwarding/forwarding-context.js';
+import {
+  type ForwardingContext,
+  isRequest,
+  isShared,
+  startForwarding,
+  UpstreamRouter,
+} from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { SignInStates } from '../forwarding/session/sign-in-states.js';
-import { UpstreamRouter } from '../forwarding/upstream-router.js';
-import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
-import { checkHeaders, requireTakesStream } from '../protocol/mcp-headers.js';
-import { requireMethod } from '../protocol/method-rules.js';
+import { type InboundRequest, readMessage, checkHeaders, requireTakesStream } from '../protocol/inbound-message.js';
+import { requireMethod } from '../protocol/proxy-caller.js';
 import { InitializeNegotiator } from '../translation/initialize-negotiator.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { OneWayForwarder } from '../translation/one-way-forwarder.js';
@@ -35,8 +39,8 @@ export class McpRequestHandler {
     const caller = resolved instanceof Promise ? await resolved : resolved;
     const received = readMessage(request.body);
     checkHeaders(request.headers, received);
-    const resumed = this.signIns.resume(request, received);
-    const message = resumed instanceof Promise ? await resumed : resumed;
+    const isRepeated = received.params['requestState'] !== undefined;
+    const message = isRepeated ? await this.signIns.resume(request, received) : received;
     requireTakesStream(request.headers, message);
     const context = { request, reply, entryPoint, caller, message };
     if (caller.connection.type === 'VIRTUAL') {

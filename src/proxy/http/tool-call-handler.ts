@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
 import { AgentToolRouter } from '../agent-server/offering/agent-tool-router.js';
-import { pooledRoute, startForwarding } from '../forwarding/forwarding-context.js';
+import { pooledRoute, startForwarding } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
 import { CallerResolver } from './caller-resolver.js';

@@ -2,9 +2,10 @@ import { DomainError } from '../../core/domain-error.js';
 import { allows, allowsAny } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
 import type { Connection } from '../../connections/connection.js';
-import { keyOfCaller, type ToolCaller } from '../../upstreams/contract/tool-caller.js';
+import { keyOfCaller, type ToolCaller } from '../../upstreams/contract/callers.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
 import { isMarkedPublic } from '../../upstreams/catalog/tool-list.js';
+import type { InboundMessage } from './inbound-message.js';
 
 const ALL = '*';
 
@@ -62,6 +63,100 @@ export class ProxyCaller {
   }
 }
 
+/** What a caller is permitted to see of an upstream's messages. */
+export interface CallerFilter {
+  /** Is the caller permitted to call this tool? */
+  readonly shows: (tool: UpstreamTool) => boolean;
+  /** Called with a list that is complete on this page. */
+  readonly onComplete?: (tools: readonly UpstreamTool[]) => void;
+  /** Is the task one of the caller's? */
+  readonly ownsTask: (taskId: string) => boolean;
+}
+
 export function credentialMissing(): DomainError {
   return new DomainError('credential_missing', 'Send `Authorization: Bearer <API_KEY>`.');
+}
+
+/** Methods that need no grant of their own. `tools/call` is checked for each tool, and `tools/list` is filtered. */
+const OPEN_METHODS: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'server/discover',
+  'tools/list',
+  'tools/call',
+  'logging/setLevel',
+  'subscriptions/listen',
+]);
+/** Methods that need the connection's `*` or this permission in its list. */
+const GRANTS: readonly (readonly [prefix: string, grant: string])[] = [
+  ['resources/', 'resources'],
+  ['prompts/', 'prompts'],
+];
+const LEGACY_TASK_RESULT = 'tasks/result';
+/** Methods on session state, which callers without a session would share. */
+const NEED_SESSION = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'tasks/'];
+
+/**
+ * Checks whether the caller is permitted to send this message to the connection. Tool calls pass: `ToolInvoker` checks them.
+ * @throws DomainError `permission_denied`, `credential_missing`, `unknown_method`
+ */
+export function requireMethod({ method = '', params }: InboundMessage, caller: ProxyCaller): void {
+  if (method === '' || method.startsWith('notifications/')) return;
+  if (caller.holdsAll) return;
+  const grant = grantFor(method, params);
+  if (grant !== undefined) {
+    if (!caller.mayCall(grant)) throw denied(caller, `This method needs the permission "${grant}" on the connection.`);
+    return;
+  }
+  if (method === 'subscriptions/listen') requireGrant(caller);
+  if (OPEN_METHODS.has(method)) return;
+  // `TaskOwners` limits these to the caller's own tasks.
+  if (method.startsWith('tasks/') && caller.principal !== undefined) return;
+  throw new DomainError(
+    'unknown_method',
+    'The service does not know this method. Sending it needs the permission "*".',
+  );
+}
+
+/**
+ * Requires any grant on the connection, because listening occupies a socket to the upstream. A public tool is not a grant.
+ * @throws DomainError `permission_denied`, `credential_missing`
+ */
+export function requireGrant(caller: ProxyCaller): void {
+  if (!caller.holdsAny) throw denied(caller, 'Listening needs a permission on this connection.');
+}
+
+/** @throws DomainError `invalid_rpc_request` for a message that needs a session */
+export function requireSessionless({ kind, method = '' }: InboundMessage): void {
+  const needsSession = kind === 'answer' || NEED_SESSION.some((prefix) => method.startsWith(prefix));
+  if (needsSession)
+    throw new DomainError('invalid_rpc_request', 'This message needs a session. Send `initialize` first.');
+}
+
+/**
+ * Refuses `tasks/result`, which the modern revision replaced by `tasks/get` (SEP-2663).
+ * @throws DomainError `unknown_method`
+ */
+export function refuseLegacyTaskMethod({ method }: InboundMessage): void {
+  if (method !== LEGACY_TASK_RESULT) return;
+  throw new DomainError('unknown_method', 'This protocol revision does not have this method.');
+}
+
+function grantFor(method: string, params: InboundMessage['params']): string | undefined {
+  if (method === 'completion/complete') return isPromptRef(params['ref']) ? 'prompts' : 'resources';
+  if (method === 'subscriptions/listen' && 'resourceSubscriptions' in notificationsOf(params)) return 'resources';
+  return GRANTS.find(([prefix]) => method.startsWith(prefix))?.[1];
+}
+
+function isPromptRef(ref: unknown): boolean {
+  return typeof ref === 'object' && ref !== null && 'type' in ref && ref.type === 'ref/prompt';
+}
+
+function notificationsOf(params: InboundMessage['params']): object {
+  const { notifications } = params;
+  return typeof notifications === 'object' && notifications !== null ? notifications : {};
+}
+
+function denied({ principal }: ProxyCaller, detail: string): DomainError {
+  return principal === undefined ? credentialMissing() : new DomainError('permission_denied', detail);
 }

@@ -3,10 +3,9 @@ import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiTags } from '@nestjs/swa
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { credentialMissing } from '../protocol/proxy-caller.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
-import { readMessage } from '../protocol/inbound-message.js';
+import { readMessage, requireTakesStream } from '../protocol/inbound-message.js';
 import { McpEndpoint } from '../http/mcp-endpoint.js';
-import { requireTakesStream } from '../protocol/mcp-headers.js';
-import { OriginPolicy } from '../http/origin-policy.js';
+import { OriginPolicy } from '../http/caller-resolver.js';
 import { type SelfCaller, SelfServer } from './self-server.js';
 
 /** The service itself as an MCP server. */

@@ -5,7 +5,7 @@ import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js'
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import type { ForwardingContext } from '../forwarding/forwarding-context.js';
+import type { ForwardingContext } from '../forwarding/upstream-router.js';
 import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
 import { parseMessage } from '../forwarding/relay/complete-answer.js';
 import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../core/domain-error.js';
-import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
-import { modernVersionOf } from '../protocol/mcp-headers.js';
+import { type InboundRequest, readMessage, modernVersionOf } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../core/json/json-member.js';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../core/domain-error.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
-import { type ForwardingContext, pooledRoute } from '../forwarding/forwarding-context.js';
+import { type ForwardingContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';

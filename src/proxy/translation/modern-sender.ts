@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
-import type { ForwardingContext } from '../forwarding/forwarding-context.js';
+import type { ForwardingContext } from '../forwarding/upstream-router.js';
 import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';

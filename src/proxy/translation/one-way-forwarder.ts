@@ -3,11 +3,11 @@ import type { FastifyReply } from 'fastify';
 import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
-import { type ForwardingContext, isShared } from '../forwarding/forwarding-context.js';
+import { type ForwardingContext, isShared } from '../forwarding/upstream-router.js';
 import { headersFor } from '../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../forwarding/upstream-sender.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
-import { requireGrant } from '../protocol/method-rules.js';
+import { requireGrant } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 
 const CANCELLED = 'notifications/cancelled';

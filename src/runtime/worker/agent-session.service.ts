@@ -9,7 +9,7 @@ import { historyBytesFor } from '../threads/history-query.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
-import { ownerOfThread } from '../../upstreams/contract/state-owner.js';
+import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */

@@ -1,9 +1,8 @@
 import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import { exchangeAuthorized } from './exchange-authorized.js';
 import { holdsCredential, storedHeaders } from './upstream-fetch.js';
-import { SERVICE } from '../contract/tool-caller.js';
+import { SERVICE } from '../contract/callers.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 import { beginningOf } from '../messages/answer-body.js';
@@ -83,7 +82,7 @@ export class HttpChannel implements UpstreamChannel {
         isNotificationStream,
         isCancelledByMessage: isShared,
       };
-      const answer = await exchangeAuthorized(this.sockets, request, options);
+      const answer = await this.sockets.exchange(request, options);
       const isFailure = answer.status < 200 || answer.status >= 300;
       return isFailure ? await this.failureOf(method, answer) : { ...headOf(answer), body: answer.body };
     } catch (error) {

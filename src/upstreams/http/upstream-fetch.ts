@@ -6,7 +6,6 @@ import type { HttpAnswer } from '../sockets/http-answer.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
-import { exchangeAuthorized } from './exchange-authorized.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 
 const { maxAnswerBytes } = UPSTREAM_LIMITS;
@@ -48,7 +47,7 @@ export function createUpstreamFetch(
         body: typeof init.body === 'string' ? init.body : null,
       } as const;
       const options = { signal: init.signal ?? new AbortController().signal };
-      const answer = await exchangeAuthorized(sockets, request, options);
+      const answer = await sockets.exchange(request, options);
       return toResponse(answer, observed);
     } catch (error) {
       if (observed !== undefined) observed.fault = error;

@@ -1,4 +1,4 @@
-import type { StateOwner } from '../contract/state-owner.js';
+import type { StateOwner } from '../contract/callers.js';
 import type { Upstream } from '../contract/upstream.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 import type { ProgramHolder, ProgramSlot } from '../stdio/program-slots.js';

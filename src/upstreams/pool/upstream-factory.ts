@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { HttpUpstream } from '../http/http-upstream.js';
 import type { OnListChanged } from '../contract/list-change.js';
-import type { StateOwner } from '../contract/state-owner.js';
+import type { StateOwner } from '../contract/callers.js';
 import { LegacyPrograms } from '../stdio/legacy-programs.js';
 import { StdioProcesses } from '../stdio/stdio-processes.js';
 import { StdioUpstream } from '../stdio/stdio-upstream.js';

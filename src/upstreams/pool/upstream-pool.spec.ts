@@ -4,7 +4,7 @@ import { HttpUpstream } from '../http/http-upstream.js';
 import type { Upstream } from '../contract/upstream.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { type Loan, UpstreamPool } from './upstream-pool.js';
-import type { StateOwner } from '../contract/state-owner.js';
+import type { StateOwner } from '../contract/callers.js';
 import type { HttpTarget, UpstreamTarget } from '../contract/upstream-target.js';
 
 function target(connectionId: string, revision = '1'): HttpTarget {

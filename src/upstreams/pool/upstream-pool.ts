@@ -1,5 +1,5 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
-import type { StateOwner } from '../contract/state-owner.js';
+import type { StateOwner } from '../contract/callers.js';
 import type { Upstream } from '../contract/upstream.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { UpstreamError } from '../contract/upstream-error.js';

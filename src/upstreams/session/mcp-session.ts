@@ -57,10 +57,17 @@ export class McpSession {
   /** Tools whose arguments are repeated in `Mcp-Param-*` headers in the modern era, as last listed. */
   private readonly mirrored = new Map<string, Tool>();
 
+  /** Has the upstream opened no session? */
+  readonly isStateless: boolean;
+  readonly isModern: boolean;
+
   private constructor(
     private readonly client: Client,
     private readonly transport: SessionTransport,
-  ) {}
+  ) {
+    this.isStateless = transport.sessionId === undefined;
+    this.isModern = client.getProtocolEra() === 'modern';
+  }
 
   /**
    * @param versionNegotiation how the era is determined; mode `legacy` skips the probe for the modern era
@@ -105,15 +112,6 @@ export class McpSession {
   /** The session as a channel needs it to send bytes. */
   get channelSession(): ChannelSession {
     return { id: this.transport.sessionId, protocolVersion: this.protocolVersion };
-  }
-
-  /** Has the upstream opened no session? */
-  get isStateless(): boolean {
-    return this.transport.sessionId === undefined;
-  }
-
-  get isModern(): boolean {
-    return this.client.getProtocolEra() === 'modern';
   }
 
   get instructions(): string | undefined {

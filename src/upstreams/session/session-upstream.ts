@@ -2,7 +2,7 @@ import type { CallToolResult, Implementation } from '@modelcontextprotocol/clien
 import { CallDeadline } from '../contract/call-deadline.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { McpSession } from './mcp-session.js';
-import { SERVICE } from '../contract/tool-caller.js';
+import { SERVICE } from '../contract/callers.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { CallToolOptions, Upstream, UpstreamTool } from '../contract/upstream.js';

@@ -2,7 +2,8 @@ import type { Dispatcher } from 'undici';
 import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
-import type { HttpTarget } from '../contract/upstream-target.js';
+import { discard } from '../messages/answer-body.js';
+import type { AccountAccess, HttpTarget } from '../contract/upstream-target.js';
 import { Remainders } from './remainders.js';
 import { type GiveBack, type SocketClaim, type SocketLimits, SocketPlaces } from './socket-places.js';
 
@@ -15,6 +16,10 @@ const CALL_LIMITS: SocketLimits = {
   waitMs: 5_000,
 };
 const NOTIFICATION_LIMITS: SocketLimits = { inAll: 2_048, perOrigin: 512, perConnection: 256 };
+
+/** The parameters of a challenge (RFC 6750 §3). */
+const INSUFFICIENT_SCOPE = /[\s,]error="?insufficient_scope\b/;
+const SCOPE = /[\s,]scope="([^"]+)"/;
 
 type AbortOptions = Pick<ExchangeOptions, 'signal' | 'onStop'>;
 
@@ -53,15 +58,13 @@ export class UpstreamSockets {
     this.notificationPlaces = new SocketPlaces(limits.notifications ?? NOTIFICATION_LIMITS);
   }
 
-  /** Sends a request and waits for the head of its answer. Rejects with undici's errors, and with UpstreamError `busy`. */
+  /**
+   * Sends a request, with an access token if the upstream demands OAuth, and waits for the head of its answer.
+   * @throws undici's errors, UpstreamError `busy`, DomainError `upstream_authorization_required`
+   */
   exchange(request: UpstreamRequest, options: AbortOptions): Promise<HttpAnswer> {
-    const { target, url, caller, isNotificationStream } = request;
-    if (caller === undefined) return this.send(request, options);
-    const places = isNotificationStream === true ? this.notificationPlaces : this.callPlaces;
-    const taken = places.take(claimOf(target, url.origin, caller), (stop) => onStopOf(options, stop));
-    return taken instanceof Promise
-      ? taken.then((giveBack) => this.send(request, options, giveBack))
-      : this.send(request, options, taken);
+    const { account } = request.target;
+    return account === undefined ? this.exchangeOnce(request, options) : this.exchangeAs(account, request, options);
   }
 
   /** Does work whose requests use one socket, one after the other. @throws UpstreamError `busy` */
@@ -77,6 +80,36 @@ export class UpstreamSockets {
 
   async destroy(): Promise<void> {
     await Promise.all([this.calls.destroy(), this.notifications.destroy()]);
+  }
+
+  /**
+   * A 401 says that the upstream did not take the request (RFC 6750 §3.1), so it is sent once more with another token. A 403 can
+   * demand more scopes (MCP 2025-11-25, "Step-Up Authorization Flow"), which a person has to grant.
+   */
+  private async exchangeAs(
+    account: AccountAccess,
+    request: UpstreamRequest,
+    options: AbortOptions,
+  ): Promise<HttpAnswer> {
+    const token = await account.token();
+    const answer = await this.exchangeOnce(withToken(request, token), options);
+    if (answer.status !== 401) return answer.status === 403 ? stepUp(account, answer) : answer;
+    discard(answer.body);
+    const renewed = await account.renew(token);
+    const second = await this.exchangeOnce(withToken(request, renewed), options);
+    if (second.status !== 401) return second.status === 403 ? stepUp(account, second) : second;
+    discard(second.body);
+    throw account.refused(renewed);
+  }
+
+  private exchangeOnce(request: UpstreamRequest, options: AbortOptions): Promise<HttpAnswer> {
+    const { target, url, caller, isNotificationStream } = request;
+    if (caller === undefined) return this.send(request, options);
+    const places = isNotificationStream === true ? this.notificationPlaces : this.callPlaces;
+    const taken = places.take(claimOf(target, url.origin, caller), (stop) => onStopOf(options, stop));
+    return taken instanceof Promise
+      ? taken.then((giveBack) => this.send(request, options, giveBack))
+      : this.send(request, options, taken);
   }
 
   private send(request: UpstreamRequest, options: AbortOptions, onOver?: GiveBack): Promise<HttpAnswer> {
@@ -114,4 +147,19 @@ function onStopOf(options: AbortOptions, stop: () => void): void {
   if (options.onStop !== undefined) options.onStop(stop);
   else if (options.signal.aborted) stop();
   else options.signal.addEventListener('abort', stop, { once: true });
+}
+
+/** Returns the answer unless a person can grant what it demands. */
+async function stepUp(account: AccountAccess, answer: HttpAnswer): Promise<HttpAnswer> {
+  const challenge = String(answer.headers['www-authenticate']);
+  const [, scope] = SCOPE.exec(challenge) ?? [];
+  if (scope === undefined || !INSUFFICIENT_SCOPE.test(challenge)) return answer;
+  const required = await account.demandScope(scope);
+  if (required === undefined) return answer;
+  discard(answer.body);
+  throw required;
+}
+
+function withToken(request: UpstreamRequest, token: string): UpstreamRequest {
+  return { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
 }

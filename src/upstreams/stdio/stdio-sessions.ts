@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
-import type { SessionCaller } from '../contract/state-owner.js';
+import type { SessionCaller } from '../contract/callers.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 import { StdioChannel } from './stdio-channel.js';

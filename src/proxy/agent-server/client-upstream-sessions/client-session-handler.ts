@@ -5,7 +5,7 @@ import { ConnectionDirectory } from '../../../connections/connection-directory.j
 import { onceClosed } from '../../../platform/http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
-import { pooledRoute, type Route, startForwarding } from '../../forwarding/forwarding-context.js';
+import { pooledRoute, type Route, startForwarding } from '../../forwarding/upstream-router.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../../forwarding/upstream-sender.js';
 import type { InboundMessage, InboundOneWay, InboundRequest } from '../../protocol/inbound-message.js';

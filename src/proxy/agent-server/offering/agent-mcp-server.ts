@@ -4,7 +4,7 @@ import { ProtocolError, ResourceNotFoundError, Server, type ServerContext } from
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
-import type { StateOwner } from '../../../upstreams/contract/state-owner.js';
+import type { StateOwner } from '../../../upstreams/contract/callers.js';
 import type { RequestOptions } from '../../../upstreams/upstream-requests.js';
 import { version } from '../../../core/version.js';
 import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';

@@ -7,17 +7,15 @@ import { toDomainError } from '../../../core/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { requireActive } from '../../../upstreams/contract/require-active.js';
-import { outcomeOf } from '../../../upstreams/invocation.js';
-import { InvocationLog } from '../../../upstreams/invocation-log.js';
-import type { InboundRequest } from '../../protocol/inbound-message.js';
-import { traceContextOf } from '../../protocol/mcp-headers.js';
+import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
+import { type InboundRequest, traceContextOf } from '../../protocol/inbound-message.js';
 import type { McpRequestContext } from '../../protocol/mcp-request-context.js';
-import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller.js';
+import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
-import { holdsAny } from './agent-permissions.js';
-import { AgentToolCaller } from './agent-tool-caller.js';
+import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
-import { renameTool } from './rename-tool.js';
+import type { Connection } from '../../../connections/connection.js';
+import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 
 /** Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to call it. */
 @Injectable()
@@ -110,4 +108,58 @@ function unknownTool(
   return caller.mayCall(name)
     ? new DomainError('unknown_tool', `The agent has no tool with this name.${suggestion}`)
     : new DomainError('permission_denied', 'The caller is not permitted to call this tool of the agent.');
+}
+
+/** A caller of one tool of a connection through an agent. */
+export class AgentToolCaller extends ProxyCaller {
+  /** @param connection the tool's current connection */
+  constructor(
+    private readonly agentCaller: ProxyCaller,
+    private readonly place: ToolPlace,
+    connection: Connection,
+  ) {
+    // A tool that the agent does not publish is not public through it, even if the connection publishes it.
+    const isPublic = isOpen(agentCaller, place) || mayCall(agentCaller, place);
+    super(
+      agentCaller.principal,
+      isPublic ? connection : { ...connection, publicTools: 'ignore' },
+      agentCaller.requestId,
+    );
+  }
+
+  override get agentId(): string {
+    return this.agentCaller.connection.id;
+  }
+
+  /** An agent has no tasks, so that any client can call its tools. */
+  override get callsAsTask(): boolean {
+    return isTaskOnly(this.place.tool?.definition);
+  }
+
+  /** Permits this tool only, and nothing else of the connection. */
+  override mayCall(tool: string): boolean {
+    return tool === this.place.upstreamName && mayCall(this.agentCaller, this.place);
+  }
+}
+
+/**
+ * Returns the request with the upstream's tool name. Only the bytes of the name change.
+ * @throws Error for a request without `params.name`
+ */
+export function renameTool(request: InboundRequest, upstreamName: string): InboundRequest {
+  const { nameRange, body, params, idStart, idEnd } = request;
+  if (params['name'] === upstreamName) return request;
+  if (nameRange === undefined) throw new Error('The position of the tool name is not known.');
+  const name = Buffer.from(JSON.stringify(upstreamName));
+  const { start, end } = nameRange;
+  const growth = name.length - (end - start);
+  const isIdAfter = idStart > start;
+  return {
+    ...request,
+    body: Buffer.concat([body.subarray(0, start), name, body.subarray(end)]),
+    params: { ...params, name: upstreamName },
+    nameRange: { start, end: start + name.length },
+    idStart: isIdAfter ? idStart + growth : idStart,
+    idEnd: isIdAfter ? idEnd + growth : idEnd,
+  };
 }

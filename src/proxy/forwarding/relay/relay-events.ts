@@ -1,3 +1,4 @@
+import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { Readable } from 'node:stream';
 import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
 import {
@@ -20,7 +21,6 @@ import { Silence } from './silence.js';
 import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
-import type { CallerFilter } from './tool-list-filter.js';
 import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './reserialize.js';
 import {
   dataOf,

@@ -1,6 +1,6 @@
+import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
-import type { CallerFilter } from './tool-list-filter.js';
 
 /** How an upstream's answer is relayed to the caller. */
 export interface RelayPlan extends AnsweredWithRoom {

@@ -1,8 +1,8 @@
+import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { parseMessage } from './complete-answer.js';
-import type { CallerFilter } from './tool-list-filter.js';
 import { saysToolsChanged } from './tools-changed.js';
 import { reserializeEvent, reserializeMessage } from './reserialize.js';
 

@@ -1,7 +1,8 @@
+import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import { dataOf } from '../../../upstreams/messages/sse-parts.js';
 import { concernedTask, filterTaskList } from '../tasks/task-messages.js';
 import { StreamingReplacement } from './replace-id.js';
-import { filterToolList, type CallerFilter } from './tool-list-filter.js';
+import { filterToolList } from './tool-list-filter.js';
 
 /** The members of a JSON-RPC message. */
 const ENVELOPE: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);

@@ -1,16 +1,6 @@
 import { isRecord } from '../../../core/is-record.js';
 import { isTool } from '../../../upstreams/contract/is-tool.js';
-import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
-
-/** What a caller is permitted to see of an upstream's messages. */
-export interface CallerFilter {
-  /** Is the caller permitted to call this tool? */
-  readonly shows: (tool: UpstreamTool) => boolean;
-  /** Called with a list that is complete on this page. */
-  readonly onComplete?: (tools: readonly UpstreamTool[]) => void;
-  /** Is the task one of the caller's? */
-  readonly ownsTask: (taskId: string) => boolean;
-}
+import type { CallerFilter } from '../../protocol/proxy-caller.js';
 
 const TOOLS = 'tools';
 

@@ -45,13 +45,9 @@ export class SignInStates {
    * Returns the request that is repeated after a sign-in as it was sent at first; any other message unchanged.
    * @throws DomainError `invalid_rpc_request` for a state that is not valid, `upstream_authorization_required` if the person refused
    */
-  resume<M extends InboundMessage>(request: FastifyRequest, message: M): M | Promise<M> {
+  async resume<M extends InboundMessage>(request: FastifyRequest, message: M): Promise<M> {
     const { requestState: state } = message.params;
     if (message.kind !== 'request' || typeof state !== 'string' || !state.startsWith(PREFIX)) return message;
-    return this.resumeWith(state, request, message);
-  }
-
-  private async resumeWith<M extends InboundMessage>(state: string, request: FastifyRequest, message: M): Promise<M> {
     const opened = this.open(state, request, message);
     if (opened === undefined || !(await this.used.use(opened.id, MAX_AGE_MS))) {
       throw new DomainError(

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { DomainError } from '../../../core/domain-error.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
-import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller.js';
+import { credentialMissing, type ProxyCaller, type CallerFilter } from '../../protocol/proxy-caller.js';
 import { taskIdOf } from './task-messages.js';
 import { type TaskHolder, TaskOwnerRepository } from './task-owner.repository.js';
 
@@ -66,14 +66,10 @@ export class TaskOwners {
     throw new DomainError('permission_denied', 'The caller is not permitted to call the tool of this task.');
   }
 
-  /** Does the caller own this task? Answers from the cache and refreshes it in the background. */
-  ownsTask(caller: ProxyCaller, taskId: string): boolean {
-    const holder = holderOf(caller);
-    if (holder === undefined) return false;
-    const entry = this.entryOf(holder);
-    if (Date.now() - entry.at > FRESH_MS) this.read(holder, entry).catch(() => undefined);
-    const tool = entry.tools.get(digestOf(taskId));
-    return tool !== undefined && this.mayCall(caller, tool);
+  /** The filter on what the caller sees of an upstream's messages; undefined for a caller with `*`, whose messages pass unread. */
+  filterFor(caller: ProxyCaller): CallerFilter | undefined {
+    if (caller.holdsAll) return undefined;
+    return { shows: (tool) => caller.sees(tool), ownsTask: (taskId) => this.ownsTask(caller, taskId) };
   }
 
   private async toolOf(
@@ -86,6 +82,16 @@ export class TaskOwners {
     // The read that was awaited may have started before the task was stored.
     if (!entry.tools.has(digest)) await this.read(holder, entry);
     return entry.tools.get(digest);
+  }
+
+  /** Does the caller own this task? Answers from the cache and refreshes it in the background. */
+  private ownsTask(caller: ProxyCaller, taskId: string): boolean {
+    const holder = holderOf(caller);
+    if (holder === undefined) return false;
+    const entry = this.entryOf(holder);
+    if (Date.now() - entry.at > FRESH_MS) this.read(holder, entry).catch(() => undefined);
+    const tool = entry.tools.get(digestOf(taskId));
+    return tool !== undefined && this.mayCall(caller, tool);
   }
 
   private mayCall(caller: ProxyCaller, tool: string): boolean {
