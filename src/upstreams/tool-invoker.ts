@@ -129,8 +129,7 @@ export class ToolInvoker {
     const startedAt = performance.now();
     const { connection } = call;
     const isPermitted = call.permitted(call.toolName);
-    const lookup = this.lookUp(call, isPermitted);
-    const found = lookup instanceof Promise ? await lookup : lookup;
+    const found = await this.lookUp(call, isPermitted);
     const isPublic = !isPermitted && found.tool?.isPublic === true;
     const isKnownTool = found.tool !== undefined;
     const invocation = this.invocations.openInvocation(call, { isKnownTool, isPublic, startedAt });
@@ -143,8 +142,7 @@ export class ToolInvoker {
       }
       requireActive(connection);
       if (!isAdmitted) throw denied();
-      const checked = this.checkArguments(found, call);
-      const refusal = refusalOf(checked instanceof Promise ? await checked : checked);
+      const refusal = refusalOf(await this.checkArguments(found, call));
       if (refusal !== undefined) throw refusal;
       if (call.isUnapproved === true) throw new DomainError('permission_denied', 'The call needs an approval.');
       return invocation;
@@ -155,25 +153,15 @@ export class ToolInvoker {
   }
 
   /** Finds the tool, or the reason why it is unknown. For a caller without permission, only a public mark matters. */
-  private lookUp(call: ToolCall, isPermitted: boolean): Found | Promise<Found> {
-    const { connection, toolName, sessionTools } = call;
+  private async lookUp({ connection, toolName, sessionTools }: ToolCall, isPermitted: boolean): Promise<Found> {
     const mayBePublic = connection.publicTools === 'honor';
     if (connection.status === 'inactive' || !(isPermitted || mayBePublic)) return {};
-    if (isPermitted && sessionTools === undefined) {
-      const known = this.catalog.toolsOf(connection);
-      const tool = known instanceof Promise ? undefined : known.tools.get(toolName);
-      if (tool !== undefined) return { tool };
-    }
-    return this.searchLists(call, isPermitted);
-  }
-
-  private async searchLists({ connection, toolName, sessionTools }: ToolCall, isPermitted: boolean): Promise<Found> {
     try {
       const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
       if (own !== undefined) return { tool: own };
       // Without a permission, only the public mark decides.
-      const known = isPermitted ? this.catalog.toolsOf(connection) : this.catalog.fresh(connection);
-      const tool = (known instanceof Promise ? await known : known).tools.get(toolName);
+      const known = await (isPermitted ? this.catalog.toolsOf(connection) : this.catalog.fresh(connection));
+      const tool = known.tools.get(toolName);
       if (tool !== undefined || !isPermitted) return { tool };
       const { tools } = await this.catalog.recheck(connection);
       return { tool: tools.get(toolName), names: tools.keys() };
@@ -182,10 +170,10 @@ export class ToolInvoker {
     }
   }
 
-  private checkArguments(
+  private async checkArguments(
     { tool, fault, names }: Found,
     { args = {}, connection, toolName, permitted }: ToolCall,
-  ): ArgumentVerdict | Promise<ArgumentVerdict> {
+  ): Promise<ArgumentVerdict> {
     if (fault !== undefined) throw fault;
     if (tool === undefined) {
       const suggestion = suggestionFor(toolName, [...(names ?? [])].filter(permitted));

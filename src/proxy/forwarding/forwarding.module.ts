@@ -7,7 +7,7 @@ import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
 import { ConnectionSessions } from './connection-sessions.js';
 import { ReplyWriter } from './reply-writer.js';
-import { RequestForwarder } from './request-forwarder.js';
+import { RequestForwarder, RequestAdmission } from './request-forwarder.js';
 import { SessionOpening } from './session-opening.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SignInStates } from './session/sign-in-states.js';
@@ -17,7 +17,6 @@ import { UsedSignIns } from './session/used-sign-ins.repository.js';
 import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
 import { TaskOwnerRepository } from './tasks/task-owner.repository.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import { RequestAdmission } from './request-admission.js';
 import { UpstreamRouter } from './upstream-router.js';
 import { UpstreamSender } from './upstream-sender.js';
 

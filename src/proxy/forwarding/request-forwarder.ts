@@ -4,11 +4,16 @@ import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
-import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
+import { type InvocationOutcome, outcomeOf, resultOf, type Invocation } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import { type InboundRequest, forwardedHeaders, isModernMessage } from '../protocol/inbound-message.js';
-import { refuseLegacyTaskMethod, type CallerFilter } from '../protocol/proxy-caller.js';
+import { type InboundRequest, forwardedHeaders, isModernMessage, traceContextOf } from '../protocol/inbound-message.js';
+import {
+  refuseLegacyTaskMethod,
+  type CallerFilter,
+  credentialMissing,
+  type ProxyCaller,
+} from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import type { ForwardingContext, Route } from './upstream-router.js';
 import { ReplyWriter } from './reply-writer.js';
@@ -17,11 +22,102 @@ import { SessionTools } from './session/session-tools.js';
 import { standInFor } from './sign-in-stand-in.js';
 import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import { type Admission, RequestAdmission } from './request-admission.js';
-import { type MessageSender, type Sent, UpstreamSender } from './upstream-sender.js';
+import { type MessageSender, type Sent, UpstreamSender, sessionAtUpstream } from './upstream-sender.js';
 import { relayEvents } from './relay/relay-events.js';
 import { relayJson } from './relay/relay-json.js';
 import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
+import { DomainError } from '../../core/domain-error.js';
+import { announceLimits } from '../../platform/limits/limit-headers.js';
+import { networkOf } from '../../core/network-of.js';
+import type { ToolList } from '../../upstreams/catalog/tool-list.js';
+import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
+import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
+import { ToolInvoker } from '../../upstreams/tool-invoker.js';
+import { signInPageOf } from '../protocol/json-rpc-error.js';
+import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../protocol/sign-in-tool.js';
+
+/** A request that can be sent: the headers that are added to the upstream request, and how to report the outcome. */
+export type Admission = Pick<Invocation, 'traceHeaders' | 'settle'>;
+
+/** Admits the requests of MCP clients, and begins to measure them. `ToolInvoker` admits and records tool calls. */
+@Injectable()
+export class RequestAdmission {
+  constructor(
+    private readonly invoker: ToolInvoker,
+    private readonly telemetry: ProxyTelemetry,
+    private readonly channels: UpstreamChannels,
+    private readonly sessionTools: SessionTools,
+    private readonly catalog: ToolCatalog,
+  ) {}
+
+  /** @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a credential */
+  async admitRequest(context: ForwardingContext<InboundRequest>): Promise<Admission> {
+    return context.message.method === 'tools/call' ? this.admitToolCall(context) : this.measure(context);
+  }
+
+  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Admission {
+    const measured = this.telemetry.begin({
+      connectionId: caller.connection.id,
+      toolName: '',
+      toolLabel: '',
+      method: message.method,
+      requestId: request.id,
+      streamable: false,
+      incoming: traceContextOf(request.headers),
+    });
+    return {
+      traceHeaders: measured.headers,
+      settle: async ({ status, errorCode }) =>
+        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
+    };
+  }
+
+  private async admitToolCall(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
+    const { caller, message, route, entryPoint, request, reply } = context;
+    const { name, arguments: args } = message.params;
+    if (typeof name !== 'string' || name === '') {
+      throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
+    }
+    try {
+      return await this.invoker.admitCall({
+        connection: caller.connection,
+        toolName: name,
+        args,
+        caller:
+          caller.principal === undefined
+            ? { ...caller.asToolCaller, address: networkOf(request.ip) }
+            : caller.asToolCaller,
+        ...(caller.connection.rateLimit !== null && { onLimited: (applied) => announceLimits(reply, applied) }),
+        entryPoint,
+        streamable: entryPoint === 'call_tool',
+        ...(caller.agentId !== undefined && { agentId: caller.agentId }),
+        permitted: (toolName) => caller.mayCall(toolName),
+        trace: traceContextOf(request.headers),
+        ...(route.kind === 'session' && route.session.hasOwnTools && { sessionTools: () => this.toolsOf(context) }),
+      });
+    } catch (error) {
+      const refusal = toProxyError(error);
+      if (caller.principal === undefined && refusal.code === 'permission_denied') throw credentialMissing();
+      throw name === SIGN_IN ? await this.standInRefusal(refusal, caller) : refusal;
+    }
+  }
+
+  /** Any grant on a connection permits its stand-in, which is no tool of the upstream. */
+  private async standInRefusal(refusal: DomainError, { connection, holdsAny }: ProxyCaller): Promise<DomainError> {
+    if (connection.oauth === null) return refusal;
+    if (refusal.code === 'unknown_tool') return new DomainError('unknown_tool', NO_SIGN_IN_NEEDED);
+    if (refusal.code !== 'permission_denied' || !holdsAny) return refusal;
+    const hindrance = await this.catalog.recheck(connection).then(() => undefined, toProxyError);
+    return hindrance !== undefined && signInPageOf(hindrance) !== undefined ? hindrance : refusal;
+  }
+
+  private async toolsOf({ caller, route, deadline }: ForwardingContext): Promise<ToolList> {
+    if (route.kind === 'pooled') throw new Error('A session of the service has no tool list of its own.');
+    const session = sessionAtUpstream(route, caller);
+    const channel = await this.channels.session(caller.connection, session);
+    return this.sessionTools.toolsOf(session.key, channel, { signal: deadline.signal, caller: caller.key });
+  }
+}
 
 /** Requests whose answers list items that not every caller is permitted to see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import { DomainError } from '../../core/domain-error.js';
-import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import type { Connection } from '../../connections/connection.js';
 import { connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
@@ -80,19 +79,15 @@ export class CallerResolver {
   ) {}
 
   /**
-   * Returns a promise only if the connection is not cached.
    * @throws DomainError `origin_refused`, `not_found`, or `credential_missing` if the connection needs a credential
    */
-  resolveCaller(request: FastifyRequest): ProxyCaller | Promise<ProxyCaller> {
+  async resolveCaller(request: FastifyRequest): Promise<ProxyCaller> {
     this.origins.requireAllowedOrigin(request.headers);
     const { principal, id } = request;
     if (principal === undefined) return this.admitted.get(request) ?? this.anonymous(requestedBy(request), id);
     const requested = requestedBy(request);
-    const found = this.directory.findConnection(principal.organization.id, requested.id);
-    return mapMaybePromise(found, (connection) => {
-      const bound = connectionFor(existing(connection, requested), principal.userId);
-      return new ProxyCaller(principal, bound, id);
-    });
+    const found = await this.directory.findConnection(principal.organization.id, requested.id);
+    return new ProxyCaller(principal, connectionFor(existing(found, requested), principal.userId), id);
   }
 
   /**

@@ -35,8 +35,7 @@ export class McpRequestHandler {
   /** @throws DomainError */
   async handlePost(request: FastifyRequest, reply: FastifyReply, entryPoint: EntryPoint): Promise<void> {
     // First, so that a caller without a credential gets the challenge whatever the body is.
-    const resolved = this.callers.resolveCaller(request);
-    const caller = resolved instanceof Promise ? await resolved : resolved;
+    const caller = await this.callers.resolveCaller(request);
     const received = readMessage(request.body);
     checkHeaders(request.headers, received);
     const isRepeated = received.params['requestState'] !== undefined;

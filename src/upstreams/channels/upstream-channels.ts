@@ -35,8 +35,7 @@ export class PooledChannel {
 
   /** @throws UpstreamError */
   async post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
-    const lent = this.pool.borrow(this.target, new Borrowing(this.owner, options));
-    const loan = lent instanceof Promise ? await lent : lent;
+    const loan = await this.pool.borrow(this.target, new Borrowing(this.owner, options));
     try {
       const answer = await this.postTo(loan.upstream, message, options);
       // The upstream stays borrowed until the answer has been read.
@@ -75,8 +74,7 @@ export class PooledChannel {
   ): Promise<UpstreamAnswer> {
     if (!(upstream instanceof HttpUpstream) || message.asTask === true)
       return answerThroughClient(upstream, message, options);
-    const lentSession = upstream.lend(options);
-    const { session, channel } = lentSession instanceof Promise ? await lentSession : lentSession;
+    const { session, channel } = await upstream.lend(options);
     // The modern era needs an envelope around each request.
     if (session.isModern) return answerThroughClient(upstream, message, options);
     try {

@@ -42,11 +42,8 @@ export class HttpUpstream extends SessionUpstream {
     return this.openSession?.isStateless;
   }
 
-  /**
-   * The session, for messages that are sent in it as bytes; a promise only if it has to be opened. Call `forget` if the session
-   * proves to be lost.
-   */
-  lend(options: Pick<ExchangeOptions, 'signal'>): LentSession | Promise<LentSession> {
+  /** The session, for messages that are sent in it as bytes. Call `forget` if the session proves to be lost. */
+  async lend(options: Pick<ExchangeOptions, 'signal'>): Promise<LentSession> {
     const { openSession } = this;
     if (openSession !== undefined) return this.asLent(openSession);
     return this.perform(options.signal, this.maxTimeoutMs, async (session) => this.asLent(session));

@@ -68,8 +68,7 @@ export class UpstreamPool implements OnApplicationShutdown {
     work: (upstream: Upstream) => Promise<T>,
     options: BorrowOptions = {},
   ): Promise<T> {
-    const lent = this.borrow(target, options);
-    const loan = lent instanceof Promise ? await lent : lent;
+    const loan = await this.borrow(target, options);
     try {
       return await work(loan.upstream);
     } finally {
@@ -78,10 +77,10 @@ export class UpstreamPool implements OnApplicationShutdown {
   }
 
   /**
-   * Lends the upstream of this target until it is returned; a promise only if it must first be known whether the upstream has state.
+   * Lends the upstream of this target until it is returned, once it is known whether the upstream has state.
    * @throws UpstreamError if the service is stopping, the owner has reached a limit, or the upstream cannot be reached
    */
-  borrow(target: UpstreamTarget, options: BorrowOptions = {}): Loan | Promise<Loan> {
+  async borrow(target: UpstreamTarget, options: BorrowOptions = {}): Promise<Loan> {
     const { owner } = options;
     if (this.isClosed) throw new UpstreamError('cancelled', 'The service is stopping.');
     if (owner === undefined || target.sharesState === true) return lend(this.sharedEntry(target));

@@ -102,14 +102,12 @@ export class UpstreamSockets {
     throw account.refused(renewed);
   }
 
-  private exchangeOnce(request: UpstreamRequest, options: AbortOptions): Promise<HttpAnswer> {
+  private async exchangeOnce(request: UpstreamRequest, options: AbortOptions): Promise<HttpAnswer> {
     const { target, url, caller, isNotificationStream } = request;
     if (caller === undefined) return this.send(request, options);
     const places = isNotificationStream === true ? this.notificationPlaces : this.callPlaces;
-    const taken = places.take(claimOf(target, url.origin, caller), (stop) => onStopOf(options, stop));
-    return taken instanceof Promise
-      ? taken.then((giveBack) => this.send(request, options, giveBack))
-      : this.send(request, options, taken);
+    const giveBack = await places.take(claimOf(target, url.origin, caller), (stop) => onStopOf(options, stop));
+    return this.send(request, options, giveBack);
   }
 
   private send(request: UpstreamRequest, options: AbortOptions, onOver?: GiveBack): Promise<HttpAnswer> {
