@@ -39,7 +39,7 @@ describe('IsolatedChecks', () => {
       return known;
     };
 
-    const slow = Array.from({ length: 3 }, () =>
+    const slow = Array.from({ length: 2 }, () =>
       note('hostile', checker.validateArguments(hostile(), SLOW_ARGS, 'hostile')),
     );
     const others = Array.from({ length: 5 }, (_, i) =>

@@ -127,7 +127,7 @@ describe('UpstreamPool', () => {
 
   describe('for owners', () => {
     const ownerOf = (key: string, callerId = key): StateOwner => ({ key, callerId });
-    const borrow = (of: UpstreamTarget, owner: StateOwner): Promise<Loan> | Loan => pool.borrow(of, { owner });
+    const borrow = (of: UpstreamTarget, owner: StateOwner): Promise<Loan> => pool.borrow(of, { owner });
     const program = (connectionId: string): UpstreamTarget =>
       ({ ...target(connectionId), kind: 'custom', access: { organizationId: 'o' } }) as never;
 
@@ -162,7 +162,9 @@ describe('UpstreamPool', () => {
       await borrow(program('z'), mine('z'));
       expect(closed).toEqual(['x@1']);
       await borrow(program('y'), mine('y'));
-      expect(() => borrow(program('x'), mine('x'))).toThrow('the caller has reached the limit of sessions in use');
+      await expect(borrow(program('x'), mine('x'))).rejects.toThrow(
+        'the caller has reached the limit of sessions in use',
+      );
       await borrow(program('x'), ownerOf('somebody else'));
       expect(closed).toEqual(['x@1', 'x@1']);
     });
