@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { DeletesExpired } from '../../core/deletes-expired.js';
 import { withTimeout } from '../../core/with-timeout.js';
@@ -18,7 +18,7 @@ const ANSWER_WITHIN_MS = 1_000;
  * first request.
  */
 @Injectable()
-export class QuotaStore {
+export class QuotaStore implements OnApplicationShutdown {
   private readonly redis: RedisClient | undefined;
   private readonly count: (key: string, requests: number) => Promise<WindowCount>;
   private readonly counts: WindowCounts;
@@ -60,8 +60,7 @@ export class QuotaStore {
     return this.counts.deleteExpired();
   }
 
-  /** `RateLimits` calls it, after it has returned the leases of this process. */
-  close(): void {
+  onApplicationShutdown(): void {
     this.redis?.disconnect();
   }
 }

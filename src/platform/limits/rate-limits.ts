@@ -18,7 +18,7 @@ export interface AppliedLimit {
   readonly verdict: Verdict;
 }
 
-const SWEEP_EVERY_MS = 250;
+const SWEEP_EVERY_MS = 10_000;
 /** Limits the memory for keys, because anonymous callers are counted by address. */
 const MAX_METERS = 200_000;
 const LOG_EVERY_MS = 10_000;
@@ -50,12 +50,8 @@ export class RateLimits implements OnApplicationShutdown {
       : applied(verdicts as Verdict[]);
   }
 
-  /** Returns the quota that other processes could use. */
-  async onApplicationShutdown(): Promise<void> {
-    await this.sweeps.stop();
-    await Promise.allSettled([...this.meters.values()].map((meter) => meter.returnUnused(true)));
-    this.meters.clear();
-    this.store.close();
+  onApplicationShutdown(): Promise<void> {
+    return this.sweeps.stop();
   }
 
   private meterOf(key: string): Meter {
@@ -73,7 +69,6 @@ export class RateLimits implements OnApplicationShutdown {
     const now = Date.now();
     for (const [key, meter] of this.meters) {
       if (meter.isOver(now)) this.meters.delete(key);
-      else await meter.returnUnused();
     }
   }
 

@@ -67,14 +67,14 @@ describe.each([
     expect(await callBoth(await limitedConnection(7), 40)).toBe(7);
   });
 
-  it('is within 2 % for a large one', async () => {
+  it('is exact for a large one', async () => {
     const id = await limitedConnection(LIMIT);
     const startedAt = performance.now();
     const allowed = await callBoth(id, LIMIT + 100);
     // On a slow machine, the calls take longer than a window.
     const windows = 1 + Math.floor((performance.now() - startedAt) / WINDOW_MS);
     expect(allowed).toBeLessThanOrEqual(LIMIT * windows);
-    expect(allowed).toBeGreaterThanOrEqual(LIMIT * 0.98);
+    expect(allowed).toBeGreaterThanOrEqual(LIMIT);
   });
 
   it('is changed for all processes', async () => {
@@ -87,19 +87,7 @@ describe.each([
     await until('the other process refuses calls', async () => (await call()).status === 429);
   });
 
-  if (!onRedis) {
-    it('gets back what a process has leased when it shuts down', async () => {
-      const id = await limitedConnection(10_000);
-      const [app, second] = apps as [TestApp, TestApp];
-      const answer = await callProxy(second, pathOf(id), { key: app.apiKey, body: toolCall('fine') });
-      expect(answer.headers['ratelimit']).toContain('r=9999;');
-      await second.close();
-      apps = [app];
-      const query = 'SELECT points FROM rate_limits WHERE key = $1';
-      expect(await app.app.get(DataSource).query(query, [`limit:connection:${id}`])).toEqual([{ points: 1 }]);
-    });
-    return;
-  }
+  if (!onRedis) return;
 
   it('is enforced by each process alone while the store is silent, and by all together afterwards', async () => {
     const id = await limitedConnection(30);

@@ -13,6 +13,9 @@ const CALLS = 400;
 /** A statement that occurs this often belongs to the calls; others are periodic, or serve many calls. */
 const TOO_OFTEN = CALLS / 4;
 const PER_MINUTE = 20_000;
+/** A call is counted against each of its limits. */
+const COUNT = 'INSERT INTO rate_limits';
+const LIMITS = 4;
 /** A call is answered after its record is stored: one statement for the records of all calls that end at the same time. */
 const RECORD = 'COPY audit_records';
 
@@ -72,18 +75,27 @@ describe('a call with all limits, audit log with content, and metrics', () => {
     ['of a gateway', async () => gatewayPath(await agentOf(app, [id]))],
   ];
 
-  it.each(PATHS)('%s needs no statement of its own but that for its record', async (_what, pathFor) => {
-    const path = await pathFor();
-    await callInTurn(path, 50);
-    const before = await recorded();
-    const alone = await statementsOf(path, 1);
-    const together = await statementsOf(path, 16);
-    for (const [text, times] of [...alone, ...together]) {
-      if (!text.startsWith(RECORD)) expect({ text, isOften: times >= TOO_OFTEN }).toEqual({ text, isOften: false });
-    }
-    const records = [...together].filter(([text]) => text.startsWith(RECORD)).map(([, times]) => times);
-    expect(records).toEqual([expect.any(Number)]);
-    expect(records[0]).toBeLessThan(CALLS / 2);
-    expect((await recorded()) - before).toBe(2 * CALLS);
-  });
+  it.each(PATHS)(
+    '%s needs no statements of its own but those for its limits and its record',
+    async (_what, pathFor) => {
+      const path = await pathFor();
+      await callInTurn(path, 50);
+      const before = await recorded();
+      const alone = await statementsOf(path, 1);
+      const together = await statementsOf(path, 16);
+      for (const [text, times] of [...alone, ...together]) {
+        const isExpected = text.startsWith(RECORD) || text.startsWith(COUNT);
+        if (!isExpected) expect({ text, isOften: times >= TOO_OFTEN }).toEqual({ text, isOften: false });
+      }
+      for (const statements of [alone, together]) {
+        const counts = [...statements].filter(([text]) => text.startsWith(COUNT)).map(([, times]) => times);
+        expect(counts).toEqual([expect.any(Number)]);
+        expect(counts[0]).toBeLessThanOrEqual(LIMITS * CALLS);
+      }
+      const records = [...together].filter(([text]) => text.startsWith(RECORD)).map(([, times]) => times);
+      expect(records).toEqual([expect.any(Number)]);
+      expect(records[0]).toBeLessThan(CALLS / 2);
+      expect((await recorded()) - before).toBe(2 * CALLS);
+    },
+  );
 });
