@@ -10,8 +10,8 @@ import { html } from '../../../platform/pages/html.js';
 import { GetPage } from '../../../platform/pages/page-route.js';
 import { sendPage } from '../../../platform/pages/send-page.js';
 import type { SignedInBrowser } from './upstream-log-in.repository.js';
-import { UpstreamAuthorizations } from './upstream-authorizations.js';
 import { UpstreamClients } from './upstream-clients.js';
+import { UpstreamLogIns } from './upstream-log-ins.js';
 
 /** The pages on which a person authorizes the account of a connection. They need a signed-in browser. */
 @ApiExcludeController()
@@ -20,7 +20,7 @@ export class AuthorizationController {
   constructor(
     private readonly sessions: BrowserSessions,
     private readonly csrf: CsrfTokens,
-    private readonly authorizations: UpstreamAuthorizations,
+    private readonly logIns: UpstreamLogIns,
     private readonly clients: UpstreamClients,
   ) {}
 
@@ -29,7 +29,7 @@ export class AuthorizationController {
   async show(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const browser = await this.browserOf(request);
     if (browser === undefined) return signInFirst(id, reply);
-    const { title, host, isShared, redirectUri } = await this.authorizations.describe(id, browser.userId);
+    const { title, host, isShared, redirectUri } = await this.logIns.describe(id, browser.userId);
     const users = isShared ? 'Everyone who can call the connection' : 'Only you';
     const body = html`<p>
         The connection “${title}” needs an account at <strong>${host}</strong>. You log in there next. ${users} will use
@@ -47,7 +47,7 @@ export class AuthorizationController {
     const browser = await this.browserOf(request);
     if (browser === undefined) return signInFirst(id, reply);
     this.csrf.requireValidLink(request);
-    const url = await this.authorizations.begin(id, browser);
+    const url = await this.logIns.begin(id, browser);
     void reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
     await reply.redirect(url, HttpStatus.SEE_OTHER);
   }
@@ -63,7 +63,7 @@ export class AuthorizationController {
       (name) => queryOf(request, name) || undefined,
     );
     const [path = ''] = request.url.split('?');
-    const title = await this.authorizations.complete({ state, code, iss, error, path }, browser);
+    const title = await this.logIns.complete({ state, code, iss, error, path }, browser);
     sendPage(reply, {
       title: 'Connected',
       body: html`<p>The connection “${title}” can now use the account. You can close this window.</p>`,

@@ -4,7 +4,8 @@ import type { Principal } from '../../../core/principal.js';
 import { DESTROYS, ManagementTool, READ_ONLY } from '../../../core/tools/management-tool.js';
 import { AppConfig } from '../../../core/config/app-config.js';
 import { pageOf } from '../authorization-page.js';
-import { UpstreamAuthorizations } from './upstream-authorizations.js';
+import { ConnectedAccounts } from './connected-accounts.js';
+import { OauthConnections } from './oauth-connections.js';
 
 class AuthorizableConnectionInput {
   @IsUUID()
@@ -25,7 +26,8 @@ class DeauthorizedAnswer {
 @Injectable()
 export class AuthorizationTools {
   constructor(
-    private readonly authorizations: UpstreamAuthorizations,
+    private readonly connections: OauthConnections,
+    private readonly accounts: ConnectedAccounts,
     private readonly config: AppConfig,
   ) {}
 
@@ -40,7 +42,7 @@ export class AuthorizationTools {
     annotations: READ_ONLY,
   })
   async authorize({ id }: AuthorizableConnectionInput, caller: Principal): Promise<AuthorizationPageAnswer> {
-    const connection = await this.authorizations.requireOauthConnection(caller.organization.id, id);
+    const connection = await this.connections.requireOfOrganization(caller.organization.id, id);
     return { authorization_url: pageOf(this.config.baseUrl, connection.id) };
   }
 
@@ -54,7 +56,7 @@ export class AuthorizationTools {
     annotations: DESTROYS,
   })
   async deauthorize({ id }: AuthorizableConnectionInput, caller: Principal): Promise<DeauthorizedAnswer> {
-    await this.authorizations.deauthorize(id, caller);
+    await this.accounts.disconnect(id, caller);
     return { ok: true };
   }
 }

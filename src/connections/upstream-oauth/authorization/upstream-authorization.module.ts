@@ -10,12 +10,14 @@ import { UpstreamTokensModule } from '../tokens/upstream-tokens.module.js';
 import { AuthorizationController } from './authorization.controller.js';
 import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
 import { AuthorizationTools } from './authorization.tools.js';
+import { ConnectedAccounts } from './connected-accounts.js';
+import { OauthConnections } from './oauth-connections.js';
 import { ServerDiscovery } from './server-discovery.js';
-import { UpstreamAuthorizations } from './upstream-authorizations.js';
 import { UpstreamClientRepository } from './upstream-client.repository.js';
 import { UpstreamClients } from './upstream-clients.js';
 import { UpstreamClientEntity, UpstreamLogInEntity } from './upstream-log-in.entity.js';
 import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
+import { UpstreamLogIns } from './upstream-log-ins.js';
 
 /** Logs people in at the authorization servers of upstreams. */
 @Module({
@@ -34,10 +36,12 @@ import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
     AuthorizationRightsRepository,
     AuthorizationTools,
     ServerDiscovery,
-    UpstreamAuthorizations,
+    ConnectedAccounts,
+    OauthConnections,
     UpstreamClientRepository,
     UpstreamClients,
     UpstreamLogInRepository,
+    UpstreamLogIns,
   ],
 })
 export class UpstreamAuthorizationModule {}

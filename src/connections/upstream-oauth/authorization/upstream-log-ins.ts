@@ -9,32 +9,22 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client';
-import type { EntityManager } from 'typeorm';
-import { type EventActor, personAsActor } from '../../../audit/events/audit-event.js';
-import { AuditEvents } from '../../../audit/events/audit-events.js';
 import { DomainError } from '../../../core/domain-error.js';
-import { allows, SELF } from '../../../core/permissions.js';
-import type { Principal } from '../../../core/principal.js';
 import type { Connection } from '../../connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
-import { ConnectionDirectory } from '../../connection-directory.js';
 import { AddressRefusedError } from '../../../platform/net/address-refused-error.js';
 import { AnswerRefusedError, BoundedFetch } from '../../../platform/net/bounded-fetch.js';
-import { PasswordChanges } from '../../../identity/users/password-changes.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { type Account, accountOf } from '../tokens/account-tokens.js';
 import { uniteScopes } from '../tokens/scopes.js';
-import { metadataOf, TokenRequests } from '../tokens/token-requests.js';
-import { UpstreamAccounts } from '../tokens/upstream-accounts.js';
+import { metadataOf } from '../tokens/token-requests.js';
 import { UpstreamAuthorizationRepository } from '../tokens/upstream-authorization.repository.js';
-import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
+import { ConnectedAccounts } from './connected-accounts.js';
+import { OauthConnections } from './oauth-connections.js';
 import { type DiscoveredServer, ServerDiscovery } from './server-discovery.js';
 import { UpstreamClientRepository } from './upstream-client.repository.js';
 import { UpstreamClients } from './upstream-clients.js';
 import { type LogIn, type SignedInBrowser, UpstreamLogInRepository } from './upstream-log-in.repository.js';
-
-/** The management permission to log in for the account of a connection. */
-const PERMISSION = 'CONNECTION_AUTHORIZE';
 
 /** The parameters of the authorization server's answer (RFC 6749 §4.1.2, RFC 9207). */
 interface AuthorizationAnswer {
@@ -58,34 +48,28 @@ interface LogInPurpose {
   readonly redirectUri: string | undefined;
 }
 
-/** Logs people in at the authorization servers of upstreams, and out again. */
+/** Logs people in at the authorization servers of upstreams. */
 @Injectable()
-export class UpstreamAuthorizations {
-  private readonly logger = new Logger(UpstreamAuthorizations.name);
+export class UpstreamLogIns {
+  private readonly logger = new Logger(UpstreamLogIns.name);
 
   constructor(
-    private readonly directory: ConnectionDirectory,
-    private readonly rights: AuthorizationRightsRepository,
+    private readonly connections: OauthConnections,
     private readonly discovery: ServerDiscovery,
     private readonly clients: UpstreamClients,
     private readonly registrations: UpstreamClientRepository,
     private readonly logIns: UpstreamLogInRepository,
     private readonly stored: UpstreamAuthorizationRepository,
-    private readonly accounts: UpstreamAccounts,
-    private readonly requests: TokenRequests,
+    private readonly accounts: ConnectedAccounts,
     private readonly http: BoundedFetch,
-    private readonly events: AuditEvents,
-    passwordChanges: PasswordChanges,
-  ) {
-    passwordChanges.registerForOwner((manager, userId) => this.stored.removeOfPerson(manager, userId));
-  }
+  ) {}
 
   /**
    * What a person should know before logging in for this connection.
    * @throws DomainError `not_found`, `permission_denied`, or `invalid_request` for a connection without OAuth
    */
   async describe(connectionId: string, userId: string): Promise<LogInPurpose> {
-    const connection = await this.requireConnection(connectionId, userId);
+    const connection = await this.connections.requireForLogIn(connectionId, userId);
     const { title, url } = connection;
     const redirectUri = this.clients.redirectUriOfConfigured(connection);
     return { title, host: new URL(url).host, isShared: !hasMemberAccounts(connection), redirectUri };
@@ -96,7 +80,7 @@ export class UpstreamAuthorizations {
    * @throws DomainError `not_found`, `permission_denied`, `connection_unavailable`, or `upstream_protocol` with the reason
    */
   async begin(connectionId: string, browser: SignedInBrowser): Promise<string> {
-    const connection = await this.requireConnection(connectionId, browser.userId);
+    const connection = await this.connections.requireForLogIn(connectionId, browser.userId);
     try {
       const server = await this.discovery.discover(connection.url);
       const { information: client, redirectUri } = await this.clients.clientFor(connection, server.metadata);
@@ -137,58 +121,23 @@ export class UpstreamAuthorizations {
     if (logIn === undefined) {
       throw new DomainError('invalid_request', 'This log-in is unknown, has expired or was begun in another browser.');
     }
-    const connection = await this.requireConnection(logIn.connectionId, browser.userId);
+    const connection = await this.connections.requireForLogIn(logIn.connectionId, browser.userId);
     const bound = connectionFor(connection, logIn.accountUserId);
     if (connection.url !== logIn.connectionUrl || hasMemberAccounts(connection) !== (logIn.accountUserId !== null)) {
       throw new DomainError('conflict', 'The connection was changed during the log-in. Begin again.');
     }
-    try {
-      await this.redeem(bound, logIn, answer, browser.userId);
-    } catch (cause) {
+    const account = await this.redeem(bound, logIn, answer).catch((cause: unknown) => {
       throw this.explain(connection, cause);
-    }
-    await this.announce(bound);
+    });
+    await this.accounts.connect(bound, account, browser.userId);
     return connection.title;
-  }
-
-  /**
-   * Forgets the account of the connection or, if each member has an own one, that of the caller, and revokes its tokens.
-   * @throws DomainError `not_found`, `invalid_request` for a connection without OAuth, or `permission_denied`
-   */
-  async deauthorize(id: string, caller: Principal): Promise<void> {
-    const connection = await this.directory.findConnection(caller.organization.id, id);
-    if (connection === undefined) throw unknownConnection();
-    requireOauth(connection);
-    const bound = connectionFor(connection, caller.userId);
-    if (hasMemberAccounts(connection) && bound.accountUserId === undefined) {
-      throw new DomainError(
-        'permission_denied',
-        'Each member uses an own account; this credential belongs to no person.',
-      );
-    }
-    const account = await this.stored.remove(bound, (manager) =>
-      this.record('connection.deauthorized', bound, caller, manager),
-    );
-    // The next log-in can be at another authorization server.
-    if (!hasMemberAccounts(connection)) await this.registrations.removeAll(id);
-    await this.announce(bound);
-    if (account !== undefined) await this.requests.revoke(id, account.tokens);
-  }
-
-  /** @throws DomainError `invalid_request` */
-  async requireOauthConnection(organizationId: string, id: string): Promise<Connection> {
-    const connection = await this.directory.findConnection(organizationId, id);
-    if (connection === undefined) throw unknownConnection();
-    requireOauth(connection);
-    return connection;
   }
 
   private async redeem(
     connection: Connection,
     { server, client, resource, scope, codeVerifier, redirectUri, connectionUrl }: LogIn,
     { code, iss, error, path }: AuthorizationAnswer,
-    userId: string,
-  ): Promise<void> {
+  ): Promise<Account> {
     if (path !== new URL(redirectUri).pathname) {
       throw new AuthorizationServerFault('The answer came to the redirect address of another authorization server.');
     }
@@ -213,10 +162,7 @@ export class UpstreamAuthorizations {
         throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
       }
       await this.clients.bindConfigured(connection, server.issuer);
-      const account = accountOf(tokens, { server, client, resource, scope }, connectionUrl);
-      await this.stored.replace(connection, account, (manager) =>
-        this.record('connection.authorized', connection, personAsActor(userId), manager),
-      );
+      return accountOf(tokens, { server, client, resource, scope }, connectionUrl);
     } catch (cause) {
       // The registration may have been removed at the server; the next log-in makes another one.
       const isUnknownClient = cause instanceof OAuthError && cause.code === 'invalid_client';
@@ -224,39 +170,6 @@ export class UpstreamAuthorizations {
       if (isUnknownClient && !isConfigured) await this.registrations.removeAll(connection.id);
       throw cause;
     }
-  }
-
-  private record(
-    event: 'connection.authorized' | 'connection.deauthorized',
-    { id, title, organizationId, accountUserId }: Connection,
-    actor: EventActor,
-    manager: EntityManager,
-  ): Promise<void> {
-    const target = { type: 'connection', id, name: title } as const;
-    const changes = { account: accountUserId === undefined ? 'connection' : 'member' };
-    return this.events.record(organizationId, { event, actor, target, changes }, manager);
-  }
-
-  /** Sessions with the upstream belong to the account of the connection that opened them. */
-  private async announce(connection: Connection): Promise<void> {
-    this.accounts.forget(connection);
-    if (!hasMemberAccounts(connection)) await this.directory.accountChanged(connection.id);
-  }
-
-  /** Reveals a connection only to members of its organization. */
-  private async requireConnection(id: string, userId: string): Promise<Connection & { url: string }> {
-    const connection = await this.directory.findAnywhere(id);
-    if (connection === undefined) throw unknownConnection();
-    const permissions = await this.rights.permissionsOf(connection.organizationId, userId);
-    if (permissions === undefined) throw unknownConnection();
-    requireOauth(connection);
-    if (!hasMemberAccounts(connection) && !allows(permissions, SELF, PERMISSION)) {
-      throw new DomainError(
-        'permission_denied',
-        `To log in for this connection, you need the permission ${PERMISSION}. Ask an owner or admin of the organization.`,
-      );
-    }
-    return connection;
   }
 
   /** The reason why a log-in failed, without text of the server. */
@@ -307,14 +220,4 @@ function tokenServerOf({ metadata }: DiscoveredServer): LogIn['server'] {
     revocation_endpoint: 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined,
     authorization_response_iss_parameter_supported: metadata['authorization_response_iss_parameter_supported'] === true,
   };
-}
-
-/** @throws DomainError `invalid_request` */
-function requireOauth(connection: Connection): asserts connection is Connection & { url: string } {
-  if (connection.oauth !== null && connection.url !== null) return;
-  throw new DomainError('invalid_request', 'The connection does not use OAuth: its auth.type is not oauth.');
-}
-
-function unknownConnection(): DomainError {
-  return new DomainError('not_found', 'There is no connection with this id in the organization.');
 }

@@ -1,0 +1,54 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../../core/domain-error.js';
+import { allows, SELF } from '../../../core/permissions.js';
+import type { Connection } from '../../connection.js';
+import { hasMemberAccounts } from '../../connection-account.js';
+import { ConnectionDirectory } from '../../connection-directory.js';
+import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
+
+/** The management permission to log in for the account of a connection. */
+const PERMISSION = 'CONNECTION_AUTHORIZE';
+
+/** A connection with OAuth at a URL. */
+export type OauthConnection = Connection & { readonly url: string };
+
+/** Finds connections with OAuth, for those who are allowed to know of them. */
+@Injectable()
+export class OauthConnections {
+  constructor(
+    private readonly directory: ConnectionDirectory,
+    private readonly rights: AuthorizationRightsRepository,
+  ) {}
+
+  /** @throws DomainError `not_found`, or `invalid_request` for a connection without OAuth */
+  async requireOfOrganization(organizationId: string, id: string): Promise<OauthConnection> {
+    return requireOauth(await this.directory.findConnection(organizationId, id));
+  }
+
+  /**
+   * A connection for which this person can log in. Reveals it only to members of its organization.
+   * @throws DomainError `not_found`, `permission_denied`, or `invalid_request` for a connection without OAuth
+   */
+  async requireForLogIn(id: string, userId: string): Promise<OauthConnection> {
+    const found = await this.directory.findAnywhere(id);
+    const permissions = found && (await this.rights.permissionsOf(found.organizationId, userId));
+    const connection = requireOauth(permissions && found);
+    if (!hasMemberAccounts(connection) && !allows(permissions ?? {}, SELF, PERMISSION)) {
+      throw new DomainError(
+        'permission_denied',
+        `To log in for this connection, you need the permission ${PERMISSION}. Ask an owner or admin of the organization.`,
+      );
+    }
+    return connection;
+  }
+}
+
+function requireOauth(connection: Connection | undefined): OauthConnection {
+  if (connection === undefined) {
+    throw new DomainError('not_found', 'There is no connection with this id in the organization.');
+  }
+  if (connection.oauth === null || connection.url === null) {
+    throw new DomainError('invalid_request', 'The connection does not use OAuth: its auth.type is not oauth.');
+  }
+  return connection as OauthConnection;
+}
