@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { expectProblem } from '../support/problem.js';
 
 const EDITING = ['COLLECTION_VIRTUAL_MCP_CREATE', 'COLLECTION_VIRTUAL_MCP_UPDATE', 'COLLECTION_CONNECTIONS_UPDATE'];
@@ -12,12 +11,12 @@ interface Member {
   prefix?: string | null;
 }
 
-let service: TestApp;
+let service: Tenant;
 let bank: string;
 let mail: string;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
   [bank, mail] = [await connect('Bank'), await connect('Mail')];
 });
 afterAll(() => service?.close());
@@ -51,7 +50,7 @@ async function get(id: string): Promise<Record<string, unknown>> {
 /** The same over `/mcp/self`: the problem that the tool answers. */
 async function overMcp(name: string, args: object, key: string): Promise<{ code?: string }> {
   const answer = await supertest(service.url)
-    .post('/api/default/mcp/self')
+    .post(`/api/${service.org}/mcp/self`)
     .set({ authorization: `Bearer ${key}`, accept: 'application/json' })
     .send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
   const { text } = answer.body.result.content[0] as { text: string };
@@ -192,13 +191,13 @@ describe('the size of what is stored', () => {
     ['agents', 5000, 'COLLECTION_VIRTUAL_MCP_CREATE'],
     ['AI providers', 100, 'AI_PROVIDER_CREATE'],
   ])('is bounded in the number of %s, also at once', async (what, max, tool) => {
-    const crowded = await startTestApp();
+    const crowded = await newTenant();
     try {
       const rows =
         what === 'AI providers'
           ? `INSERT INTO ai_providers (id, organization_id, title, kind) SELECT gen_random_uuid(), o.id, 'P', 'openai'`
           : `INSERT INTO connections (id, organization_id, connection_type, title) SELECT gen_random_uuid(), o.id, 'HTTP', 'C'`;
-      await crowded.app.get(DataSource).query(`${rows} FROM organizations o, generate_series(2, $1)`, [max]);
+      await crowded.query(`${rows} FROM organizations o, generate_series(2, $1) WHERE o.slug = $2`, [max, crowded.org]);
       const data = {
         COLLECTION_CONNECTIONS_CREATE: { connection_type: 'HTTP', title: 'C', connection_url: 'http://127.0.0.1:9/' },
         COLLECTION_VIRTUAL_MCP_CREATE: { title: 'A' },

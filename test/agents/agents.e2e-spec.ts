@@ -172,7 +172,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
   });
 
   it('accepts no connection of another organization, and is not visible to it', async () => {
-    const other = await startSecondOrganization(service.app, service.url, 'other');
+    const other = await startSecondOrganization(service, 'other');
     const data = { connection_type: 'HTTP', title: 'Theirs', connection_url: DEAD_URL };
     const created = await other.tool('COLLECTION_CONNECTIONS_CREATE', { data });
     const connections = holding(await connect('Ours'), (created.body as { item: Item }).item.id);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { follow } from '../identity/oauth/oauth-client.js';
 import { addPerson, Browser, newEmail } from '../identity/sign-in/people.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { freePort } from '../support/free-port.js';
 import { type Checks, readChecks } from './run-suite.js';
 
@@ -16,11 +16,11 @@ const TIMEOUT_MS = 120_000;
 /** Where the suite tells the person to go. */
 const AUTHORIZATION_URL = /http:\/\/\S+\/oauth\/authorize\?\S+/;
 
-let service: TestApp;
+let service: Tenant;
 let browser: Browser;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
   const email = newEmail();
   await addPerson(service, { email, role: 'admin' });
   browser = new Browser(service.url);
@@ -42,7 +42,7 @@ it('the authorization server passes the official scenarios, the browser included
 });
 
 async function runAuthorizationSuite(
-  { url }: TestApp,
+  { url }: Tenant,
   person: Browser,
   { port, clientId }: { port: number; clientId: string },
 ): Promise<Checks> {
@@ -52,7 +52,7 @@ async function runAuthorizationSuite(
   );
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-conformance-'));
   try {
-    const resource = `${url}/api/default/mcp/self`;
+    const resource = `${url}/api/${service.org}/mcp/self`;
     const options = [
       '--url',
       url,

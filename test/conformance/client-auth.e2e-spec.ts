@@ -49,7 +49,7 @@ class UpstreamClient {
 
   private async call(id: string, body: object): Promise<RpcAnswer> {
     for (let logIns = 0; ; logIns++) {
-      const answer = await callProxy(this.service, pathOf(id), {
+      const answer = await callProxy(this.service, pathOf(service, id), {
         key: this.service.apiKey,
         headers: TAKES_JSON,
         body,

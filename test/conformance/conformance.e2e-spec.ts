@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect, succeed } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { openLegacyClient, openModernClient } from '../support/field-clients.js';
 import { startAuthorizingShim, type AuthorizingShim } from './authorizing-shim.js';
@@ -22,17 +22,17 @@ const WAYS = [
 type Way = (typeof WAYS)[number]['way'];
 
 let fixture: Fixture;
-let app: TestApp;
+let app: Tenant;
 const shims = new Map<Way, AuthorizingShim>();
 
 beforeAll(async () => {
   fixture = await startFixture();
-  app = await startTestApp();
+  app = await newTenant();
   const connectionId = await connect(app, fixture.url, 'Conformance fixture');
   const permissions = { [connectionId]: [...(await toolNames()), 'resources', 'prompts'] };
   const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'conformance', permissions });
   const target = `${app.url}/api/${app.org}/mcp/${connectionId}`;
-  const agent = app.url + gatewayPath(await agentOf(app, [connectionId]));
+  const agent = app.url + gatewayPath(app, await agentOf(app, [connectionId]));
   shims.set('the proxy, for a caller who holds everything', await startAuthorizingShim(target, app.apiKey));
   shims.set('the proxy, for a caller who holds each tool by its name', await startAuthorizingShim(target, key));
   shims.set('an agent', await startAuthorizingShim(agent, app.apiKey));

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { startFixture, type Fixture } from './fixture/start-fixture.js';
 
@@ -61,17 +61,17 @@ const FLOWS: readonly [title: string, flow: Flow][] = [
 ];
 
 let fixture: Fixture;
-let app: TestApp;
+let app: Tenant;
 let direct: Client;
 const proxied = new Map<string, Client>();
 
 beforeAll(async () => {
   fixture = await startFixture();
-  app = await startTestApp();
+  app = await newTenant();
   const connectionId = await connect(app, fixture.url);
   direct = await open(fixture.url);
   proxied.set('the proxy', await open(`${app.url}/api/${app.org}/mcp/${connectionId}`, app.apiKey));
-  proxied.set('an agent', await open(app.url + gatewayPath(await agentOf(app, [connectionId])), app.apiKey));
+  proxied.set('an agent', await open(app.url + gatewayPath(app, await agentOf(app, [connectionId])), app.apiKey));
 });
 
 afterAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { type AuthorizingShim, startAuthorizingShim } from './authorizing-shim.js';
 import { type Checks, runSuite } from './run-suite.js';
 import { SELF_EXCEPTIONS } from './self-exceptions.js';
@@ -10,13 +10,13 @@ const RUN_TIMEOUT_MS = 120_000;
 /** How many checks succeed, in the order of `SUITES`. Fewer would mean that a suite no longer gets anywhere. */
 const SUCCEED = [5, 35, 99];
 
-let app: TestApp;
+let app: Tenant;
 let shim: AuthorizingShim;
 /** The checks of all suites that did not succeed. */
 const failed = new Map<string, string>();
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   shim = await startAuthorizingShim(`${app.url}/api/${app.org}/mcp/self`, app.apiKey);
 });
 afterAll(async () => {

@@ -140,7 +140,7 @@ describe('COLLECTION_CONNECTIONS', () => {
   });
 
   it("does not know another organization's connections", async () => {
-    const other = await startSecondOrganization(connections.service.app, connections.service.url, 'other');
+    const other = await startSecondOrganization(connections.service, 'other');
     const data = { connection_type: 'HTTP', title: 'Theirs', connection_url: DEAD_URL };
     const created = await other.tool('COLLECTION_CONNECTIONS_CREATE', { data });
     const { id } = (created.body as { item: Item }).item;

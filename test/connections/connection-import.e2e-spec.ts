@@ -244,7 +244,7 @@ describe('an import', () => {
   it('stays within its organization', async () => {
     const name = newId();
     const { id } = await importOne({ url: URL }, name);
-    const second = await startSecondOrganization(app.app, app.url, 'second');
+    const second = await startSecondOrganization(app, 'second');
     const theirs = await second.tool('CONNECTION_IMPORT', {
       mcpServers: { [name]: { url: 'https://theirs.example.com/mcp' }, [newId()]: { command: 'npx' } },
     });

@@ -126,7 +126,7 @@ describe('CONNECTION_TEST', () => {
     const { id } = await create({ connection_url: everything.url, connection_token: TOKEN });
     const other = await create({ connection_token: TOKEN });
     const { connection_token } = await rowOf(other.id);
-    await connections.database.query('UPDATE connections SET connection_token = $2 WHERE id = $1', [
+    await connections.service.query('UPDATE connections SET connection_token = $2 WHERE id = $1', [
       id,
       connection_token,
     ]);

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import { DataSource } from 'typeorm';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 
 export const TOKEN = 'token-that-nobody-may-see-0123456789';
 export const HEADER = 'header-that-nobody-may-see-0123456789';
@@ -20,8 +19,7 @@ interface Row {
 }
 
 export interface ConnectionsApp {
-  readonly service: TestApp;
-  readonly database: DataSource;
+  readonly service: Tenant;
   /** Calls a tool that has to succeed; no answer may ever hold a secret. */
   call<T>(this: void, name: string, body: object): Promise<T>;
   create(this: void, data?: object): Promise<Item>;
@@ -30,14 +28,12 @@ export interface ConnectionsApp {
   rowOf(this: void, id: string): Promise<Row>;
 }
 
-/** Starts an application for the spec file that calls this; `service` and `database` are there once `beforeAll` has run. */
+/** Makes a tenant for the spec file that calls this; `service` is there once `beforeAll` has run. */
 export function useConnectionsApp(): ConnectionsApp {
-  let service: TestApp;
-  let database: DataSource;
+  let service: Tenant;
 
   beforeAll(async () => {
-    service = await startTestApp();
-    database = service.app.get(DataSource);
+    service = await newTenant();
   });
   afterAll(() => service?.close());
 
@@ -62,7 +58,7 @@ export function useConnectionsApp(): ConnectionsApp {
   }
 
   async function rowOf(id: string): Promise<Row> {
-    const rows: Row[] = await database.query('SELECT * FROM connections WHERE id = $1', [id]);
+    const rows: Row[] = await service.query('SELECT * FROM connections WHERE id = $1', [id]);
     expect(rows).toHaveLength(1);
     return rows[0] as Row;
   }
@@ -70,9 +66,6 @@ export function useConnectionsApp(): ConnectionsApp {
   return {
     get service() {
       return service;
-    },
-    get database() {
-      return database;
     },
     call,
     create,

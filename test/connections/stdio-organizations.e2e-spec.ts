@@ -14,8 +14,8 @@ afterAll(() => service?.close());
 
 describe('STDIO_ORGANIZATIONS', () => {
   it('decides which organizations can run programs, whatever the key allows', async () => {
-    const trusted = await startSecondOrganization(service.app, service.url, 'trusted');
-    const other = await startSecondOrganization(service.app, service.url, 'other');
+    const trusted = await startSecondOrganization(service, 'trusted');
+    const other = await startSecondOrganization(service, 'other');
     const create = 'COLLECTION_CONNECTIONS_CREATE';
     expect((await trusted.tool(create, { data: PROGRAM })).status).toBe(200);
     expectProblem(await other.tool(create, { data: PROGRAM }), 403, 'permission_denied');

@@ -1,15 +1,15 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 
 /** Of JavaScript, compressed with gzip, that the browser loads before the first view. */
 const FIRST_LOAD_BYTES = 350 * 1024;
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
 });
 afterAll(() => service?.close());
 

@@ -85,7 +85,7 @@ describe('an upstream kind of an extension', () => {
 
   it('is part of agents and of their runs', async () => {
     const id = await connect();
-    const path = gatewayPath(await agentOf(app, [id]));
+    const path = gatewayPath(app, await agentOf(app, [id]));
     expect((await listThrough(app, path)).names).toEqual(['opening_hours']);
     expect(textOf((await callThrough(app, path, 'opening_hours')).rpc.result)).toBe('Berlin is open from 9 to 17.');
     const agent = await createAgent(app, [id]);
@@ -173,7 +173,7 @@ describe('an upstream of an extension kind', () => {
 
   it('announces changes of its tools to agents', async () => {
     const id = await ledgerConnection();
-    const path = gatewayPath(await agentOf(app, [id]));
+    const path = gatewayPath(app, await agentOf(app, [id]));
     expect((await listThrough(app, path)).names).toEqual(['balance']);
     ledger.server?.registerTool('close', {}, () => ({ content: [] }));
     const giveUpAt = Date.now() + 15_000;

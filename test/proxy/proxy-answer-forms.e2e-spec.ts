@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import {
   answerText,
   type AnswerScript,
@@ -12,10 +12,10 @@ import { auditOf } from '../support/proxy-connections.js';
 import { JSON_TYPE, SSE_TYPE } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
-let app: TestApp;
+let app: Tenant;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(newTenant);
   ({ app } = proxied);
 });
 afterAll(() => proxied?.close());

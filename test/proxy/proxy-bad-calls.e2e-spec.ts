@@ -93,16 +93,22 @@ describe('arguments', () => {
 
   it.each<[string, (agent: string) => ProxyRequest & { path: string }]>([
     ['a connection', () => ({ path: proxy.path, body: toolCall('form', FAULTY) })],
-    ['a legacy path', () => ({ path: proxy.path.replace('/api/default', ''), body: toolCall('form', FAULTY) })],
+    [
+      'a legacy path',
+      () => ({ path: proxy.path.replace(`/api/${proxy.app.org}`, ''), body: toolCall('form', FAULTY) }),
+    ],
     ['call-tool', () => ({ path: `${proxy.path}/call-tool/form`, body: FAULTY })],
-    ['an agent', (agent) => ({ path: pathOf(agent), body: toolCall('form', FAULTY) })],
+    ['an agent', (agent) => ({ path: pathOf(proxy.app, agent), body: toolCall('form', FAULTY) })],
     [
       'a connection, in the modern era',
       () => ({ path: proxy.path, ...modernRequest('tools/call', { name: 'form', arguments: FAULTY }) }),
     ],
     [
       'an agent, in the modern era',
-      (agent) => ({ path: pathOf(agent), ...modernRequest('tools/call', { name: 'form', arguments: FAULTY }) }),
+      (agent) => ({
+        path: pathOf(proxy.app, agent),
+        ...modernRequest('tools/call', { name: 'form', arguments: FAULTY }),
+      }),
     ],
   ])('that do not validate are a result that names every fault for a model: %s', async (_title, callOf) => {
     const agent = await agentOf(proxy.app, [proxy.connectionId]);
@@ -145,10 +151,10 @@ describe('HEAD', () => {
     const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
     const paths = [
       proxy.path,
-      proxy.path.replace('/api/default', ''),
-      pathOf('self'),
-      gatewayPath(agent),
-      pathOf(NOBODY),
+      proxy.path.replace(`/api/${proxy.app.org}`, ''),
+      pathOf(proxy.app, 'self'),
+      gatewayPath(proxy.app, agent),
+      pathOf(proxy.app, NOBODY),
     ];
     const cases = paths.flatMap((path) => [{ path }, { path, key: proxy.app.apiKey }, { path, key: 'sbx_wrong' }]);
     for (const { path, ...call } of [...cases, { path: proxy.path, key: proxy.app.apiKey, headers: session }]) {
@@ -181,7 +187,7 @@ describe('a conflict at the upstream', () => {
       return void response.writeHead(409, { 'content-type': 'application/json' }).end(JSON.stringify(inUse));
     });
     try {
-      const path = pathOf(await connectTo(proxy.app, server.url));
+      const path = pathOf(proxy.app, await connectTo(proxy.app, server.url));
       const call = { key: proxy.app.apiKey };
       const opened = await callProxy(proxy.app, path, { ...call, body: INITIALIZE });
       const headers = { 'mcp-session-id': String(opened.headers['mcp-session-id']), accept: 'text/event-stream' };
@@ -231,7 +237,11 @@ describe('a method', () => {
       const agent = await proxy.app.tool('COLLECTION_VIRTUAL_MCP_CREATE', {
         data: { title: 'Agent', connections: [] },
       });
-      for (const endpoint of [proxy.path, pathOf(`gateway/${agent.body.item.id}`), pathOf('self')]) {
+      for (const endpoint of [
+        proxy.path,
+        pathOf(proxy.app, `gateway/${agent.body.item.id}`),
+        pathOf(proxy.app, 'self'),
+      ]) {
         const body = rpc('subscriptions/listen', { notifications: { toolsListChanged: true } });
         await expectRefused(
           callProxy(proxy.app, endpoint, { key: proxy.app.apiKey, headers: { accept }, body }),

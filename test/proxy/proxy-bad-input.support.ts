@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { callProxy, pathOf, type ProxyAnswer, rpcOf } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
@@ -38,7 +38,7 @@ export const nested = (levels: number): string => '['.repeat(levels) + ']'.repea
 
 /** For the specs of input that the proxy refuses or must not change. */
 export interface BadInputProxy {
-  readonly app: TestApp;
+  readonly app: Tenant;
   readonly upstream: ScriptedServer;
   readonly connectionId: string;
   /** The path of the connection to the upstream. */
@@ -52,7 +52,7 @@ export interface BadInputProxy {
 
 /** Starts the service with one connection before the tests of a spec, and stops it after them. */
 export function useBadInputProxy(): BadInputProxy {
-  let app: TestApp;
+  let app: Tenant;
   let upstream: ScriptedServer;
   let connectionId: string;
   let path: string;
@@ -64,9 +64,9 @@ export function useBadInputProxy(): BadInputProxy {
       return sendResult(response, message, { content: [{ type: 'text', text: JSON.stringify(message.params) }] });
     });
     upstream = await startScripted(script);
-    app = await startTestApp();
+    app = await newTenant();
     connectionId = await connectTo(app, upstream.url);
-    path = pathOf(connectionId);
+    path = pathOf(app, connectionId);
     limited = await keyWith(app, { [connectionId]: ['echo'] });
   });
 

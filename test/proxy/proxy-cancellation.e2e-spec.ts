@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { openLegacyClient, openModernClient, type Endpoint, type FieldClient } from '../support/field-clients.js';
 import {
   legacyServer,
@@ -16,12 +16,12 @@ import {
 const PATIENCE_MS = 10_000;
 const TOOLS = [{ name: 'slow', description: 'Never answers', inputSchema: { type: 'object' } }];
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer | undefined;
 let client: FieldClient | undefined;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
 });
 
 afterEach(async () => {

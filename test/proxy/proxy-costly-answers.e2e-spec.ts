@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { succeed } from '../support/agent-runs.js';
-import type { TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { modernRequest } from '../support/era-clients.js';
 import { type AnswerScript, type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
 import { callProxy, errorIn, pathOf, rpc, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
@@ -9,10 +9,10 @@ import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { JSON_TYPE, SSE_TYPE } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
-let app: TestApp;
+let app: Tenant;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(newTenant);
   ({ app } = proxied);
 });
 afterAll(() => proxied?.close());
@@ -56,7 +56,7 @@ describe.each(COSTLY)('an upstream that answers with %s', (_what, array) => {
   const prepare = async () => {
     const connectionId = await connectTo(app, proxied.upstream.url);
     const key = await keyWith(app, { [connectionId]: ['fine'] });
-    const path = pathOf(connectionId);
+    const path = pathOf(app, connectionId);
     expect((await callProxy(app, path, { key, headers: TAKES_STREAMS, body: toolCall('fine') })).status).toBe(200);
     return { connectionId, key, path };
   };
@@ -117,7 +117,7 @@ it('answers of an upstream do not block other callers', async () => {
   const result = inResult(array);
   const hold = await longestHold(async () => {
     await proxied.whileCalling(answering(JSON_TYPE, result), () =>
-      callProxy(app, pathOf(connectionId), {
+      callProxy(app, pathOf(app, connectionId), {
         key: app.apiKey,
         ...modernRequest('tools/call', { name: 'fine', arguments: {} }),
       }),

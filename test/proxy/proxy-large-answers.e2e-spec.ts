@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
-import type { TestApp } from '../support/app.js';
+import { startTestApp, type TestApp } from '../support/app.js';
 import { type AnswerScript, type ProxiedUpstream, RESULT, startProxiedUpstream } from '../support/proxied-upstream.js';
 import {
   callProxy,
@@ -18,12 +18,12 @@ import {
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
 import { flood, JSON_TYPE, type ScriptedServer, sendResult, SSE_TYPE } from '../support/scripted-upstream.js';
 
-let proxied: ProxiedUpstream;
+let proxied: ProxiedUpstream<TestApp>;
 let app: TestApp;
 let upstream: ScriptedServer;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(startTestApp);
   ({ app, upstream } = proxied);
 });
 afterAll(() => proxied?.close());
@@ -38,7 +38,7 @@ describe('an upstream that sends endlessly', () => {
       flood(response, JSON_TYPE, 'x'.repeat(65_536), (bytes) => (sent += bytes));
     };
     const answer = await proxied.whileListing(script, () =>
-      callProxy(app, pathOf(connectionId), { key, body: rpc('tools/list') }),
+      callProxy(app, pathOf(app, connectionId), { key, body: rpc('tools/list') }),
     );
     expect({ status: answer.status, code: rpcOf(answer).error?.data.code }).toEqual({
       status: 500,
@@ -168,13 +168,13 @@ describe('10,000 tools', () => {
     await proxied.whileListing(script, async () => {
       const connectionId = await connectTo(app, upstream.url);
       const key = await keyWith(app, { [connectionId]: ['tool_7', 'tool_9999', 'tool_10000'] });
-      const all = await callProxy(app, pathOf(connectionId), { key: app.apiKey, body: rpc('tools/list') });
+      const all = await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, body: rpc('tools/list') });
       expect(rpcOf(all).result?.tools).toHaveLength(10_000);
-      const some = await callProxy(app, pathOf(connectionId), { key, body: rpc('tools/list') });
+      const some = await callProxy(app, pathOf(app, connectionId), { key, body: rpc('tools/list') });
       expect(rpcOf(some).result?.tools?.map(({ name }) => name)).toEqual(['tool_7', 'tool_9999']);
-      const call = await callProxy(app, pathOf(connectionId), { key, body: toolCall('tool_9999', { n: 1 }) });
+      const call = await callProxy(app, pathOf(app, connectionId), { key, body: toolCall('tool_9999', { n: 1 }) });
       expect(rpcOf(call).result).toEqual(RESULT);
-      const unknown = await callProxy(app, pathOf(connectionId), { key, body: toolCall('tool_10000') });
+      const unknown = await callProxy(app, pathOf(app, connectionId), { key, body: toolCall('tool_10000') });
       expect(rpcOf(unknown).error?.data.code).toBe('unknown_tool');
     });
   });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   relay = await startTcpProxy(database.url);
   app = await startTestApp({ database: { url: through(relay, database.url), drop: () => database.drop() } });
-  path = pathOf(await connectTo(app, everything.url));
+  path = pathOf(app, await connectTo(app, everything.url));
 });
 afterAll(async () => {
   await app?.close();

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { answerText, type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
 import { callProxy, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
 import { JSON_TYPE, type ScriptedServer, SSE_TYPE } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(newTenant);
   ({ app, upstream } = proxied);
 });
 afterAll(() => proxied?.close());

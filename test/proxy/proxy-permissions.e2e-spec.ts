@@ -87,7 +87,7 @@ beforeAll(async () => {
   app = await startTestApp();
   honoring = await connectTo(app, upstream.url);
   ignoring = await connectTo(app, upstream.url, { public_tools: 'ignore' });
-  const foreign = await startSecondOrganization(app.app, app.url, 'elsewhere');
+  const foreign = await startSecondOrganization(app, 'elsewhere');
   const foreignKey = await foreign.tool('API_KEY_CREATE', { name: 'test', permissions: { '*': ['*'] } });
   keys = {
     'no key': undefined,
@@ -108,7 +108,7 @@ afterAll(async () => {
 });
 
 function call(caller: CallerName, door: Door, tool: string, connectionId = honoring): Promise<ProxyAnswer> {
-  const base = door === 'legacy' || door === 'call-tool' ? `/mcp/${connectionId}` : pathOf(connectionId);
+  const base = door === 'legacy' || door === 'call-tool' ? `/mcp/${connectionId}` : pathOf(app, connectionId);
   const takesArguments = door === 'call-tool' || door === 'scoped call-tool';
   const path = takesArguments ? `${base}/call-tool/${tool}` : base;
   return callProxy(app, path, { key: keys[caller], body: takesArguments ? {} : toolCall(tool) });
@@ -117,7 +117,7 @@ function call(caller: CallerName, door: Door, tool: string, connectionId = honor
 /** The exact challenge (interface, "Authentication" 6); undefined for an answer other than 401. */
 function challengeFor({ status, code }: Expected, door: Door, connectionId = honoring): string | undefined {
   if (status !== 401) return undefined;
-  const endpoint = door === 'legacy' || door === 'call-tool' ? `/mcp/${connectionId}` : pathOf(connectionId);
+  const endpoint = door === 'legacy' || door === 'call-tool' ? `/mcp/${connectionId}` : pathOf(app, connectionId);
   const url = `${app.config.baseUrl}${endpoint}/.well-known/oauth-protected-resource`;
   const challenge = `Bearer realm="mcp",resource_metadata="${url}"`;
   return code === 'credential_missing' ? challenge : `${challenge},error="invalid_token"`;
@@ -198,7 +198,7 @@ describe('a connection that ignores public marks of its upstream', () => {
 
 describe.each(['direct', 'legacy'] as const)('tools/list · %s', (door) => {
   async function listed(caller: CallerName, connectionId: string): Promise<number | string[]> {
-    const path = door === 'legacy' ? `/mcp/${connectionId}` : pathOf(connectionId);
+    const path = door === 'legacy' ? `/mcp/${connectionId}` : pathOf(app, connectionId);
     const answer = await callProxy(app, path, { key: keys[caller], body: rpc('tools/list') });
     if (answer.status !== 200) return answer.status;
     return rpcOf(answer).result?.tools?.map(({ name }) => name) ?? [];
@@ -231,7 +231,7 @@ describe('the existence of a connection', () => {
   });
 
   it('is not revealed to another organization, on any path', async () => {
-    const path = pathOf(honoring).replace('default', 'elsewhere');
+    const path = pathOf(app, honoring).replace('default', 'elsewhere');
     const anonymous = await callProxy(app, path, { body: toolCall('public') });
     expect({ status: anonymous.status, challenge: anonymous.headers['www-authenticate'] }).toEqual({
       status: 401,
@@ -246,7 +246,10 @@ describe('a bad credential', () => {
   it.each(['', 'Bearer', 'Basic dXNlcjpwYXNz', 'Bearer a b', `bearer ${generateApiKey()}`])(
     'never falls through to anonymous: %j',
     async (authorization) => {
-      const answer = await callProxy(app, pathOf(honoring), { headers: { authorization }, body: toolCall('public') });
+      const answer = await callProxy(app, pathOf(app, honoring), {
+        headers: { authorization },
+        body: toolCall('public'),
+      });
       expect({ status: answer.status, code: rpcOf(answer).error?.data.code }).toEqual({
         status: 401,
         code: 'credential_invalid',
@@ -259,7 +262,7 @@ describe('the metadata of the protected resource', () => {
   const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
   it.each([['scoped'], ['legacy']])('is public at both of its paths: %s', async (kind) => {
-    const endpoint = kind === 'legacy' ? `/mcp/${honoring}` : pathOf(honoring);
+    const endpoint = kind === 'legacy' ? `/mcp/${honoring}` : pathOf(app, honoring);
     for (const path of [endpoint + WELL_KNOWN, WELL_KNOWN + endpoint]) {
       const answer = await callProxy(app, path, { method: 'GET' });
       expect(answer.status).toBe(200);
@@ -275,7 +278,7 @@ describe('a legacy path', () => {
   it.each(['legacy', 'call-tool'] as const)('answers with a deprecation header: %s', async (door) => {
     const { headers } = await call('*', door, 'private');
     expect(headers['deprecation']).toMatch(/^@\d+$/);
-    const successor = door === 'legacy' ? pathOf(honoring) : `${pathOf(honoring)}/call-tool/private`;
+    const successor = door === 'legacy' ? pathOf(app, honoring) : `${pathOf(app, honoring)}/call-tool/private`;
     expect(headers['link']).toBe(`<${successor}>; rel="successor-version"`);
     expect((await call('*', door === 'legacy' ? 'direct' : 'scoped call-tool', 'private')).headers).not.toHaveProperty(
       'deprecation',

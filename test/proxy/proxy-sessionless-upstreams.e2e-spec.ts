@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, TAKES_STREAMS } from '../support/proxy-calls.js';
 import { connectTo, keyWith, until } from '../support/proxy-connections.js';
 import { type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
@@ -8,14 +8,14 @@ import { type ScriptedServer, sendResult, startScripted } from '../support/scrip
 const TOOLS = ['slow', 'open'].map((name) => ({ name, inputSchema: { type: 'object' } }));
 const INITIALIZE = { protocolVersion: '2025-11-25', clientInfo: { name: 'test', version: '1' }, capabilities: {} };
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 let path: string;
 /** The pending calls of `slow`. */
 let waiting: ServerResponse[];
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(() => app?.close());
 
@@ -36,7 +36,7 @@ beforeEach(async () => {
     else sendResult(response, message, answer ?? { content: [{ type: 'text', text: 'done' }] });
     return undefined;
   });
-  path = pathOf(await connectTo(app, upstream.url));
+  path = pathOf(app, await connectTo(app, upstream.url));
 });
 afterEach(() => upstream.close());
 

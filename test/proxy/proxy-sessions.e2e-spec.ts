@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 async function open(key = app.apiKey, id = connectionId): Promise<Record<string, string>> {
-  const answer = await callProxy(app, pathOf(id), { key, body: rpc('initialize', INITIALIZE) });
+  const answer = await callProxy(app, pathOf(app, id), { key, body: rpc('initialize', INITIALIZE) });
   expect(answer.status).toBe(200);
   const session = String(answer.headers['mcp-session-id']);
   expect(session).toMatch(/^[\x21-\x7e]{40,2048}$/);
@@ -33,7 +33,7 @@ async function open(key = app.apiKey, id = connectionId): Promise<Record<string,
 }
 
 const echo = (headers: Record<string, string>, key = app.apiKey, id = connectionId, at = app): Promise<ProxyAnswer> =>
-  callProxy(at, pathOf(id), { key, headers, body: toolCall('echo', { message: 'hi' }) });
+  callProxy(at, pathOf(app, id), { key, headers, body: toolCall('echo', { message: 'hi' }) });
 
 function expectUnknown(answer: ProxyAnswer): void {
   expect({ status: answer.status, code: rpcOf(answer).error?.data.code }).toEqual({
@@ -77,14 +77,18 @@ describe('a session', () => {
 
   it('ends with DELETE', async () => {
     const session = await open();
-    const ended = await callProxy(app, pathOf(connectionId), { method: 'DELETE', key: app.apiKey, headers: session });
+    const ended = await callProxy(app, pathOf(app, connectionId), {
+      method: 'DELETE',
+      key: app.apiKey,
+      headers: session,
+    });
     expect(ended.status).toBe(200);
     expectUnknown(await echo(session));
   });
 
   it('reports an upstream that did not end it', async () => {
     const headers = { ...(await open()), 'mcp-protocol-version': '1999-01-01' };
-    const ended = await callProxy(app, pathOf(connectionId), { method: 'DELETE', key: app.apiKey, headers });
+    const ended = await callProxy(app, pathOf(app, connectionId), { method: 'DELETE', key: app.apiKey, headers });
     expect(ended.status).toBe(400);
     expect(rpcOf(ended).error).toMatchObject({ code: -32603, data: { code: 'upstream_protocol' } });
   });
@@ -92,7 +96,7 @@ describe('a session', () => {
   it('has its own stream, which ends when the key is deleted', async () => {
     const { body } = await app.tool('API_KEY_CREATE', { name: 'short', permissions: { '*': ['*'] } }).expect(200);
     const session = await open(body.key);
-    const stream = await openProxy(app, pathOf(connectionId), {
+    const stream = await openProxy(app, pathOf(app, connectionId), {
       method: 'GET',
       key: body.key,
       headers: { ...session, accept: 'text/event-stream' },
@@ -109,10 +113,10 @@ describe('a session', () => {
 
   it('is required for GET, DELETE, and methods that would change the session of others', async () => {
     for (const method of ['GET', 'DELETE']) {
-      expect((await callProxy(app, pathOf(connectionId), { method, key: app.apiKey })).status).toBe(405);
+      expect((await callProxy(app, pathOf(app, connectionId), { method, key: app.apiKey })).status).toBe(405);
     }
     const level = rpc('logging/setLevel', { level: 'debug' });
-    const refused = await callProxy(app, pathOf(connectionId), { key: app.apiKey, body: level });
+    const refused = await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, body: level });
     expect(rpcOf(refused).error).toMatchObject({ code: -32600, data: { code: 'invalid_rpc_request' } });
   });
 });

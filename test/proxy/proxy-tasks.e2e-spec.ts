@@ -147,7 +147,7 @@ describe.each([
   beforeAll(async () => {
     server = await startTaskServer(isModern);
     connectionId = await connectTo(app, server.url);
-    path = pathOf(connectionId);
+    path = pathOf(app, connectionId);
   });
   afterAll(() => server?.close());
 
@@ -240,7 +240,7 @@ describe.each([
 it('notifications about a task reach only its owner', async () => {
   const server = await startTaskServer(false);
   const connectionId = await connectTo(app, server.url);
-  const path = pathOf(connectionId);
+  const path = pathOf(app, connectionId);
   const callers = await Promise.all(
     [1, 2].map(async () => {
       const key = await keyWith(app, { [connectionId]: ['open'] });

@@ -2,18 +2,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
 import { errorIn, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
 import { auditOf, until } from '../support/proxy-connections.js';
 import { flood, JSON_TYPE, type ScriptedServer, SSE_TYPE } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(newTenant);
   ({ app, upstream } = proxied);
 });
 afterAll(() => proxied?.close());

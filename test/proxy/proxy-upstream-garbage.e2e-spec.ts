@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import {
   type AnswerScript,
   answerText,
@@ -49,11 +49,11 @@ const GARBAGE: Record<string, AnswerScript> = {
 };
 
 let proxied: ProxiedUpstream;
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(newTenant);
   ({ app, upstream } = proxied);
 });
 afterAll(() => proxied?.close());
@@ -105,8 +105,8 @@ describe('an invalid list', () => {
     await proxied.whileListing(
       (response, message) => sendResult(response, message, { tools }),
       async () => {
-        const list = await callProxy(app, pathOf(connectionId), { key, body: rpc('tools/list') });
-        const call = await callProxy(app, pathOf(connectionId), { key, body: toolCall('fine') });
+        const list = await callProxy(app, pathOf(app, connectionId), { key, body: rpc('tools/list') });
+        const call = await callProxy(app, pathOf(app, connectionId), { key, body: toolCall('fine') });
         const codes = [list, call].map((answer) => rpcOf(answer).error?.data.code);
         expect(codes).not.toContain('internal');
       },

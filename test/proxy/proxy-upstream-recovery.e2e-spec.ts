@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { type ProxiedUpstream, RESULT, startProxiedUpstream, TOOLS } from '../support/proxied-upstream.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { connectTo, until } from '../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(newTenant);
   ({ app, upstream } = proxied);
 });
 afterAll(() => proxied?.close());
@@ -34,7 +34,7 @@ describe('an upstream that no longer knows the session', () => {
       if (request.message.method === 'tools/list') return sendResult(response, request.message, { tools: TOOLS });
       return forgetful.script(request, response);
     });
-    const path = pathOf(await connectTo(app, upstreamOfIt.url));
+    const path = pathOf(app, await connectTo(app, upstreamOfIt.url));
     const answer = await callProxy(app, path, { key: app.apiKey, body: toolCall('fine') });
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(upstreamOfIt.calls('tools/call')).toHaveLength(2);
@@ -82,7 +82,7 @@ describe('a connection', () => {
       return script(request, response);
     });
     const connectionId = await connectTo(app, moody.url);
-    const call = () => callProxy(app, pathOf(connectionId), { key: app.apiKey, body: toolCall('fine') });
+    const call = () => callProxy(app, pathOf(app, connectionId), { key: app.apiKey, body: toolCall('fine') });
     expect((await call()).status).toBe(200);
 
     state.isDown = true;

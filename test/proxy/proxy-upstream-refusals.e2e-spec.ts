@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { auditOf, connectTo } from '../support/proxy-connections.js';
 import { JSON_TYPE, type ScriptedServer, sendJson, sendResult, startScripted } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
-let app: TestApp;
+let app: Tenant;
 /** Represents a metadata service, which must never be called. */
 let metadata: ScriptedServer;
 
 beforeAll(async () => {
   metadata = await startScripted((_request, response) => void response.writeHead(200).end('secrets'));
-  proxied = await startProxiedUpstream();
+  proxied = await startProxiedUpstream(newTenant);
   ({ app } = proxied);
 });
 afterAll(async () => {
@@ -78,7 +78,7 @@ describe('an upstream that refuses', () => {
     const redirecting = await startScripted((_request, response) => {
       response.writeHead(307, { location: metadata.url }).end();
     });
-    const path = pathOf(await connectTo(app, redirecting.url));
+    const path = pathOf(app, await connectTo(app, redirecting.url));
     const answer = await callProxy(app, path, { key: app.apiKey, body: toolCall('fine') });
     expect(answer.status).toBeGreaterThanOrEqual(500);
     expect(metadata.requests).toEqual([]);

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 
-let service: TestApp;
+let service: Tenant;
 let everything: EverythingServer;
 let connectionId: string;
 
 beforeAll(async () => {
   everything = await startEverything();
-  service = await startTestApp();
+  service = await newTenant();
   const { body } = await service.tool('COLLECTION_CONNECTIONS_CREATE', {
     data: { connection_type: 'HTTP', title: 'Everything', connection_url: everything.url },
   });
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 function post(message: object | string, { key = service.apiKey, id = connectionId } = {}): supertest.Test {
-  const test = supertest(service.url).post(`/api/default/mcp/${id}`).set('content-type', 'application/json');
+  const test = supertest(service.url).post(`/api/${service.org}/mcp/${id}`).set('content-type', 'application/json');
   if (key !== '') test.set('authorization', `Bearer ${key}`);
   return test.send(typeof message === 'string' ? message : JSON.stringify(message));
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { callProxy, openProxy, pathOf, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
@@ -21,13 +21,13 @@ const INITIALIZE = { protocolVersion: '2025-11-25', clientInfo: { name: 'test', 
 type Answer = (message: RpcMessage, response: ServerResponse) => void;
 const answers = new Map<string, Answer>();
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 let connectionId: string;
 let key: string;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   const server = legacyServer(({ message }, response) => {
     const answer = answers.get(String(message.method));
     if (answer !== undefined) return answer(message, response);
@@ -79,7 +79,7 @@ describe('a tool list contains only tools that its caller is permitted to call',
     ['next to an error', (id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":1,"message":"x"},"result":${LIST}}`],
   ];
   const doors = () => [
-    ['without a session', pathOf(connectionId)],
+    ['without a session', pathOf(app, connectionId)],
     ['on the legacy path', `/mcp/${connectionId}`],
   ];
 
@@ -136,7 +136,7 @@ describe('the answer to another request', () => {
       'tools/call',
       asEvents((id) => `${event(id)}data: ${own(id)}\n\n`),
     );
-    const path = pathOf(connectionId);
+    const path = pathOf(app, connectionId);
     const headers = await openSession(path);
     for (const more of [headers, { accept: BOTH }]) {
       const { text } = await callProxy(app, path, { key, headers: more, body: call });
@@ -152,7 +152,7 @@ describe('the answer to another request', () => {
   });
 
   it('keeps the numbers of a tool as the tool wrote them', async () => {
-    const path = pathOf(connectionId);
+    const path = pathOf(app, connectionId);
     for (const answer of [asJson(own), asEvents((id) => `data: ${own(id)}\n\n`)]) {
       answers.set('tools/call', answer);
       for (const headers of [await openSession(path), { accept: BOTH }]) {
@@ -168,7 +168,7 @@ describe('the answer to another request', () => {
       'tools/call',
       asJson((id) => `{"jsonrpc":"2.0","id":2,"result":${LIST},"id":${id}}`),
     );
-    const answer = await callProxy(app, pathOf(connectionId), { key, body: call });
+    const answer = await callProxy(app, pathOf(app, connectionId), { key, body: call });
     expect(rpcOf(answer).error?.data.code).toBe('upstream_protocol');
     expect(answer.text).not.toContain('denied');
     answers.delete('tools/call');
@@ -181,7 +181,7 @@ describe('the answer to another request', () => {
       'tools/call',
       asEvents((id) => `:\u2028data: ${sneaked}\nid: 9\ndata: ${large(id)}\n\n`),
     );
-    const path = pathOf(connectionId);
+    const path = pathOf(app, connectionId);
     const { text } = await callProxy(app, path, { key, headers: await openSession(path), body: call });
     expect(text).not.toContain('denied');
     expect(text).not.toContain('\u2028');
@@ -198,7 +198,7 @@ describe('the answer to another request', () => {
           `data: {"jsonrpc":"2.0","result":{"tools":[${JSON.stringify(DENIED)}],"t":"${'x'.repeat(2_000_000)}"},"id":2}\n\n`,
       ),
     );
-    const path = pathOf(connectionId);
+    const path = pathOf(app, connectionId);
     const { text } = await callProxy(app, path, { key, headers: await openSession(path), body: call });
     expect(text).not.toContain('"id":2}');
     expect(text).toContain('upstream_protocol');
@@ -207,7 +207,7 @@ describe('the answer to another request', () => {
 });
 
 it.each([
-  ['direct', () => pathOf(connectionId)],
+  ['direct', () => pathOf(app, connectionId)],
   ['legacy', () => `/mcp/${connectionId}`],
 ])('a stream of unsolicited messages does not deliver a list: %s', async (_title, path) => {
   const text = [
@@ -229,7 +229,7 @@ it.each([
 
 it('the stream of an agent does not deliver a list', async () => {
   const agentId = await agentOf(app, [connectionId]);
-  const path = gatewayPath(agentId);
+  const path = gatewayPath(app, agentId);
   const asking = { ...INITIALIZE, capabilities: { sampling: {} } };
   const agentKey = await keyWith(app, { [agentId]: ['open'] });
   const { headers } = await callProxy(app, path, { key: agentKey, body: rpc('initialize', asking) });
@@ -256,7 +256,7 @@ it('a caller with `*` gets the bytes unchanged', async () => {
   const odd = (id: string): string =>
     `{ "jsonrpc":"2.0", "id":${id}, "result":{"tools":[],"Tools":${JSON.stringify([DENIED])}} }`;
   answers.set('tools/list', asJson(odd));
-  const { text } = await callProxy(app, pathOf(connectionId), { key: app.apiKey, body: rpc('tools/list') });
+  const { text } = await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, body: rpc('tools/list') });
   expect(text).toBe(odd('1'));
   answers.delete('tools/list');
 });

@@ -56,10 +56,10 @@ beforeAll(async () => {
   [a, b, c] = [await start(), await start(), await start()];
   const [http, program] = [await connectTo(at(a), upstream.url), await connectProgram(at(a), [PROGRAM])];
   paths = {
-    'a connection over HTTP': pathOf(http),
-    'a program': pathOf(program),
-    'an agent over HTTP': gatewayPath(await agentOf(at(a), [http])),
-    'an agent over a program': gatewayPath(await agentOf(at(a), [program])),
+    'a connection over HTTP': pathOf(at(a), http),
+    'a program': pathOf(at(a), program),
+    'an agent over HTTP': gatewayPath(at(a), await agentOf(at(a), [http])),
+    'an agent over a program': gatewayPath(at(a), await agentOf(at(a), [program])),
   };
 }, START_MS);
 

@@ -12,7 +12,7 @@ import {
   PATIENCE_MS,
   type StreamOptions,
 } from '../../src/boot/testing/thread-stream.js';
-import type { TestApp } from './app.js';
+import type { Tenant } from './tenant.js';
 import { fold } from './fold-message.js';
 
 export {
@@ -24,7 +24,7 @@ export {
   textOf,
 } from '../../src/boot/testing/thread-stream.js';
 
-/** Where requests go, and with which key. A `TestApp` is one. */
+/** Where requests go, and with which key. A `Tenant` is one. */
 export interface Endpoint {
   url: string;
   org: string;
@@ -41,14 +41,14 @@ export interface PostOptions {
 }
 
 /** Connects an MCP server; returns the connection's id. */
-export async function connect(app: TestApp, url: string, title = 'Upstream'): Promise<string> {
+export async function connect(app: Tenant, url: string, title = 'Upstream'): Promise<string> {
   const data = { title, connection_type: 'HTTP', connection_url: url };
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
 }
 
 /** Creates an agent over these connections; returns its id. */
 export async function createAgent(
-  app: TestApp,
+  app: Tenant,
   connectionIds: readonly string[] = [],
   data: object = {},
 ): Promise<string> {
@@ -58,13 +58,13 @@ export async function createAgent(
 }
 
 /** Creates a thread of the agent, under an id of the caller's if one is given; returns its id. */
-export async function createThread(app: TestApp, agentId: string, id?: string): Promise<string> {
+export async function createThread(app: Tenant, agentId: string, id?: string): Promise<string> {
   const data = { title: 'Thread', virtual_mcp_id: agentId, ...(id === undefined ? {} : { id }) };
   return (await succeed<{ item: ThreadItem }>(app, 'COLLECTION_THREADS_CREATE', { data })).item.id;
 }
 
 /** Calls a management tool that has to succeed. */
-export async function succeed<T>(app: TestApp, name: string, body: object): Promise<T> {
+export async function succeed<T>(app: Tenant, name: string, body: object): Promise<T> {
   const answer = await app.tool(name, body);
   expect({ name, status: answer.status, body: answer.body as unknown }).toMatchObject({ status: 200 });
   return answer.body as T;
@@ -73,20 +73,20 @@ export async function succeed<T>(app: TestApp, name: string, body: object): Prom
 /** One thread as its caller sees it. */
 export class ThreadClient {
   constructor(
-    private readonly app: TestApp,
+    private readonly app: Tenant,
     readonly agentId: string,
     readonly id: string,
   ) {}
 
   /** A new thread. */
-  static async create(app: TestApp, agentId: string, id?: string): Promise<ThreadClient> {
+  static async create(app: Tenant, agentId: string, id?: string): Promise<ThreadClient> {
     return new ThreadClient(app, agentId, await createThread(app, agentId, id));
   }
 
   /** Sends any body, with any key. */
   post(body: string | object, { key = this.app.apiKey, headers = {} } = {}): supertest.Test {
     return supertest(this.app.url)
-      .post(`/api/default/agent-runtime/threads/${this.id}/messages`)
+      .post(`/api/${this.app.org}/agent-runtime/threads/${this.id}/messages`)
       .set({ authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers })
       .send(body);
   }
@@ -118,7 +118,7 @@ export class ThreadClient {
   /** Cancels one run, or everything on the thread. */
   cancel(taskId?: string): supertest.Test {
     return supertest(this.app.url)
-      .post(`/api/default/agent-runtime/threads/${this.id}/cancel`)
+      .post(`/api/${this.app.org}/agent-runtime/threads/${this.id}/cancel`)
       .set('authorization', `Bearer ${this.app.apiKey}`)
       .send(taskId === undefined ? {} : { taskId });
   }

@@ -1,26 +1,23 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import supertest from 'supertest';
+import { DataSource } from 'typeorm';
 import { AppConfig } from '../../src/core/config/app-config.js';
-import { generateEncryptionKey, parseEncryptionKeys } from '../../src/core/config/encryption-keys.js';
+import { parseEncryptionKeys } from '../../src/core/config/encryption-keys.js';
 import { readSettings } from '../../src/core/config/settings.js';
 import { createLogger } from '../../src/platform/logging/pino.js';
 import { launchApp, type LaunchOptions } from '../../src/boot/testing/launch-app.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
+import { callTool, type Tenant } from './tenant.js';
+import { TEST_ENVIRONMENT } from './test-environment.js';
 
 /** The application as a client sees it: listening on a port of its own, with a database of its own. */
-export interface TestApp {
+export interface TestApp extends Tenant {
   app: NestFastifyApplication;
   config: AppConfig;
-  url: string;
-  apiKey: string;
   /** The path of the setup page, while the organization has no owner. */
   setupPath: string | undefined;
   org: 'default';
   /** Given to `startTestApp`, it makes another process of the same service, which is to be closed first. */
   database: TestDatabase;
-  /** Calls a management tool. */
-  tool(name: string, body?: object, key?: string): supertest.Test;
-  close(): Promise<void>;
 }
 
 /** What a spec may set. */
@@ -32,17 +29,6 @@ export interface TestAppOptions extends LaunchOptions {
   /** Gets every line of the log; `LOG_LEVEL` decides which there are. */
   onLogLine?: (line: string) => void;
 }
-
-const TEST_ENVIRONMENT = {
-  LOG_LEVEL: 'silent',
-  PORT: '0',
-  METRICS_PORT: '0',
-  UPSTREAM_ALLOW_PRIVATE: 'true',
-  // Many specs close an application while runs that never end are in progress.
-  SHUTDOWN_GRACE_MS: '500',
-  /** The same for all applications of a spec file, as for all processes of a service. */
-  ENCRYPTION_KEYS: generateEncryptionKey('test'),
-};
 
 /** Starts the real application: real PostgreSQL, real queue, real HTTP. */
 export async function startTestApp({ env = {}, database, onLogLine, ...added }: TestAppOptions = {}): Promise<TestApp> {
@@ -60,8 +46,8 @@ export async function startTestApp({ env = {}, database, onLogLine, ...added }: 
     setupPath,
     org: 'default',
     database: ownDatabase,
-    tool: (name, body = {}, key = apiKey ?? '') =>
-      supertest(url).post(`/api/default/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
+    tool: (name, body = {}, key = apiKey ?? '') => callTool({ url, org: 'default', apiKey: key }, name, body),
+    query: (statement, parameters) => app.get(DataSource).query(statement, parameters),
     close: async () => {
       await app.close();
       if (database === undefined) await ownDatabase.drop();

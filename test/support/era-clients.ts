@@ -1,14 +1,14 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { TestApp } from './app.js';
+import type { Tenant } from './tenant.js';
 import { pathOf, rpc, TAKES_STREAMS } from './proxy-calls.js';
 
 /** The revision of the modern era. */
 export const MODERN = '2026-07-28';
 
 /** A client that speaks the modern era only, connected through the proxy. */
-export async function openModern(app: TestApp, connectionId: string, capabilities: object = {}): Promise<Client> {
+export async function openModern(app: Tenant, connectionId: string, capabilities: object = {}): Promise<Client> {
   const versionNegotiation = { mode: { pin: MODERN } };
   const client = new Client({ name: 'modern', version: '1' }, { capabilities, versionNegotiation });
   await client.connect(new StreamableHTTPClientTransport(...endpointOf(app, connectionId)));
@@ -42,7 +42,7 @@ export function modernRequest(
 
 /** A client that speaks the legacy era only, connected through the proxy, with its transport. */
 export async function openLegacy(
-  app: TestApp,
+  app: Tenant,
   connectionId: string,
   capabilities: object = {},
 ): Promise<{ client: LegacyClient; transport: LegacyTransport }> {
@@ -52,6 +52,9 @@ export async function openLegacy(
   return { client, transport };
 }
 
-function endpointOf({ url, apiKey }: TestApp, connectionId: string): [URL, { requestInit: RequestInit }] {
-  return [new URL(pathOf(connectionId), url), { requestInit: { headers: { authorization: `Bearer ${apiKey}` } } }];
+function endpointOf({ url, org, apiKey }: Tenant, connectionId: string): [URL, { requestInit: RequestInit }] {
+  return [
+    new URL(pathOf({ org }, connectionId), url),
+    { requestInit: { headers: { authorization: `Bearer ${apiKey}` } } },
+  ];
 }

@@ -1,5 +1,5 @@
 import { succeed } from './agent-runs.js';
-import type { TestApp } from './app.js';
+import type { Tenant } from './tenant.js';
 import { callProxy, type ProxyAnswer, rpc, type RpcAnswer, rpcOf, toolCall } from './proxy-calls.js';
 
 /** A connection's place in a new agent. */
@@ -10,13 +10,14 @@ export interface Holding {
 }
 
 /** Makes an agent; returns its id. A connection may be given by its id alone. */
-export async function agentOf(app: TestApp, held: readonly (string | Holding)[], more: object = {}): Promise<string> {
+export async function agentOf(app: Tenant, held: readonly (string | Holding)[], more: object = {}): Promise<string> {
   const connections = held.map((member) => (typeof member === 'string' ? { connection_id: member } : member));
   const data = { title: 'Agent', connections, ...more };
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_VIRTUAL_MCP_CREATE', { data })).item.id;
 }
 
-export const gatewayPath = (agentId: string): string => `/api/default/mcp/gateway/${agentId}`;
+export const gatewayPath = ({ org }: Pick<Tenant, 'org'>, agentId: string): string =>
+  `/api/${org}/mcp/gateway/${agentId}`;
 
 export interface Listed {
   names: string[];
@@ -25,7 +26,7 @@ export interface Listed {
 }
 
 /** `tools/list` without a session. */
-export async function listThrough(app: TestApp, path: string, key = app.apiKey): Promise<Listed> {
+export async function listThrough(app: Tenant, path: string, key = app.apiKey): Promise<Listed> {
   const answer = await callProxy(app, path, { key, body: rpc('tools/list') });
   if (answer.status !== 200) throw new Error(`tools/list was answered with ${answer.status}: ${answer.text}`);
   const { tools = [], _meta } = rpcOf(answer).result as {
@@ -37,7 +38,7 @@ export async function listThrough(app: TestApp, path: string, key = app.apiKey):
 
 /** `tools/call` without a session. */
 export async function callThrough(
-  app: TestApp,
+  app: Tenant,
   path: string,
   name: string,
   args: object = {},

@@ -9,8 +9,10 @@ import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres/embe
 import { migrate } from '../../src/platform/database/migrate.js';
 import { migrateQueue } from '../../src/platform/queue/migrate-queue.js';
 import { TEMPLATE_DATABASE } from './database.js';
+import { serveTenantServices } from './tenant-services.js';
+import { TENANT_SERVICES_URL } from './tenant.js';
 
-/** One embedded PostgreSQL for all specs, with a migrated template database; and the decision about Redis. */
+/** One embedded PostgreSQL for all specs, with a migrated template database; the services of tenants; and the decision about Redis. */
 export default async function globalSetup(): Promise<void> {
   requireRedisInCi();
   const postgres = await startEmbeddedPostgres({ dataDir: await mkdtemp(join('/tmp', 'signalbox-test-')) });
@@ -23,7 +25,12 @@ export default async function globalSetup(): Promise<void> {
   await migrate(template.href);
   await migrateQueue(template.href);
   process.env['TEST_DATABASE_URL'] = postgres.url;
-  (globalThis as { stopTestPostgres?: () => Promise<void> }).stopTestPostgres = () => postgres.stop();
+  const tenantServices = await serveTenantServices();
+  process.env[TENANT_SERVICES_URL] = tenantServices.url;
+  (globalThis as { stopTestServices?: () => Promise<void> }).stopTestServices = async () => {
+    await tenantServices.stop();
+    await postgres.stop();
+  };
 }
 
 /** Without Redis its suites are left out with a warning; in CI that would be a gap, so it is an error. */

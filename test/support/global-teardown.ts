@@ -1,3 +1,3 @@
 export default async function globalTeardown(): Promise<void> {
-  await (globalThis as { stopTestPostgres?: () => Promise<void> }).stopTestPostgres?.();
+  await (globalThis as { stopTestServices?: () => Promise<void> }).stopTestServices?.();
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
-import { DataSource } from 'typeorm';
-import { startTestApp } from './app.js';
 import { type FakeOpenAI, startFakeOpenAI } from './fake-openai.js';
 import { startSecondOrganization } from './second-organization.js';
+import type { Tenant } from './tenant.js';
 
 export interface ProviderItem {
   id: string;
@@ -19,23 +18,19 @@ export const PROVIDER_KEY = 'sk-test-secret-0123456789';
 export const NOBODY = '00000000-0000-7000-8000-000000000000';
 
 /** The service, a fake provider that wants a key, and the tools that bring the two together. */
-export class ModelTools {
+export class ModelTools<Service extends Tenant = Tenant> {
   private constructor(
-    readonly service: Awaited<ReturnType<typeof startTestApp>>,
+    readonly service: Service,
     readonly fake: FakeOpenAI,
   ) {}
 
-  static async start(): Promise<ModelTools> {
-    return new ModelTools(await startTestApp(), await startFakeOpenAI({ apiKey: PROVIDER_KEY }));
+  static async start<Service extends Tenant>(start: () => Promise<Service>): Promise<ModelTools<Service>> {
+    return new ModelTools(await start(), await startFakeOpenAI({ apiKey: PROVIDER_KEY }));
   }
 
   async close(): Promise<void> {
     await this.service.close();
     await this.fake.close();
-  }
-
-  get database(): DataSource {
-    return this.service.app.get(DataSource);
   }
 
   /** Calls a tool that has to succeed; no answer may ever hold a provider's key. */
@@ -66,8 +61,7 @@ export class ModelTools {
 
   /** Makes a provider in an organization of its own; returns its id. */
   async createForeignProvider(): Promise<string> {
-    const { app, url } = this.service;
-    const { tool } = await startSecondOrganization(app, url, `other-${randomUUID()}`);
+    const { tool } = await startSecondOrganization(this.service, `other-${randomUUID()}`);
     const data = { title: 'Theirs', kind: 'openai-compatible', base_url: this.fake.baseUrl };
     const { body } = await tool('AI_PROVIDER_CREATE', { data });
     return body.item.id;
@@ -75,7 +69,7 @@ export class ModelTools {
 
   /** What the database holds as the provider's key. */
   async storedKey(id: string): Promise<string | null> {
-    const rows: { api_key: string | null }[] = await this.database.query(
+    const rows: { api_key: string | null }[] = await this.service.query(
       'SELECT api_key FROM ai_providers WHERE id = $1',
       [id],
     );

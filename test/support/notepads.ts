@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { TestApp } from './app.js';
+import type { Tenant } from './tenant.js';
 import { succeed } from './agent-runs.js';
 import {
   legacyServer,
@@ -37,7 +37,7 @@ export const NOTEPADS: readonly (readonly [title: string, start: () => Promise<N
   ['HTTP without', startWithoutSessions],
 ];
 
-export async function connectNotepad(app: TestApp, { target }: Notepad, more: object = {}): Promise<string> {
+export async function connectNotepad(app: Tenant, { target }: Notepad, more: object = {}): Promise<string> {
   const data = { title: 'Notepad', ...target, ...more };
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
 }

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
-import { startTestApp, type TestApp } from './app.js';
+import type { Tenant } from './tenant.js';
 import { callProxy, pathOf, type ProxyAnswer, rpc, TAKES_STREAMS, toolCall } from './proxy-calls.js';
 import { connectTo } from './proxy-connections.js';
 import { legacyServer, type RpcMessage, type ScriptedServer, sendResult, startScripted } from './scripted-upstream.js';
@@ -9,8 +9,8 @@ import { legacyServer, type RpcMessage, type ScriptedServer, sendResult, startSc
 export type AnswerScript = (response: ServerResponse, message: RpcMessage) => unknown;
 
 /** An application with an upstream that has the tool `fine`, and that a test may let do anything with a request. */
-export interface ProxiedUpstream {
-  readonly app: TestApp;
+export interface ProxiedUpstream<Service extends Tenant = Tenant> {
+  readonly app: Service;
   readonly upstream: ScriptedServer;
   /** Makes a connection, so that no test sees the breaker that another one has opened; returns its path. */
   connected(more?: object): Promise<string>;
@@ -39,7 +39,10 @@ const WELL_BEHAVED: Record<'onCall' | 'onList', AnswerScript> = {
   onList: (response, message) => sendResult(response, message, { tools: TOOLS }),
 };
 
-export async function startProxiedUpstream(): Promise<ProxiedUpstream> {
+/** @param start starts the service */
+export async function startProxiedUpstream<Service extends Tenant>(
+  start: () => Promise<Service>,
+): Promise<ProxiedUpstream<Service>> {
   const scripts = { ...WELL_BEHAVED };
   const { script, forget } = legacyServer(({ message }, response) => {
     if (message.method === 'tools/list') scripts.onList(response, message);
@@ -47,7 +50,7 @@ export async function startProxiedUpstream(): Promise<ProxiedUpstream> {
     else sendResult(response, message, {});
   });
   const upstream = await startScripted(script);
-  const app = await startTestApp();
+  const app = await start();
 
   async function scripted<T>(what: keyof typeof scripts, script: AnswerScript, work: () => Promise<T>): Promise<T> {
     scripts[what] = script;
@@ -57,7 +60,7 @@ export async function startProxiedUpstream(): Promise<ProxiedUpstream> {
       scripts[what] = WELL_BEHAVED[what];
     }
   }
-  const connected = async (more: object = {}): Promise<string> => pathOf(await connectTo(app, upstream.url, more));
+  const connected = async (more: object = {}): Promise<string> => pathOf(app, await connectTo(app, upstream.url, more));
 
   return {
     app,
@@ -80,7 +83,7 @@ export async function startProxiedUpstream(): Promise<ProxiedUpstream> {
   };
 }
 
-async function openSession(app: TestApp, path: string): Promise<Record<string, string>> {
+async function openSession(app: Tenant, path: string): Promise<Record<string, string>> {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
   const body = rpc('initialize', params, 0);
   const answer = await callProxy(app, path, { key: app.apiKey, headers: TAKES_STREAMS, body });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest } from 'node:http';
-import type { TestApp } from './app.js';
+import type { Tenant } from './tenant.js';
 
 /** What the proxy answered, byte for byte. */
 export interface ProxyAnswer {
@@ -39,7 +39,7 @@ export const TAKES_JSON = {};
 export const TAKES_STREAMS = { accept: 'application/json, text/event-stream' };
 
 /** Sends a request as it is written here: no header is added but `content-type`, and `Host` can be set. */
-export async function openProxy(app: TestApp, path: string, wanted: ProxyRequest): Promise<IncomingMessage> {
+export async function openProxy(app: Tenant, path: string, wanted: ProxyRequest): Promise<IncomingMessage> {
   const { method = 'POST', key, headers = {}, body } = wanted;
   const { hostname, port } = new URL(app.url);
   const request = openRequest({
@@ -60,7 +60,7 @@ export async function openProxy(app: TestApp, path: string, wanted: ProxyRequest
 }
 
 /** The whole answer; rejects when it breaks off. */
-export async function callProxy(app: TestApp, path: string, wanted: ProxyRequest): Promise<ProxyAnswer> {
+export async function callProxy(app: Tenant, path: string, wanted: ProxyRequest): Promise<ProxyAnswer> {
   const response = await openProxy(app, path, wanted);
   const chunks: Buffer[] = [];
   for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -99,7 +99,7 @@ export const toolCall = (name: string, args: object = {}, id: string | number = 
   rpc('tools/call', { name, arguments: args }, id);
 
 /** The org-scoped path of a connection. */
-export const pathOf = (connectionId: string): string => `/api/default/mcp/${connectionId}`;
+export const pathOf = ({ org }: Pick<Tenant, 'org'>, connectionId: string): string => `/api/${org}/mcp/${connectionId}`;
 
 function bytesOf(body: unknown): string | Buffer | undefined {
   return body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);

@@ -1,17 +1,12 @@
-import type { INestApplication } from '@nestjs/common';
 import supertest from 'supertest';
-import { ApiKeyService } from '../../src/identity/api-keys/api-key.service.js';
-import { generateApiKey } from '../../src/core/api-key-value.js';
-import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
+import { addOrganization, callTool, type Tenant } from './tenant.js';
 
 /** Makes another organization with a key that may do everything there, and returns how its tools are called. */
-export async function startSecondOrganization(app: INestApplication, url: string, slug: string) {
-  const { id } = await app.get(OrganizationsService, { strict: false }).ensure(slug);
-  const key = generateApiKey();
-  const permissions = { self: ['*'], '*': ['*'] };
-  await app
-    .get(ApiKeyService, { strict: false })
-    .ensure(key, { organizationId: id, userId: null, name: slug, permissions });
+export async function startSecondOrganization(first: Pick<Tenant, 'url' | 'org' | 'query'>, name: string) {
+  const { url, org, query } = first;
+  // An application of the spec's own has no other tenants, whose second organizations could have the same name.
+  const slug = org === 'default' ? name : `${org}-${name}`;
+  const { key, organizationId: id } = await addOrganization({ query }, slug);
   return {
     id,
     slug,
@@ -19,7 +14,6 @@ export async function startSecondOrganization(app: INestApplication, url: string
     /** Posts to a path of the organization. */
     post: (path: string, body: object) =>
       supertest(url).post(`/api/${slug}/${path}`).set('authorization', `Bearer ${key}`).send(body),
-    tool: (name: string, body: object) =>
-      supertest(url).post(`/api/${slug}/tools/${name}`).set('authorization', `Bearer ${key}`).send(body),
+    tool: (tool: string, body: object) => callTool({ url, org: slug, apiKey: key }, tool, body),
   };
 }

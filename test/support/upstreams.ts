@@ -1,4 +1,4 @@
-import type { TestApp } from './app.js';
+import type { Tenant } from './tenant.js';
 import { connectTo } from './proxy-connections.js';
 import { type Script, type ScriptedServer, startScripted } from './scripted-upstream.js';
 import { type TcpProxy, startTcpProxy } from './tcp-proxy.js';
@@ -21,12 +21,12 @@ export class Upstreams {
   }
 
   /** A connection with these tools; returns its id. */
-  async connection(app: TestApp, title: string, ...tools: string[]): Promise<string> {
+  async connection(app: Tenant, title: string, ...tools: string[]): Promise<string> {
     return connectTo(app, (await this.serve(...tools)).url, { title });
   }
 
   /** A connection whose upstream can go away and come back. */
-  async fragile(app: TestApp, title: string, ...tools: string[]): Promise<{ id: string; upstream: TcpProxy }> {
+  async fragile(app: Tenant, title: string, ...tools: string[]): Promise<{ id: string; upstream: TcpProxy }> {
     const server = await this.serve(...tools);
     const upstream = this.kept(await startTcpProxy(server.url));
     return { id: await connectTo(app, `http://127.0.0.1:${upstream.port}/mcp`, { title }), upstream };

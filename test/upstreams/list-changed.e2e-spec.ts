@@ -47,7 +47,7 @@ async function promptsOf(path: string): Promise<string[]> {
 async function listenedTo(server: ChangingServer): Promise<{ connectionId: string; agent: string; agentId: string }> {
   const connectionId = await connectTo(app, server.url);
   const agentId = await agentOf(app, [connectionId]);
-  const agent = gatewayPath(agentId);
+  const agent = gatewayPath(app, agentId);
   expect(await namesOf(agent)).toEqual(['first']);
   await until('the service listens', () => server.streams().length === 1);
   return { connectionId, agent, agentId };
@@ -70,7 +70,7 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
       await server.announce('prompts');
       return (await promptsOf(agent)).includes('second');
     });
-    expect(await namesOf(pathOf(connectionId))).toEqual(['first', 'second']);
+    expect(await namesOf(pathOf(app, connectionId))).toEqual(['first', 'second']);
     expect((await callThrough(app, agent, 'second')).rpc.result).toBeDefined();
     expect(server.streams()).toHaveLength(1);
   });
@@ -188,11 +188,11 @@ describe.each([
     const stdio = { command: 'node', args: [GROWING_SERVER, ...options], cwd: process.cwd() };
     const data = { title: 'Growing', connection_type: 'STDIO', stdio, shared_state: true };
     const { item } = await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data });
-    const agent = gatewayPath(await agentOf(app, [item.id]));
+    const agent = gatewayPath(app, await agentOf(app, [item.id]));
     expect(await namesOf(agent)).toEqual(['first']);
     expect((await callThrough(app, agent, 'first')).rpc.result).toBeDefined();
     await until('the tool is listed', async () => (await namesOf(agent)).includes('second'));
-    expect(await namesOf(pathOf(item.id))).toEqual(['first', 'second']);
+    expect(await namesOf(pathOf(app, item.id))).toEqual(['first', 'second']);
   });
 });
 

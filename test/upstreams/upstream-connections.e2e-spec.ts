@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { startEraServer } from '../support/era-server.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
@@ -28,9 +28,9 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 /** The number of concurrent calls, each of which needs a connection. */
 const AT_ONCE = 8;
 
-let app: TestApp;
+let app: Tenant;
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(() => app.close());
 
@@ -78,8 +78,8 @@ describe('connections to a server on the official SDK are reused', () => {
     server = await startEverything();
     proxy = await startTcpProxy(server.url);
     const id = await connectTo(app, `http://127.0.0.1:${proxy.port}/mcp`);
-    path = pathOf(id);
-    agentPath = gatewayPath(await agentOf(app, [id]));
+    path = pathOf(app, id);
+    agentPath = gatewayPath(app, await agentOf(app, [id]));
   });
   afterAll(async () => {
     await proxy.close();
@@ -96,7 +96,7 @@ describe('connections to a server on the official SDK are reused', () => {
     [
       'call-tool',
       120,
-      () => ({ path: `${path.replace('/api/default', '')}/call-tool/echo`, headers: {}, body: { message: 'a' } }),
+      () => ({ path: `${path.replace(`/api/${app.org}`, '')}/call-tool/echo`, headers: {}, body: { message: 'a' } }),
     ],
   ])('for %s', async (_who, calls, call) => {
     const { path: at, ...wanted } = call();
@@ -115,7 +115,7 @@ describe('connections to a server on the official SDK are reused', () => {
 describe('connections to a server of the modern era are reused', () => {
   it('for callers of the other era, whose calls are translated', async () => {
     const upstream = await startEraServer();
-    const path = pathOf(await connectTo(app, upstream.url));
+    const path = pathOf(app, await connectTo(app, upstream.url));
     const connections = await connectionsFor(
       upstream,
       () => expectOk(path, { headers: TAKES_STREAMS, body: toolCall('echo', { message: 'a' }) }),
@@ -138,7 +138,7 @@ describe('an upstream of the legacy era', () => {
         : answer(request, response),
     );
     upstream = await startScripted(script);
-    path = pathOf(await connectTo(app, upstream.url));
+    path = pathOf(app, await connectTo(app, upstream.url));
   });
   afterAll(() => upstream.close());
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import {
   callProxy,
@@ -30,7 +30,7 @@ const TOOLS = [
   { name: 'fine', inputSchema: { type: 'object' }, _meta: { 'mcp.service': { public_tool: true } } },
 ];
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 let hanging: ServerResponse[] = [];
 let opened: IncomingMessage[] = [];
@@ -38,7 +38,7 @@ let connectionId: string;
 let path: string;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   const { script } = legacyServer(({ message }, response) => {
     if (message.method === 'tools/list') sendResult(response, message, { tools: TOOLS });
     else if (message.params?.['name'] === 'hang') hanging.push(response);
@@ -53,7 +53,7 @@ beforeAll(async () => {
 /** Created for each test, because the calls that are aborted at its end open the breaker. */
 beforeEach(async () => {
   connectionId = await connectTo(app, upstream.url, { public_tools: 'honor' });
-  path = pathOf(connectionId);
+  path = pathOf(app, connectionId);
 });
 
 afterEach(() => {
@@ -88,10 +88,10 @@ describe('calls that hang', () => {
       await keyWith(app, { [connectionId]: ['*'] }),
     ];
     await expectAnswered(greedy);
-    const second = await startSecondOrganization(app.app, app.url, 'second');
+    const second = await startSecondOrganization(app, 'second');
     const data = { title: 'Same origin', connection_type: 'HTTP', connection_url: upstream.url, public_tools: 'honor' };
     const made = await second.tool('COLLECTION_CONNECTIONS_CREATE', { data });
-    const elsewhere = `/api/second/mcp/${(made.body as { item: { id: string } }).item.id}`;
+    const elsewhere = pathOf({ org: second.slug }, (made.body as { item: { id: string } }).item.id);
 
     const calls = await hang(greedy);
     expect(hanging).toHaveLength(128);
@@ -109,8 +109,8 @@ describe('calls that hang', () => {
   it('leave sockets to others through an agent too', async () => {
     const agent = await agentOf(app, [connectionId]);
     const greedy = await keyWith(app, { [agent]: ['*'] });
-    await hang(greedy, gatewayPath(agent));
-    await expectAnswered(await keyWith(app, { [agent]: ['*'] }), gatewayPath(agent));
+    await hang(greedy, gatewayPath(app, agent));
+    await expectAnswered(await keyWith(app, { [agent]: ['*'] }), gatewayPath(app, agent));
     await expectAnswered(app.apiKey);
   });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Behaviour, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
+import { newTenant } from '../../support/tenant.js';
 import { ModelTools, PROVIDER_KEY } from '../../support/model-tools.js';
 
 const TEST_LIMIT_MS = 20_000;
@@ -8,7 +9,7 @@ const TEST_LIMIT_MS = 20_000;
 let tools: ModelTools;
 
 beforeAll(async () => {
-  tools = await ModelTools.start();
+  tools = await ModelTools.start(newTenant);
 });
 
 afterAll(() => tools?.close());
@@ -63,7 +64,7 @@ describe('AI_PROVIDER_TEST', () => {
 
   it('says that a key was moved from another provider', async () => {
     const [one, other] = [await tools.createProvider(), await tools.createProvider()];
-    await tools.database.query('UPDATE ai_providers SET api_key = $2 WHERE id = $1', [
+    await tools.service.query('UPDATE ai_providers SET api_key = $2 WHERE id = $1', [
       one.id,
       await tools.storedKey(other.id),
     ]);

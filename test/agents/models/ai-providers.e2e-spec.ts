@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newTenant } from '../../support/tenant.js';
 import { ModelTools, NOBODY, PROVIDER_KEY } from '../../support/model-tools.js';
 
 let tools: ModelTools;
 
 beforeAll(async () => {
-  tools = await ModelTools.start();
+  tools = await ModelTools.start(newTenant);
 });
 
 afterAll(() => tools?.close());
@@ -35,7 +36,7 @@ describe('AI providers', () => {
 
   it('keep their key encrypted in the database', async () => {
     const { id } = await tools.createProvider();
-    const row = JSON.stringify(await tools.database.query('SELECT * FROM ai_providers WHERE id = $1', [id]));
+    const row = JSON.stringify(await tools.service.query('SELECT * FROM ai_providers WHERE id = $1', [id]));
     expect(row).toContain('"api_key":"v1.');
     expect(row).not.toContain(PROVIDER_KEY);
     expect(row).not.toContain(Buffer.from(PROVIDER_KEY).toString('base64url'));

@@ -2,14 +2,15 @@ import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ModelsService } from '../../../src/agents/models/models.service.js';
 import type { Tier } from '../../../src/core/tier.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
 import { ModelTools, NOBODY, PROVIDER_KEY } from '../../support/model-tools.js';
 
 const TARGET = { provider_id: NOBODY, model: 'm' };
 
-let tools: ModelTools;
+let tools: ModelTools<TestApp>;
 
 beforeAll(async () => {
-  tools = await ModelTools.start();
+  tools = await ModelTools.start(startTestApp);
 });
 
 afterAll(() => tools?.close());
@@ -146,7 +147,7 @@ describe('model tiers', () => {
 });
 
 async function organizationId(): Promise<string> {
-  const rows: { id: string }[] = await tools.database.query('SELECT id FROM organizations WHERE slug = $1', [
+  const rows: { id: string }[] = await tools.service.query('SELECT id FROM organizations WHERE slug = $1', [
     tools.service.org,
   ]);
   return rows[0]?.id ?? '';

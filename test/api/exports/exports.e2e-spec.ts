@@ -111,7 +111,7 @@ describe('the export of calls', () => {
   });
 
   it('is of the own organization', async () => {
-    const second = await startSecondOrganization(service.app, service.url, 'second');
+    const second = await startSecondOrganization(service, 'second');
     await storeCalls(3, 'second');
     expect(await linesOf({ records: 'calls' })).toEqual([]);
     const answer = await second.post('monitoring/export', { records: 'calls', format: 'csv' });
@@ -237,7 +237,7 @@ describe('a long read whose caller has left', () => {
 
   it('shares its places by organization: four exports read one after the other, and a neighbor beside them', async () => {
     const body = { records: 'calls', format: 'jsonl', where: nothing };
-    const second = await startSecondOrganization(service.app, service.url, 'beside');
+    const second = await startSecondOrganization(service, 'beside');
     await storeCalls(2_000);
     await whileLocked('audit_records', async () => {
       const calls = Array.from({ length: 4 }, () => post('monitoring/export', body));

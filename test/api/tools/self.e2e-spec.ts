@@ -3,17 +3,17 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
 });
 afterAll(() => service?.close());
 
 function endpoint(): URL {
-  return new URL(`${service.url}/api/default/mcp/self`);
+  return new URL(`${service.url}/api/${service.org}/mcp/self`);
 }
 
 function options(key: string) {
@@ -45,7 +45,7 @@ describe.each([
     const client = await connect();
     const { tools } = await client.listTools();
     const { body } = await supertest(service.url)
-      .get('/api/default/tools')
+      .get(`/api/${service.org}/tools`)
       .set('authorization', `Bearer ${service.apiKey}`)
       .expect(200);
     expect(tools.map(({ name }) => name)).toEqual(body.items.map(({ name }: { name: string }) => name));
@@ -132,9 +132,9 @@ describe('the endpoint', () => {
 
   it('challenges a caller without a credential, and refuses a foreign organization', async () => {
     const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-    const missing = await supertest(service.url).post('/api/default/mcp/self').send(body).expect(401);
+    const missing = await supertest(service.url).post(`/api/${service.org}/mcp/self`).send(body).expect(401);
     expect(missing.headers['www-authenticate']).toBe(
-      `Bearer realm="mcp",resource_metadata="${service.url}/api/default/mcp/self/.well-known/oauth-protected-resource"`,
+      `Bearer realm="mcp",resource_metadata="${service.url}/api/${service.org}/mcp/self/.well-known/oauth-protected-resource"`,
     );
     const foreign = await supertest(service.url)
       .post('/api/other/mcp/self')
@@ -150,7 +150,7 @@ describe('the endpoint', () => {
 
   it('responds with one JSON body to a caller that accepts no stream', async () => {
     const answer = await supertest(service.url)
-      .post('/api/default/mcp/self')
+      .post(`/api/${service.org}/mcp/self`)
       .set('authorization', `Bearer ${await keyFor('MODEL_TIERS_GET')}`)
       .send({ jsonrpc: '2.0', id: 'a', method: 'tools/list' })
       .expect(200);
@@ -160,7 +160,7 @@ describe('the endpoint', () => {
 
   it('responds to malformed input with a JSON-RPC error', async () => {
     const answer = await supertest(service.url)
-      .post('/api/default/mcp/self')
+      .post(`/api/${service.org}/mcp/self`)
       .set('authorization', `Bearer ${service.apiKey}`)
       .set('content-type', 'application/json')
       .send('{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}');

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request as httpRequest } from 'node:http';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
 });
 afterAll(() => service?.close());
 
 /** Sends a body as it is, JSON or not. */
 function send(name: string, body: string, contentType = 'application/json'): supertest.Test {
   return supertest(service.url)
-    .post(`/api/default/tools/${name}`)
+    .post(`/api/${service.org}/tools/${name}`)
     .set('authorization', `Bearer ${service.apiKey}`)
     .set('content-type', contentType)
     .send(body);
@@ -136,7 +136,7 @@ function statusOfChunked(chunk: string, count: number): Promise<number | undefin
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
   const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' };
   const request = httpRequest(
-    `${service.url}/api/default/tools/API_KEY_LIST`,
+    `${service.url}/api/${service.org}/tools/API_KEY_LIST`,
     { method: 'POST', headers },
     (response) => {
       response.resume();
@@ -152,12 +152,13 @@ function statusOfChunked(chunk: string, count: number): Promise<number | undefin
 describe('a path', () => {
   it.each([
     ['post', '/nowhere'],
-    ['get', '/api/default/tools/API_KEY_LIST'],
-    ['delete', '/api/default/tools'],
-    ['get', '/api/default/tools/%zz'],
-    ['get', `/api/default/agent-runtime/threads/${'x'.repeat(300)}/stream`],
+    ['get', '/api/:org/tools/API_KEY_LIST'],
+    ['delete', '/api/:org/tools'],
+    ['get', '/api/:org/tools/%zz'],
+    ['get', `/api/:org/agent-runtime/threads/${'x'.repeat(300)}/stream`],
   ] as const)('that is no route, %s %s, is a 404', async (method, path) => {
-    const answer = await supertest(service.url)[method](path).set('authorization', `Bearer ${service.apiKey}`);
+    const send = supertest(service.url)[method];
+    const answer = await send(path.replace(':org', service.org)).set('authorization', `Bearer ${service.apiKey}`);
     expectProblem(answer, 404, 'unknown_route');
   });
 });

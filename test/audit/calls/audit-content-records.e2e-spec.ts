@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
 import { gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, toolCall } from '../../support/proxy-calls.js';
@@ -17,7 +16,7 @@ const { entryPoints, latestOf, recordOf } = setUp;
 let other: Awaited<ReturnType<typeof startSecondOrganization>>;
 
 beforeAll(async () => {
-  other = await startSecondOrganization(setUp.app.app, setUp.app.url, 'other');
+  other = await startSecondOrganization(setUp.app, 'other');
 });
 
 async function record(content: boolean): Promise<void> {
@@ -26,10 +25,12 @@ async function record(content: boolean): Promise<void> {
 }
 
 async function rowsWith(condition: string): Promise<number> {
-  const [row] = await setUp.app.app
-    .get(DataSource)
-    .query(`SELECT count(*)::int AS n FROM audit_records r WHERE ${condition}`);
-  return row.n as number;
+  const [row] = await setUp.app.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM audit_records r WHERE (${condition})
+        AND organization_id = (SELECT id FROM organizations WHERE slug = $1)`,
+    [setUp.app.org],
+  );
+  return row?.n ?? 0;
 }
 
 describe('with content recording off', () => {
@@ -43,7 +44,7 @@ describe('with content recording off', () => {
   });
 
   it('no row contains any content', async () => {
-    await recordOf('/api/default/mcp/self', toolCall('MODEL_TIERS_GET'));
+    await recordOf(pathOf(setUp.app, 'self'), toolCall('MODEL_TIERS_GET'));
     expect(await latestOf('self')).toMatchObject({ tool_name: 'MODEL_TIERS_GET', arguments: null, result: null });
     expect(await rowsWith('arguments IS NOT NULL OR result IS NOT NULL')).toBe(0);
     expect(await rowsWith(`r::text LIKE '%hello%' OR r::text LIKE '%${PLANTED}%'`)).toBe(0);
@@ -63,7 +64,7 @@ describe('with content recording on', () => {
 
   it('the caller and the upstream get the unredacted content', async () => {
     const before = setUp.upstream.calls('tools/call').length;
-    const answer = await callProxy(setUp.app, pathOf(setUp.connection), {
+    const answer = await callProxy(setUp.app, pathOf(setUp.app, setUp.connection), {
       key: setUp.app.apiKey,
       body: toolCall('echo', ARGS),
     });
@@ -98,21 +99,21 @@ describe('with content recording on', () => {
     ['large arguments', 'echo', { text: LARGE }, { arguments: { truncated: true, bytes: 300_011 } }],
   ] as const)('records %s', async (_what, tool, args, expected) => {
     const headers = { accept: 'application/json, text/event-stream' };
-    const item = await recordOf(pathOf(setUp.connection), toolCall(tool, args), headers);
+    const item = await recordOf(pathOf(setUp.app, setUp.connection), toolCall(tool, args), headers);
     const shown =
       'text' in args && args.text === LARGE ? {} : { arguments: { ...args, ...('password' in args && REDACTED_ARGS) } };
     expect(item).toMatchObject({ tool_name: tool, ...shown, ...expected });
   });
 
   it('records no arguments for a call without arguments', async () => {
-    expect(await recordOf(pathOf(setUp.connection), rpc('tools/call', { name: 'echo' }))).toMatchObject({
+    expect(await recordOf(pathOf(setUp.app, setUp.connection), rpc('tools/call', { name: 'echo' }))).toMatchObject({
       arguments: {},
     });
   });
 
   it.each(['proxy', 'gateway'])('a denied call is recorded: %s', async (entryPoint) => {
     const key = await keyWith(setUp.app, { [setUp.connection]: ['fail'], [setUp.agent]: ['fail'] });
-    const path = entryPoint === 'proxy' ? pathOf(setUp.connection) : gatewayPath(setUp.agent);
+    const path = entryPoint === 'proxy' ? pathOf(setUp.app, setUp.connection) : gatewayPath(setUp.app, setUp.agent);
     for (const tool of ['echo', 'unknown']) {
       expect(await recordOf(path, toolCall(tool, ARGS), { key })).toMatchObject({
         door: entryPoint,
@@ -125,7 +126,7 @@ describe('with content recording on', () => {
 
   it('management tools called over MCP are recorded without the keys that they create or receive', async () => {
     const permissions = { self: ['RUN_GET'] };
-    await recordOf('/api/default/mcp/self', toolCall('API_KEY_CREATE', { name: 'made', permissions }));
+    await recordOf(pathOf(setUp.app, 'self'), toolCall('API_KEY_CREATE', { name: 'made', permissions }));
     expect(await latestOf('self')).toMatchObject({ arguments: { name: 'made' }, result: { name: 'made', key: '***' } });
     const data = {
       title: 'Made',
@@ -134,13 +135,13 @@ describe('with content recording on', () => {
       connection_token: PLANTED,
       connection_headers: { headers: { 'x-anything': PLANTED } },
     };
-    await recordOf('/api/default/mcp/self', toolCall('COLLECTION_CONNECTIONS_CREATE', { data }));
+    await recordOf(pathOf(setUp.app, 'self'), toolCall('COLLECTION_CONNECTIONS_CREATE', { data }));
     expect(await latestOf('self')).toMatchObject({
       status: 'success',
       arguments: { data: { title: 'Made', connection_token: '***', connection_headers: '***' } },
       result: { item: { title: 'Made' } },
     });
-    await recordOf('/api/default/mcp/self', toolCall('RUN_GET', { id: 7 }));
+    await recordOf(pathOf(setUp.app, 'self'), toolCall('RUN_GET', { id: 7 }));
     expect(await latestOf('self')).toMatchObject({ arguments: { id: 7 }, result: { code: 'invalid_request' } });
   });
 
@@ -158,7 +159,7 @@ describe('with content recording on', () => {
     }));
     const called = calls.map(({ requestId, body }) => {
       const headers = { 'x-request-id': requestId, accept: 'application/json' };
-      return callProxy(setUp.app, pathOf(setUp.connection), { key: setUp.app.apiKey, body, headers });
+      return callProxy(setUp.app, pathOf(setUp.app, setUp.connection), { key: setUp.app.apiKey, body, headers });
     });
     await Promise.all(called);
     const kept = { 'nul\ufffd': '\ufffd\ufffd', text: '\\N\t\n\\.', deep: HOSTILE.deep };
@@ -175,7 +176,7 @@ describe('with content recording on', () => {
     const { key } = (await other.tool('API_KEY_CREATE', { name: 'x', permissions: { '*': ['*'] } }).expect(200)).body;
     const data = { title: 'Upstream', connection_type: 'HTTP', connection_url: setUp.upstream.url };
     const made = await other.tool('COLLECTION_CONNECTIONS_CREATE', { data }).expect(200);
-    await callProxy(setUp.app, `/api/other/mcp/${made.body.item.id}`, { key, body: toolCall('echo', ARGS) });
+    await callProxy(setUp.app, pathOf({ org: other.slug }, made.body.item.id), { key, body: toolCall('echo', ARGS) });
     const { body } = await other
       .tool('MONITORING_LOGS_LIST', { where: { field: ['door'], operator: 'eq', value: 'proxy' } })
       .expect(200);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { MonitoringLogItem } from '../../../src/audit/calls/monitoring.dto.js';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { openModernClient } from '../../support/field-clients.js';
 import { gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, toolCall } from '../../support/proxy-calls.js';
@@ -42,7 +42,7 @@ function sendEvent(response: Parameters<typeof sendResult>[0], { id }: RpcMessag
 
 /** A service with one connection and one agent, and the records of the calls to it. */
 export interface AuditedApp {
-  readonly app: TestApp;
+  readonly app: Tenant;
   readonly upstream: ScriptedServer;
   readonly connection: string;
   readonly agent: string;
@@ -61,7 +61,7 @@ export interface AuditedApp {
 /** Starts the service before the tests of a spec, and stops it after them. */
 export function useAuditedApp(): AuditedApp {
   let upstream: ScriptedServer;
-  let app: TestApp;
+  let app: Tenant;
   let connection: string;
   let agent: string;
 
@@ -85,7 +85,7 @@ export function useAuditedApp(): AuditedApp {
       return stream === undefined ? sendResult(response, message, result) : sendEvent(response, message, result);
     });
     upstream = await startScripted(script);
-    app = await startTestApp();
+    app = await newTenant();
     connection = await connectTo(app, upstream.url);
     agent = await createAgent(app, [connection]);
   });
@@ -111,15 +111,18 @@ export function useAuditedApp(): AuditedApp {
   }
 
   const entryPoints: Record<string, () => Promise<MonitoringLogItem | undefined>> = {
-    'the proxy': () => recordOf(pathOf(connection), toolCall('echo', ARGS)),
+    'the proxy': () => recordOf(pathOf(app, connection), toolCall('echo', ARGS)),
     'the proxy, to a caller that takes streams': () =>
-      recordOf(pathOf(connection), toolCall('echo_stream', ARGS), { accept: 'text/event-stream' }),
-    'the proxy, out of a stream': () => recordOf(pathOf(connection), toolCall('echo_stream', ARGS)),
+      recordOf(pathOf(app, connection), toolCall('echo_stream', ARGS), { accept: 'text/event-stream' }),
+    'the proxy, out of a stream': () => recordOf(pathOf(app, connection), toolCall('echo_stream', ARGS)),
     'a legacy path': () => recordOf(`/mcp/${connection}`, toolCall('echo', ARGS)),
-    'call-tool': () => recordOf(`${pathOf(connection)}/call-tool/echo`, ARGS),
-    'the gateway': () => recordOf(gatewayPath(agent), toolCall('echo', ARGS)),
+    'call-tool': () => recordOf(`${pathOf(app, connection)}/call-tool/echo`, ARGS),
+    'the gateway': () => recordOf(gatewayPath(app, agent), toolCall('echo', ARGS)),
     'the gateway in the modern era': async () => {
-      const client = await openModernClient({ url: `${app.url}${gatewayPath(agent)}`, apiKey: app.apiKey }, 'auto');
+      const client = await openModernClient(
+        { url: `${app.url}${gatewayPath(app, agent)}`, apiKey: app.apiKey },
+        'auto',
+      );
       await client.callTool('echo', ARGS);
       await client.close();
       return latestOf('gateway');

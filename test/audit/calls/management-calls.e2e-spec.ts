@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import type { MonitoringLogItem } from '../../../src/audit/calls/monitoring.dto.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
 });
 afterAll(() => service?.close());
 
@@ -78,7 +78,9 @@ describe('a call of a management tool over HTTP', () => {
   });
 
   it('is not on record without a valid credential', async () => {
-    const call = supertest(service.url).post('/api/default/tools/MODEL_TIERS_GET').set('x-request-id', 'stranger');
+    const call = supertest(service.url)
+      .post(`/api/${service.org}/tools/MODEL_TIERS_GET`)
+      .set('x-request-id', 'stranger');
     await call.send({}).expect(401);
     expect(await recordsOf('stranger')).toEqual([]);
   });

@@ -37,7 +37,7 @@ let organizationId: string;
 beforeAll(async () => {
   service = await startTestApp();
   database = service.app.get(DataSource);
-  other = await startSecondOrganization(service.app, service.url, 'other');
+  other = await startSecondOrganization(service, 'other');
   const [own] = await database.query(`SELECT id FROM organizations WHERE slug = 'default'`);
   organizationId = own.id as string;
   await record('first', {}, { durationMs: 1.25 });

@@ -72,7 +72,7 @@ describe('SCHEDULE_CREATE', () => {
 });
 
 it('cannot be seen from another organization', async () => {
-  const other = await startSecondOrganization(app.app, app.url, 'other');
+  const other = await startSecondOrganization(app, 'other');
   const { id } = await createSchedule(app, agentId);
   for (const name of ['SCHEDULE_GET', 'SCHEDULE_DELETE', 'SCHEDULE_RUN']) {
     expect({ name, ...(await other.tool(name, { id })).body }).toMatchObject({ name, status: 404, code: 'not_found' });
@@ -395,7 +395,7 @@ describe('SCHEDULE_UPDATE', () => {
 });
 
 it('a neighbor with one schedule does not wait for an organization with many', async () => {
-  const neighbor = await startSecondOrganization(app.app, app.url, 'neighbor');
+  const neighbor = await startSecondOrganization(app, 'neighbor');
   const database = app.app.get(DataSource);
   const agent = await neighbor.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } });
   const data = { title: 'One', virtual_mcp_id: agent.body.item.id, cron: '0 0 1 1 *', message: 'x' };

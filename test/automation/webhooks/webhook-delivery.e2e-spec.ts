@@ -136,7 +136,7 @@ describe('the message', () => {
 
 describe('who is told', () => {
   it('is each webhook that wants the event of the agent, in the organization of the run', async () => {
-    const other = await startSecondOrganization(app.app, app.url, 'other');
+    const other = await startSecondOrganization(app, 'other');
     const events = ['run.completed'];
     await other.tool('WEBHOOK_CREATE', { data: { url: `${receiver.url}/other`, events } }).expect(200);
     const otherAgent = await createAgent(app);

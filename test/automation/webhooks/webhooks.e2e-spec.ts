@@ -144,7 +144,7 @@ describe('a webhook', () => {
   });
 
   it('cannot be seen from another organization', async () => {
-    const other = await startSecondOrganization(app.app, app.url, 'other');
+    const other = await startSecondOrganization(app, 'other');
     const { id } = webhook.item;
     for (const [name, input] of [
       ['WEBHOOK_UPDATE', { id, data: { enabled: false } }],

@@ -1,16 +1,13 @@
 import type supertest from 'supertest';
-import { ApiKeyService } from '../../../src/identity/api-keys/api-key.service.js';
-import { generateApiKey } from '../../../src/core/api-key-value.js';
-import { OrganizationsService } from '../../../src/identity/organizations/organizations.service.js';
-import type { TestApp } from '../../support/app.js';
 import { connectTo } from '../../support/proxy-connections.js';
+import { addKey, type Tenant } from '../../support/tenant.js';
 import { addPerson, Browser, newEmail } from '../../identity/sign-in/people.js';
 import type { OauthUpstream } from './oauth-upstream.js';
 
 const MAX_REDIRECTS = 20;
 
 /** Makes a connection with `auth.type` oauth; returns its id. */
-export function connectOauth(service: TestApp, { url }: { url: string }, auth: object = {}): Promise<string> {
+export function connectOauth(service: Tenant, { url }: { url: string }, auth: object = {}): Promise<string> {
   return connectTo(service, url, { auth: { type: 'oauth', ...auth } });
 }
 
@@ -20,7 +17,7 @@ export interface Person {
   readonly browser: Browser;
 }
 
-export async function signedIn(service: TestApp, role = 'owner'): Promise<Person> {
+export async function signedIn(service: Tenant, role = 'owner'): Promise<Person> {
   const email = newEmail();
   const id = await addPerson(service, { email, role });
   const browser = new Browser(service.url);
@@ -75,12 +72,6 @@ export async function authorize(
 }
 
 /** Makes a key of a person, with all permissions of that person. */
-export async function keyOf(service: TestApp, { id: userId }: Person): Promise<string> {
-  const organization = await service.app.get(OrganizationsService, { strict: false }).ensure(service.org);
-  const key = generateApiKey();
-  const permissions = { self: ['*'], '*': ['*'] };
-  await service.app
-    .get(ApiKeyService, { strict: false })
-    .ensure(key, { organizationId: organization.id, userId, name: 'personal', permissions });
-  return key;
+export async function keyOf(service: Tenant, { id: userId }: Person): Promise<string> {
+  return (await addKey(service, { name: 'personal', userId })).key;
 }

@@ -36,7 +36,7 @@ describe('calls to an upstream that demands OAuth', () => {
   });
 
   const call = (id: string, app = service): Promise<ProxyAnswer> =>
-    callProxy(app, pathOf(id), { key: service.apiKey, body: toolCall('whoami') });
+    callProxy(app, pathOf(service, id), { key: service.apiKey, body: toolCall('whoami') });
   const textOf = (answer: ProxyAnswer): string | undefined => rpcOf(answer).result?.content?.[0]?.text;
   const itemOf = async (id: string): Promise<Record<string, unknown>> =>
     (await succeed<{ item: Record<string, unknown> }>(service, 'COLLECTION_CONNECTIONS_GET', { id })).item;
@@ -80,7 +80,7 @@ describe('calls to an upstream that demands OAuth', () => {
   it('give the same page by the management tool and at the call-tool endpoint', async () => {
     const id = await connectOauth(service, upstream);
     expect((await service.tool('CONNECTION_AUTHORIZE', { id })).body).toEqual({ authorization_url: pageOf(id) });
-    const path = `${pathOf(id)}/call-tool/whoami`;
+    const path = `${pathOf(service, id)}/call-tool/whoami`;
     const refused = await callProxy(service, path, { key: service.apiKey, body: {} });
     expect(refused.status).toBe(403);
     expect(errorIn(refused)).toMatchObject(required(id));
@@ -192,7 +192,7 @@ describe('calls to an upstream that demands OAuth', () => {
   it('leave a 401 alone that a tool reports as its result', async () => {
     const id = await authorized();
     expect(textOf(await call(id))).toBe('alice');
-    const path = `${pathOf(id)}/call-tool/fails_with_401`;
+    const path = `${pathOf(service, id)}/call-tool/fails_with_401`;
     const answer = await callProxy(service, path, { key: service.apiKey, body: {} });
     expect(answer.text).toContain('401 Unauthorized');
     expect(upstream.refreshes).toBe(0);

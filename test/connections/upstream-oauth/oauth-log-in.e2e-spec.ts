@@ -31,7 +31,7 @@ describe('a log-in at an upstream', () => {
   });
 
   const callText = async (id: string): Promise<string | undefined> => {
-    const answer = await callProxy(service, pathOf(id), { key: service.apiKey, body: toolCall('whoami') });
+    const answer = await callProxy(service, pathOf(service, id), { key: service.apiKey, body: toolCall('whoami') });
     return rpcOf(answer).result?.content?.[0]?.text;
   };
   const callback = ({ browser }: Person, { pathname, search }: URL): Promise<supertest.Response> =>

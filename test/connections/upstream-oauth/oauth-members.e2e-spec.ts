@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import {
   callProxy,
@@ -18,7 +18,7 @@ import { authorize, connectOauth, keyOf, type Person, signedIn } from './log-in.
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 describe('a connection with an account for each member', () => {
-  let service: TestApp;
+  let service: Tenant;
   let upstream: OauthUpstream;
   let [alice, bob, carol]: Person[] = [];
   let [ofAlice, ofBob, ofCarol]: string[] = [];
@@ -26,7 +26,7 @@ describe('a connection with an account for each member', () => {
 
   beforeAll(async () => {
     upstream = await startOauthUpstream((account) => [`only_${account}`]);
-    service = await startTestApp();
+    service = await newTenant();
     [alice, bob, carol] = [await signedIn(service), await signedIn(service, 'member'), await signedIn(service)];
     ofAlice = await keyOf(service, alice);
     ofBob = await keyOf(service, await withPermissions(bob));
@@ -49,12 +49,11 @@ describe('a connection with an account for each member', () => {
 
   /** A member whom the organization permits to call everything, and nothing in `self`. */
   async function withPermissions(person: Person): Promise<Person> {
-    const { DataSource } = await import('typeorm');
-    await service.app.get(DataSource).query(`UPDATE organizations SET member_permissions = '{"*": ["*"]}'`);
+    await service.query(`UPDATE organizations SET member_permissions = '{"*": ["*"]}' WHERE slug = $1`, [service.org]);
     return person;
   }
   const call = (key?: string, name = 'whoami'): Promise<ProxyAnswer> =>
-    callProxy(service, pathOf(id), { key, body: toolCall(name) });
+    callProxy(service, pathOf(service, id), { key, body: toolCall(name) });
   const textOf = (answer: ProxyAnswer): string | undefined => rpcOf(answer).result?.content?.[0]?.text;
   const page = (): string => `${service.url}/connections/${id}/authorize`;
   /** Every call came in a session that its own account had opened. */
@@ -81,7 +80,8 @@ describe('a connection with an account for each member', () => {
   });
 
   it('lists the tools of the own account only', async () => {
-    const listed = async (key?: string): Promise<string[]> => (await listThrough(service, pathOf(id), key)).names;
+    const listed = async (key?: string): Promise<string[]> =>
+      (await listThrough(service, pathOf(service, id), key)).names;
     expect(await listed(ofAlice)).toContain('only_alice');
     expect(await listed(ofAlice)).not.toContain('only_bob');
     expect(await listed(ofBob)).toContain('only_bob');
@@ -92,7 +92,7 @@ describe('a connection with an account for each member', () => {
   it('separates the sessions of the callers', async () => {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
     const open = async (key?: string): Promise<string> => {
-      const answer = await callProxy(service, pathOf(id), {
+      const answer = await callProxy(service, pathOf(service, id), {
         key,
         headers: TAKES_STREAMS,
         body: rpc('initialize', params),
@@ -101,7 +101,7 @@ describe('a connection with an account for each member', () => {
     };
     const callIn = (session: string, key?: string): Promise<ProxyAnswer> => {
       const headers = { ...TAKES_STREAMS, 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' };
-      return callProxy(service, pathOf(id), { key, headers, body: toolCall('whoami') });
+      return callProxy(service, pathOf(service, id), { key, headers, body: toolCall('whoami') });
     };
     const [sessionOfAlice, sessionOfBob] = [await open(ofAlice), await open(ofBob)];
     expect(eventsOf(await callIn(sessionOfAlice, ofAlice))[0]?.result?.content?.[0]?.text).toBe('alice');
@@ -111,7 +111,7 @@ describe('a connection with an account for each member', () => {
   });
 
   it('is used in the same way through an agent', async () => {
-    const agent = gatewayPath(await agentOf(service, [{ connection_id: id, prefix: 'x' }]));
+    const agent = gatewayPath(service, await agentOf(service, [{ connection_id: id, prefix: 'x' }]));
     const namesOf = async (key?: string): Promise<string[]> => (await listThrough(service, agent, key)).names;
     const nameOf = (names: string[], end: string): string => names.find((name) => name.endsWith(end)) ?? '';
     const [names, others] = [await namesOf(ofAlice), await namesOf(ofBob)];
@@ -127,7 +127,7 @@ describe('a connection with an account for each member', () => {
   });
 
   it('forgets only the own account', async () => {
-    const refused = await callProxy(service, '/api/default/tools/CONNECTION_DEAUTHORIZE', {
+    const refused = await callProxy(service, `/api/${service.org}/tools/CONNECTION_DEAUTHORIZE`, {
       key: ofAlice,
       body: { id },
     });
@@ -139,12 +139,10 @@ describe('a connection with an account for each member', () => {
   });
 
   it('forgets the account of a person who leaves the organization', async () => {
-    const { DataSource } = await import('typeorm');
-    const database = service.app.get(DataSource);
     const count = async (): Promise<number> =>
-      (await database.query('SELECT 1 FROM upstream_authorizations WHERE user_id = $1', [bob!.id])).length;
+      (await service.query('SELECT 1 FROM upstream_authorizations WHERE user_id = $1', [bob!.id])).length;
     expect(await count()).toBe(1);
-    await database.query('DELETE FROM members WHERE user_id = $1', [bob!.id]);
+    await service.query('DELETE FROM members WHERE user_id = $1', [bob!.id]);
     expect(await count()).toBe(0);
     await until('the refusal', async () => (await call(ofBob)).status === 401);
   });

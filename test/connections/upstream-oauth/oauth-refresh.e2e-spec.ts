@@ -34,7 +34,7 @@ describe('the refresh of an access token for an upstream', () => {
   });
 
   const call = (id: string): Promise<ProxyAnswer> =>
-    callProxy(service, pathOf(id), { key: service.apiKey, body: toolCall('whoami') });
+    callProxy(service, pathOf(service, id), { key: service.apiKey, body: toolCall('whoami') });
   const textOf = (answer: ProxyAnswer): string | undefined => rpcOf(answer).result?.content?.[0]?.text;
   const authorized = async (app = service, person = owner, at = upstream): Promise<string> => {
     const id = await connectOauth(app, at);
@@ -56,7 +56,7 @@ describe('the refresh of an access token for an upstream', () => {
   it('is not kept waiting by a slow authorization server of another organization, and locks no row meanwhile', async () => {
     const slow = await startOauthUpstream();
     try {
-      const other = await startSecondOrganization(service.app, service.url, 'slow');
+      const other = await startSecondOrganization(service, 'slow');
       const organization = { ...service, org: other.slug as 'default', tool: other.tool };
       const person = await signedIn(organization);
       const ids: string[] = [];

@@ -36,7 +36,7 @@ it('vault:rotate re-encrypts the tokens of connections and members, registered c
   const after = await startTestApp({ database, env: { ENCRYPTION_KEYS: NEW } });
   try {
     for (const id of ids) {
-      const answer = await callProxy(after, pathOf(id), { key, body: toolCall('whoami') });
+      const answer = await callProxy(after, pathOf(after, id), { key, body: toolCall('whoami') });
       expect(rpcOf(answer).result?.content?.[0]?.text).toBe('alice');
     }
   } finally {

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf } from '../../support/gateway-agents.js';
 import { authorize, connectOauth, keyOf, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 describe('a run that calls an upstream with OAuth', () => {
-  let service: TestApp;
+  let service: Tenant;
   let upstream: OauthUpstream;
   let people: Person[];
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    service = await startTestApp();
+    service = await newTenant();
     people = [await signedIn(service), await signedIn(service)];
   });
   afterAll(async () => {

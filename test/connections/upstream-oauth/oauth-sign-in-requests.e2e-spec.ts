@@ -71,7 +71,7 @@ describe('a client of the legacy era, at an upstream where nobody has signed in'
     'opens a session with %s, whose one tool has the page, and which goes on after the sign-in: it %s',
     async (at, _does, capabilities) => {
       const id = await connectOauth(service, upstream, {});
-      const path = at === 'an agent' ? gatewayPath(await agentOf(service, [id])) : pathOf(id);
+      const path = at === 'an agent' ? gatewayPath(service, await agentOf(service, [id])) : pathOf(service, id);
       const opened = await send(path, initialize(capabilities));
       expect(messageIn(opened).result).toMatchObject({ capabilities: { tools: {} }, instructions: hasPage(id) });
       const headers = {
@@ -108,7 +108,7 @@ describe('a client of the legacy era, at an upstream where nobody has signed in'
     const { client, transport } = await openLegacy(service, id, { elicitation: { form: {}, url: {} } });
     await upstream.revokeAll('alice');
     const session = { 'mcp-session-id': String(transport.sessionId), 'mcp-protocol-version': '2025-11-25' };
-    const answer = await send(pathOf(id), toolCall('whoami'), session);
+    const answer = await send(pathOf(service, id), toolCall('whoami'), session);
     expect({ status: answer.status, error: errorIn(answer) }).toMatchObject({ status: 200, error: elicitation(id) });
     await client.close();
   });
@@ -117,10 +117,10 @@ describe('a client of the legacy era, at an upstream where nobody has signed in'
 describe('a caller with few rights, at an upstream where nobody has signed in', () => {
   it('gets the stand-in with any grant on the connection, and nothing without', async () => {
     const id = await connectOauth(service, upstream);
-    const agent = gatewayPath(await agentOf(service, [id]));
+    const agent = gatewayPath(service, await agentOf(service, [id]));
     const stranger = await keyWith(service, {});
     const holder = await keyWith(service, { [id]: ['whoami'] });
-    for (const path of [pathOf(id), agent]) {
+    for (const path of [pathOf(service, id), agent]) {
       expect((await listThrough(service, path, holder)).names).toEqual(['sign_in']);
       const called = await callProxy(service, path, { key: holder, body: toolCall('sign_in') });
       expect(rpcOf(called).result).toMatchObject({ isError: true, content: [{ text: hasPage(id) }] });
@@ -135,7 +135,7 @@ describe('a caller with few rights, at an upstream where nobody has signed in', 
 describe('an agent', () => {
   it('says which of its connections wait for a sign-in', async () => {
     const [first, second] = [await connectOauth(service, upstream), await connectOauth(service, upstream)];
-    const path = gatewayPath(await agentOf(service, [first, second]));
+    const path = gatewayPath(service, await agentOf(service, [first, second]));
     const waiting = (id: string): object => expect.objectContaining({ connectionId: id, signInPage: pageOf(id) });
     const before = await listThrough(service, path);
     expect(before.names).toEqual(['sign_in']);
@@ -201,7 +201,7 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
 
   it('gets a state that is valid once, for the same request of the same caller', async () => {
     const [id, elsewhere] = [await connectOauth(service, upstream), await connectOauth(service, upstream)];
-    const path = pathOf(id);
+    const path = pathOf(service, id);
     const maker = await succeed<{ id: string; key: string }>(service, 'API_KEY_CREATE', {
       name: 'maker',
       permissions: { '*': ['*'] },
@@ -229,7 +229,7 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
     await refusedWith({ requestState: `${requestState}x` });
     await refusedWith({ requestState: agedBy(11 * 60_000, requestState, `${id}:${maker.id}`) });
     await refusedWith({ arguments: { other: 1 } });
-    await refusedWith({}, pathOf(elsewhere));
+    await refusedWith({}, pathOf(service, elsewhere));
     await refusedWith({}, path, await keyWith(service, { [id]: ['*'] }));
 
     // Nobody has signed in yet: the client is asked again, with another state.
@@ -259,7 +259,7 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
 
   it('is asked through an agent too, for a tool that was listed before', async () => {
     const id = await connectOauth(service, upstream);
-    const path = gatewayPath(await agentOf(service, [{ connection_id: id, selected_tools: ['whoami'] }]));
+    const path = gatewayPath(service, await agentOf(service, [{ connection_id: id, selected_tools: ['whoami'] }]));
     const requestState = stateIn(await ask(path, whoami));
     expect(requestState).toMatch(/^sign-in:/);
     await authorize(owner, upstream, id);
@@ -268,7 +268,7 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
 
   it('gets -32021 for a call if it does not ask people to open URLs, and a list with the page', async () => {
     const id = await connectOauth(service, upstream);
-    for (const path of [pathOf(id), gatewayPath(await agentOf(service, [id]))]) {
+    for (const path of [pathOf(service, id), gatewayPath(service, await agentOf(service, [id]))]) {
       for (const capabilities of [URL_CLIENT, { elicitation: {} }]) {
         const get = async (method: string): Promise<object | undefined> =>
           messageIn(await ask(path, {}, { method, capabilities })).result;
@@ -284,7 +284,7 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
       const shown = await ask(path, { name: 'sign_in', arguments: {} }, { capabilities: {} });
       expect(messageIn(shown).result).toMatchObject({ isError: true, content: [{ text: hasPage(id) }] });
     }
-    const refused = await ask(pathOf(id), whoami, { capabilities: { elicitation: { form: {} } } });
+    const refused = await ask(pathOf(service, id), whoami, { capabilities: { elicitation: { form: {} } } });
     expect({ status: refused.status, error: errorIn(refused) }).toMatchObject({
       status: 400,
       error: {
@@ -319,7 +319,7 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
     };
     const server = await startScripted(isModern ? answer : legacyServer(answer).script);
     const id = await connectTo(service, server.url);
-    for (const path of [pathOf(id), gatewayPath(await agentOf(service, [id]))]) {
+    for (const path of [pathOf(service, id), gatewayPath(service, await agentOf(service, [id]))]) {
       for (const key of [service.apiKey, await keyWith(service, { '*': ['asks'] })]) {
         const relayed = await ask(path, { name: 'asks', arguments: {} }, { key });
         expect(errorIn(relayed)).toEqual({ ...error, code: -32000 });

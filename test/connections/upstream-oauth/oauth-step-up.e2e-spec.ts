@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { callProxy, errorIn, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { until } from '../../support/proxy-connections.js';
 import { authorize, begin, connectOauth, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 describe('an upstream that demands more scopes', () => {
-  let service: TestApp;
+  let service: Tenant;
   let upstream: OauthUpstream;
   let owner: Person;
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    service = await startTestApp();
+    service = await newTenant();
     owner = await signedIn(service);
   });
   afterAll(async () => {
@@ -39,7 +39,7 @@ describe('an upstream that demands more scopes', () => {
   };
   const demand = (scope: string): void => refuseWith(`Bearer error="insufficient_scope", scope="${scope}"`);
   const call = async (id: string): Promise<unknown> => {
-    const answer = await callProxy(service, pathOf(id), { key: service.apiKey, body: toolCall('whoami') });
+    const answer = await callProxy(service, pathOf(service, id), { key: service.apiKey, body: toolCall('whoami') });
     const error = errorIn(answer);
     return error === undefined ? rpcOf(answer).result?.content?.[0]?.text : [answer.status, error.data.code];
   };

@@ -7,7 +7,7 @@ import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { useApiKeysApp } from './api-keys.support.js';
 
-const apiKeys = useApiKeysApp();
+const apiKeys = useApiKeysApp(startTestApp);
 const { createKey, listTools } = apiKeys;
 
 const challenge = (): string =>
@@ -74,7 +74,7 @@ describe('a credential', () => {
   });
 
   it('is valid for its own organization only; unknown, foreign and malformed ones get the same response', async () => {
-    await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'neighbour');
+    await startSecondOrganization(apiKeys.service, 'neighbour');
     const answers = await Promise.all(
       ['neighbour', 'nobody-here', 'DEFAULT', '..', '%00'].map((org) => {
         const path = `/api/${encodeURIComponent(org)}/tools`;
@@ -86,7 +86,7 @@ describe('a credential', () => {
   });
 
   it('cannot access the keys of another organization', async () => {
-    const neighbour = await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'neighbour-2');
+    const neighbour = await startSecondOrganization(apiKeys.service, 'neighbour-2');
     const { id } = await createKey({});
     expectProblem(await neighbour.tool('API_KEY_DELETE', { id }), 404, 'not_found');
     expectProblem(await neighbour.tool('API_KEY_UPDATE', { id, name: 'taken' }), 404, 'not_found');

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import { DataSource } from 'typeorm';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { useApiKeysApp } from './api-keys.support.js';
+import { newTenant } from '../../support/tenant.js';
 
-const apiKeys = useApiKeysApp();
+const apiKeys = useApiKeysApp(newTenant);
 const { createKey } = apiKeys;
 
 describe('API keys', () => {
@@ -54,9 +54,7 @@ describe('API keys', () => {
 
   it('are stored as a hash and a readable prefix', async () => {
     const { id, key } = await createKey({});
-    const rows: Record<string, unknown>[] = await apiKeys.service.app
-      .get(DataSource)
-      .query('SELECT * FROM api_keys WHERE id = $1', [id]);
+    const rows: Record<string, unknown>[] = await apiKeys.service.query('SELECT * FROM api_keys WHERE id = $1', [id]);
     expect(rows[0]).toMatchObject({
       key_hash: createHash('sha256').update(key).digest('hex'),
       key_prefix: key.slice(0, 12),
@@ -120,15 +118,15 @@ describe('permissions of management tools', () => {
 
 describe('the number and the size of keys', () => {
   it('are limited, and keys that expired long ago are deleted', async () => {
-    const neighbour = await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'crowded');
-    const database = apiKeys.service.app.get(DataSource);
+    const neighbour = await startSecondOrganization(apiKeys.service, 'crowded');
+    const database = apiKeys.service;
     const create = () => neighbour.tool('API_KEY_CREATE', { name: 'one more', permissions: {} });
     const fill = (expiresAt: string) =>
       database.query(
         `INSERT INTO api_keys (id, organization_id, user_id, name, key_prefix, key_hash, permissions, expires_at)
          SELECT gen_random_uuid(), k.organization_id, k.user_id, 'filler', 'sbx_00000000',
                 encode(sha256(gen_random_uuid()::text::bytea), 'hex'), '{}', ${expiresAt}
-           FROM (SELECT k.* FROM api_keys k JOIN organizations o ON o.id = k.organization_id WHERE o.slug = 'crowded' LIMIT 1) k,
+           FROM (SELECT k.* FROM api_keys k JOIN organizations o ON o.id = k.organization_id WHERE o.slug = '${neighbour.slug}' LIMIT 1) k,
                 generate_series(1, 1000)`,
       );
     await fill(`now() - interval '31 days'`);
@@ -155,7 +153,7 @@ describe('the number and the size of keys', () => {
       self: ['API_KEY_LIST'],
       large: Array.from({ length: 3000 }, (_, n) => `tool-of-before-${n}`),
     };
-    const database = apiKeys.service.app.get(DataSource);
+    const database = apiKeys.service;
     await database.query('UPDATE api_keys SET permissions = $2 WHERE id = $1', [id, JSON.stringify(permissions)]);
     await apiKeys.service.tool('API_KEY_UPDATE', { id, name: 'renamed' }).expect(200);
     const listed = await apiKeys.service.tool('API_KEY_LIST', { limit: 1000 }, key).expect(200);
@@ -164,7 +162,7 @@ describe('the number and the size of keys', () => {
   });
 
   it('split a large list into several pages', async () => {
-    const neighbour = await startSecondOrganization(apiKeys.service.app, apiKeys.service.url, 'large-keys');
+    const neighbour = await startSecondOrganization(apiKeys.service, 'large-keys');
     const permissions = { '*': Array.from({ length: 900 }, (_, n) => `${n}${'x'.repeat(27)}`) };
     const ids: string[] = [];
     for (let n = 0; n < 150; n++) {

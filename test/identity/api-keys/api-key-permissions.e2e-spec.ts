@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { expectProblem } from '../../support/problem.js';
 import { useApiKeysApp } from './api-keys.support.js';
+import { newTenant } from '../../support/tenant.js';
 
-const apiKeys = useApiKeysApp();
+const apiKeys = useApiKeysApp(newTenant);
 const { createKey, listTools } = apiKeys;
 
 describe('widening', () => {
@@ -171,7 +171,7 @@ describe('concurrent changes of keys', () => {
   async function changedElsewhere(change: string): Promise<string> {
     const { id, key } = await createKey({ ...RIGHTS, 'connection-1': ['*'] });
     expect((await listTools(`Bearer ${key}`)).status).toBe(200);
-    await apiKeys.service.app.get(DataSource).query(`${change} WHERE id = $1`, [id]);
+    await apiKeys.service.query(`${change} WHERE id = $1`, [id]);
     return key;
   }
 

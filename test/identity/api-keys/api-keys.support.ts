@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 
 interface CreatedKey {
   id: string;
@@ -9,18 +9,18 @@ interface CreatedKey {
   expires_at: string | null;
 }
 
-export interface ApiKeysApp {
-  readonly service: TestApp;
+export interface ApiKeysApp<Service extends Tenant> {
+  readonly service: Service;
   createKey(this: void, permissions: object, more?: object, maker?: string): Promise<CreatedKey>;
-  listTools(this: void, credential: string | undefined, at?: { app?: TestApp; org?: string }): supertest.Test;
+  listTools(this: void, credential: string | undefined, at?: { app?: Tenant; org?: string }): supertest.Test;
 }
 
-/** Starts an application for the spec file that calls this; `service` is there once `beforeAll` has run. */
-export function useApiKeysApp(): ApiKeysApp {
-  let service: TestApp;
+/** Starts a service for the spec file that calls this; `service` is there once `beforeAll` has run. */
+export function useApiKeysApp<Service extends Tenant>(start: () => Promise<Service>): ApiKeysApp<Service> {
+  let service: Service;
 
   beforeAll(async () => {
-    service = await startTestApp();
+    service = await start();
   });
 
   afterAll(() => service?.close());
@@ -31,7 +31,10 @@ export function useApiKeysApp(): ApiKeysApp {
     return answer.body as CreatedKey;
   }
 
-  function listTools(credential: string | undefined, { app = service, org = 'default' } = {}): supertest.Test {
+  function listTools(
+    credential: string | undefined,
+    { app = service, org = service.org }: { app?: Tenant; org?: string } = {},
+  ): supertest.Test {
     const request = supertest(app.url).get(`/api/${org}/tools`);
     return credential === undefined ? request : request.set('authorization', credential);
   }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { addPerson, Browser, newEmail, PASSWORD } from '../sign-in/people.js';
 import { follow } from './oauth-client.js';
 import { authorizePath, type Flow, OauthFlows, REDIRECT } from './oauth-flows.js';
@@ -45,18 +44,20 @@ describe('an authorization request', () => {
   it('with several resources gets no code', async () => {
     const flow = await flows.newFlow();
     const answer = new URL(
-      await follow(flows.browser, `${authorizePath(flow)}&resource=${encodeURIComponent(flows.url)}/api/default`),
+      await follow(
+        flows.browser,
+        `${authorizePath(flow)}&resource=${encodeURIComponent(flows.url)}/api/${flows.app.org}`,
+      ),
     );
     expect(answer.searchParams.get('error')).toBe('invalid_target');
   });
 
   it.each([
     ['of an organization that the person does not belong to', '/api/elsewhere'],
-    ['of a connection that does not exist', '/api/default/mcp/00000000-0000-4000-8000-000000000000'],
+    ['of a connection that does not exist', '/api/:org/mcp/00000000-0000-4000-8000-000000000000'],
   ])('for a resource %s is denied', async (_what, at) => {
-    expect((await flows.answerOf(await flows.newFlow({ resource: flows.url + at }))).get('error')).toBe(
-      'access_denied',
-    );
+    const resource = flows.url + at.replace(':org', flows.app.org);
+    expect((await flows.answerOf(await flows.newFlow({ resource }))).get('error')).toBe('access_denied');
   });
 
   it('that the person denies gets no code', async () => {
@@ -91,11 +92,9 @@ describe('a client that wants the person to sign in again', () => {
   ])('is obeyed: %s', async (_what, changes) => {
     const browser = new Browser(flows.url);
     await browser.signIn(flows.email);
-    await flows.app.app
-      .get(DataSource)
-      .query(
-        "UPDATE browser_sessions SET created_at = created_at - interval '1 hour' WHERE created_at > now() - interval '1 hour'",
-      );
+    await flows.app.query(
+      "UPDATE browser_sessions SET created_at = created_at - interval '1 hour' WHERE created_at > now() - interval '1 hour'",
+    );
     const flow = await flows.newFlow(changes);
     const path = await signInOf(browser, authorizePath(flow));
     expect((await browser.get(path)).text).toContain('asks you to sign in again');

@@ -5,6 +5,7 @@ import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../../support/proxied-upstream.js';
 import { connectTo } from '../../support/proxy-connections.js';
+import { startTestApp } from '../../support/app.js';
 import { follow, McpOauthClient } from './oauth-client.js';
 
 let upstream: ProxiedUpstream;
@@ -12,7 +13,7 @@ let browser: Browser;
 let endpoints: Record<'direct' | 'gateway' | 'self', string>;
 
 beforeAll(async () => {
-  upstream = await startProxiedUpstream();
+  upstream = await startProxiedUpstream(startTestApp);
   const { app } = upstream;
   const email = newEmail();
   await addPerson(app, { email, name: 'Olga', role: 'admin' });
@@ -20,9 +21,9 @@ beforeAll(async () => {
   await browser.signIn(email);
   const connectionId = await connectTo(app, upstream.upstream.url);
   endpoints = {
-    direct: `${app.url}/api/default/mcp/${connectionId}`,
-    gateway: app.url + gatewayPath(await agentOf(app, [connectionId])),
-    self: `${app.url}/api/default/mcp/self`,
+    direct: `${app.url}/api/${upstream.app.org}/mcp/${connectionId}`,
+    gateway: app.url + gatewayPath(app, await agentOf(app, [connectionId])),
+    self: `${app.url}/api/${upstream.app.org}/mcp/self`,
   };
 });
 afterAll(() => upstream?.close());

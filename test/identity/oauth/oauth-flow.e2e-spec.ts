@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../../support/proxied-upstream.js';
+import { startTestApp } from '../../support/app.js';
 import { McpOauthClient } from './oauth-client.js';
 
 let upstream: ProxiedUpstream;
@@ -8,7 +9,7 @@ let browser: Browser;
 let email: string;
 
 beforeAll(async () => {
-  upstream = await startProxiedUpstream();
+  upstream = await startProxiedUpstream(startTestApp);
   email = newEmail();
   await addPerson(upstream.app, { email, name: 'Olga', role: 'admin' });
   browser = new Browser(upstream.app.url);
@@ -26,14 +27,14 @@ describe('an MCP client that knows only the address', () => {
   });
 
   it('uses the management tools at `self`', async () => {
-    const client = await new McpOauthClient().connect(`${upstream.app.url}/api/default/mcp/self`, browser);
+    const client = await new McpOauthClient().connect(`${upstream.app.url}/api/${upstream.app.org}/mcp/self`, browser);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toContain('API_KEY_CREATE');
     await client.close();
   });
 
   it('cannot reset the password of the person who signed in, which would outlive the grant', async () => {
-    const client = await new McpOauthClient().connect(`${upstream.app.url}/api/default/mcp/self`, browser);
+    const client = await new McpOauthClient().connect(`${upstream.app.url}/api/${upstream.app.org}/mcp/self`, browser);
     const members = await upstream.app.tool('MEMBER_LIST').expect(200);
     const { id } = members.body.items.find((item: { email: string }) => item.email === email);
     const { isError, content } = await client.callTool({ name: 'MEMBER_RESET', arguments: { id } });

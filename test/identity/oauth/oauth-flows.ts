@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import supertest from 'supertest';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
-import type { TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../../support/proxied-upstream.js';
 import { rpc } from '../../support/proxy-calls.js';
 import { follow } from './oauth-client.js';
@@ -32,7 +33,7 @@ export class OauthFlows {
   ) {}
 
   static async start(): Promise<OauthFlows> {
-    const upstream = await startProxiedUpstream();
+    const upstream = await startProxiedUpstream(startTestApp);
     const email = newEmail();
     await addPerson(upstream.app, { email, name: 'Olga', role: 'admin' });
     const browser = new Browser(upstream.app.url);
@@ -44,7 +45,7 @@ export class OauthFlows {
     return this.upstream.close();
   }
 
-  get app(): TestApp {
+  get app(): Tenant {
     return this.upstream.app;
   }
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import { newId } from '../../../src/core/ids.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { gatewayPath } from '../../support/gateway-agents.js';
 import { OauthFlows, REDIRECT } from './oauth-flows.js';
 
 let flows: OauthFlows;
@@ -20,8 +20,8 @@ async function untilRefused(token: string): Promise<void> {
 
 /** Makes the person an admin of another organization, too; returns its slug. */
 async function secondOrganization(): Promise<string> {
-  const { id, slug } = await startSecondOrganization(flows.app.app, flows.url, 'second');
-  await flows.app.app.get(DataSource).query(
+  const { id, slug } = await startSecondOrganization(flows.app, 'second');
+  await flows.app.query(
     `INSERT INTO members (organization_id, user_id, role) SELECT $1, id, 'admin' FROM users WHERE email = $2
        ON CONFLICT DO NOTHING`,
     [id, flows.email],
@@ -68,7 +68,7 @@ describe('a code', () => {
   it('gives no token for a resource that was not granted', async () => {
     const flow = await flows.newFlow();
     const code = (await flows.answerOf(flow)).get('code') ?? '';
-    const answer = await flows.exchange(flow, code, { resource: `${flows.url}/api/default` });
+    const answer = await flows.exchange(flow, code, { resource: `${flows.url}/api/${flows.app.org}` });
     expect(answer.body.error).toBe('invalid_target');
   });
 });
@@ -113,15 +113,17 @@ describe('an access token', () => {
     const other = await secondOrganization();
     for (const at of [
       await flows.connected(),
-      '/api/default/mcp/self',
-      `/api/default/mcp/gateway/${newId()}`,
+      `/api/${flows.app.org}/mcp/self`,
+      gatewayPath(flows.app, newId()),
       `/api/${other}/mcp/self`,
-      flows.path.replace('/default/', `/${other}/`),
+      flows.path.replace(`/${flows.app.org}/`, `/${other}/`),
     ]) {
       const refused = await flows.callWith(access_token, at).expect(401);
       expect(refused.headers['www-authenticate']).toContain('error="invalid_token"');
     }
-    const api = await supertest(flows.url).get('/api/default/tools').set('authorization', `Bearer ${access_token}`);
+    const api = await supertest(flows.url)
+      .get(`/api/${flows.app.org}/tools`)
+      .set('authorization', `Bearer ${access_token}`);
     expect(api.status).toBe(401);
   });
 
@@ -152,7 +154,7 @@ describe('an access token', () => {
   it('and every other secret is stored under a hash and sealed', async () => {
     const flow = await flows.newFlow();
     const tokens = await flows.tokensOf(flow);
-    const rows = await flows.app.app.get(DataSource).query('SELECT * FROM oauth_records');
+    const rows = await flows.app.query('SELECT * FROM oauth_records');
     const stored = JSON.stringify(rows);
     for (const secret of [tokens.access_token, tokens.refresh_token]) expect(stored).not.toContain(secret);
     expect(stored).not.toContain(REDIRECT);

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import { newId } from '../../../src/core/ids.js';
 import { createThread } from '../../support/agent-runs.js';
-import type { TestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 import { callProxy, errorIn, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
@@ -31,11 +30,10 @@ const PEOPLE: [role: string, memberPermissions: Record<string, string[]>, Rights
   ['tester', { CONNECTION: ['second'], self: ['API_KEY_LIST'] }, { upstream: ['first', 'second'], self: MANAGEMENT }],
 ];
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 let connectionId: string;
 let agentId: string;
-let database: DataSource;
 
 beforeAll(async () => {
   const { script } = legacyServer(({ message }, response) => {
@@ -45,14 +43,13 @@ beforeAll(async () => {
   });
   upstream = await startScripted(script);
   app = await startTestApp();
-  database = app.app.get(DataSource);
   connectionId = await connectTo(app, upstream.url);
   const agent = { title: 'Agent', connections: [{ connection_id: connectionId }] };
   agentId = (await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: agent }).expect(200)).body.item.id;
-  await database.query(
+  await app.query(
     `INSERT INTO roles (id, organization_id, name, permissions)
-     SELECT $1, id, 'tester', $2 FROM organizations WHERE slug = 'default'`,
-    [newId(), JSON.stringify({ [connectionId]: ['first'], self: ['COLLECTION_CONNECTIONS_LIST'] })],
+     SELECT $1, id, 'tester', $2 FROM organizations WHERE slug = $3`,
+    [newId(), JSON.stringify({ [connectionId]: ['first'], self: ['COLLECTION_CONNECTIONS_LIST'] }), app.org],
   );
 });
 afterAll(async () => {
@@ -63,8 +60,9 @@ afterAll(async () => {
 async function setMemberPermissions(permissions: Record<string, string[]>): Promise<void> {
   const ids: Record<string, string> = { CONNECTION: connectionId, AGENT: agentId };
   const named = Object.entries(permissions).map(([name, tools]) => [ids[name] ?? name, tools]);
-  await database.query(`UPDATE organizations SET member_permissions = $1 WHERE slug = 'default'`, [
+  await app.query(`UPDATE organizations SET member_permissions = $1 WHERE slug = $2`, [
     JSON.stringify(Object.fromEntries(named)),
+    app.org,
   ]);
 }
 
@@ -96,9 +94,9 @@ describe.each(PEOPLE)('a person with the role %s, where every member has %j', (r
   });
 
   it.each([
-    ['the connection', () => pathOf(connectionId)],
-    ['the agent', () => `/api/default/mcp/gateway/${agentId}`],
-    ['the agent as a connection', () => pathOf(agentId)],
+    ['the connection', () => pathOf(app, connectionId)],
+    ['the agent', () => `/api/${app.org}/mcp/gateway/${agentId}`],
+    ['the agent as a connection', () => pathOf(app, agentId)],
   ])('lists and calls at %s exactly what the permissions say', async (_what, pathOfEndpoint) => {
     const path = pathOfEndpoint();
     const key = await tokenFor(browser, path);
@@ -115,7 +113,7 @@ describe.each(PEOPLE)('a person with the role %s, where every member has %j', (r
   });
 
   it('lists and calls at `self` exactly what the permissions say', async () => {
-    const path = '/api/default/mcp/self';
+    const path = `/api/${app.org}/mcp/self`;
     const key = await tokenFor(browser, path);
     expect((await listed(path, key)).filter((name) => MANAGEMENT.includes(name)).toSorted()).toEqual(
       rights.self.toSorted(),
@@ -129,9 +127,9 @@ describe.each(PEOPLE)('a person with the role %s, where every member has %j', (r
   });
 
   it('lists and calls at the API exactly what the permissions say', async () => {
-    const key = await tokenFor(browser, '/api/default');
+    const key = await tokenFor(browser, `/api/${app.org}`);
     const { body } = await supertest(app.url)
-      .get('/api/default/tools')
+      .get(`/api/${app.org}/tools`)
       .set('authorization', `Bearer ${key}`)
       .expect(200);
     const names: string[] = body.items.map(({ name }: { name: string }) => name);
@@ -144,10 +142,10 @@ describe.each(PEOPLE)('a person with the role %s, where every member has %j', (r
   });
 
   it('runs agents, as every member does', async () => {
-    const key = await tokenFor(browser, '/api/default');
+    const key = await tokenFor(browser, `/api/${app.org}`);
     const threadId = await createThread(app, agentId);
     await supertest(app.url)
-      .post(`/api/default/agent-runtime/threads/${threadId}/messages`)
+      .post(`/api/${app.org}/agent-runtime/threads/${threadId}/messages`)
       .set('authorization', `Bearer ${key}`)
       .send({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }], agent: { id: agentId } })
       .expect(202);
@@ -158,7 +156,7 @@ describe('a key that a person makes', () => {
   it('never reaches beyond that person, from one moment to the next', async () => {
     await setMemberPermissions({ self: ['API_KEY_CREATE'], CONNECTION: ['first'] });
     const browser = await signedIn('member');
-    const token = await tokenFor(browser, '/api/default');
+    const token = await tokenFor(browser, `/api/${app.org}`);
     await app.tool('API_KEY_CREATE', { name: 'wide', permissions: { self: ['MEMBER_LIST'] } }, token).expect(403);
     const own = { self: ['API_KEY_CREATE'] };
     const { body } = await app.tool('API_KEY_CREATE', { name: 'own', permissions: own }, token).expect(200);
@@ -169,14 +167,16 @@ describe('a key that a person makes', () => {
 
   it('is refused for a connection that it could never call, because it opens only what its token opens', async () => {
     await setMemberPermissions({ self: ['API_KEY_CREATE', 'API_KEY_UPDATE'], CONNECTION: ['first'], AGENT: ['first'] });
-    const token = await tokenFor(await signedIn('member'), '/api/default');
+    const token = await tokenFor(await signedIn('member'), `/api/${app.org}`);
     const permissions = { [connectionId]: ['first'] };
     const refused = await app.tool('API_KEY_CREATE', { name: 'useless', permissions }, token);
     expect({ status: refused.status, body: refused.body }).toEqual({
       status: 403,
       body: expect.objectContaining({
         code: 'permission_widening',
-        detail: expect.stringMatching(/token for \/api\/default opens nothing else.*could never call the connection/),
+        detail: expect.stringMatching(
+          new RegExp(`token for /api/${app.org} opens nothing else.*could never call the connection`),
+        ),
         errors: [expect.objectContaining({ path: `permissions.${connectionId}` })],
       }),
     });

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { McpOauthClient } from '../oauth/oauth-client.js';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { addKeyHolder, findMember, invite } from './organizations.support.js';
 
-let service: TestApp;
+let service: Tenant;
 let other: Awaited<ReturnType<typeof startSecondOrganization>>;
 
 beforeAll(async () => {
-  service = await startTestApp();
-  other = await startSecondOrganization(service.app, service.url, 'other');
+  service = await newTenant();
+  other = await startSecondOrganization(service, 'other');
 });
 afterAll(() => service?.close());
 
@@ -26,7 +26,7 @@ async function makeOneOfEverything() {
   await addPerson(service, { email, role: 'admin' });
   const browser = new Browser(service.url);
   await browser.signIn(email);
-  await new McpOauthClient().authorize(`${service.url}/api/default/mcp/self`, browser);
+  await new McpOauthClient().authorize(`${service.url}/api/${service.org}/mcp/self`, browser);
   const [grant] = (await service.tool('OAUTH_GRANT_LIST').expect(200)).body.items;
   const agentId = await createAgent(service);
   const key = await service.tool('API_KEY_CREATE', { name: 'key', permissions: {} });

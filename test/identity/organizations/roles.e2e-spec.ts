@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { addKeyHolder } from './organizations.support.js';
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
 });
 afterAll(() => service?.close());
 
@@ -60,14 +60,14 @@ describe('the organization', () => {
   it('has a name, the permissions of every member and a rule for runs', async () => {
     const { body } = await service.tool('ORGANIZATION_GET').expect(200);
     expect(body.item).toMatchObject({
-      slug: 'default',
-      name: 'default',
+      slug: service.org,
+      name: service.org,
       member_permissions: {},
       run_access: 'members',
     });
     const changes = { name: 'Analytical Engines', member_permissions: { self: ['ROLE_LIST'] }, run_access: 'granted' };
     const updated = await service.tool('ORGANIZATION_UPDATE', changes).expect(200);
-    expect(updated.body.item).toMatchObject({ ...changes, slug: 'default' });
+    expect(updated.body.item).toMatchObject({ ...changes, slug: service.org });
     const member = await addKeyHolder(service, 'member');
     await service.tool('ROLE_LIST', {}, member.key).expect(200);
     expectProblem(await service.tool('ORGANIZATION_UPDATE', { slug: 'other' }), 400, 'invalid_request');

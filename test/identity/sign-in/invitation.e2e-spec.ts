@@ -130,7 +130,7 @@ describe('an invitation', () => {
 
   it('of an address with an account is accepted signed in as it, and sets no password', async () => {
     const email = newEmail();
-    const { slug, tool } = await startSecondOrganization(service.app, service.url, `second-${Date.now()}`);
+    const { slug, tool } = await startSecondOrganization(service, `second-${Date.now()}`);
     await addPerson(service, { email, name: 'Ada' });
     const { body } = await tool('MEMBER_INVITE', { email, role: 'admin' });
     const path = pathOf(body.invitation_url);
@@ -198,7 +198,7 @@ describe('a password reset', () => {
     const { id } = await findMember(service, email);
     const { body: made } = await service.tool('MEMBER_RESET', { id }).expect(200);
     const path = pathOf(made.reset_url);
-    const { tool } = await startSecondOrganization(service.app, service.url, `third-${Date.now()}`);
+    const { tool } = await startSecondOrganization(service, `third-${Date.now()}`);
     const { body } = await tool('MEMBER_INVITE', { email, role: 'member' });
     const browser = new Browser(service.url);
     await browser.signIn(email);

@@ -63,7 +63,7 @@ describe('an invitation by mail', () => {
     const email = newEmail();
     const invite = (organization: Pick<typeof second, 'tool'>, to = email) =>
       organization.tool('MEMBER_INVITE', { email: to, role: 'member' });
-    const second = await startSecondOrganization(service.app, service.url, `flood-${Date.now()}`);
+    const second = await startSecondOrganization(service, `flood-${Date.now()}`);
     const own = { tool: (name: string, body: object) => service.tool(name, body) };
     const flood = await Promise.all(Array.from({ length: 12 }, () => invite(own, email.toUpperCase())));
     expect(flood.filter(({ status }) => status === 200)).toHaveLength(3);
@@ -75,7 +75,7 @@ describe('an invitation by mail', () => {
   });
 
   it('shows the name of the organization without links', async () => {
-    const second = await startSecondOrganization(service.app, service.url, `phish-${Date.now()}`);
+    const second = await startSecondOrganization(service, `phish-${Date.now()}`);
     const name = 'Your bill: https://evil.example/pay or boss@evil.example';
     await second.tool('ORGANIZATION_UPDATE', { name }).expect(200);
     const email = newEmail();
@@ -115,7 +115,7 @@ describe('an account whose address nobody has verified', () => {
   it('goes to the owner of the address, with a mailed invitation only', async () => {
     const email = newEmail();
     const squatter = await squat(email);
-    const second = await startSecondOrganization(service.app, service.url, `third-${Date.now()}`);
+    const second = await startSecondOrganization(service, `third-${Date.now()}`);
     smtp.messages.length = 0;
     const { body } = await second.tool('MEMBER_INVITE', { email, role: 'member' }).expect(200);
     const shown = await new Browser(service.url).get(pathOf(body.invitation_url));
@@ -130,7 +130,7 @@ describe('an account whose address nobody has verified', () => {
     expect(items).toEqual([expect.objectContaining({ email, name: 'Ada', status: 'active' })]);
     await expectEnded(email, squatter);
     // Now that it is verified, nobody else can take it.
-    const third = await startSecondOrganization(service.app, service.url, `fourth-${Date.now()}`);
+    const third = await startSecondOrganization(service, `fourth-${Date.now()}`);
     smtp.messages.length = 0;
     await third.tool('MEMBER_INVITE', { email, role: 'member' }).expect(200);
     expect((await new Browser(service.url).get(await mailedPath(email))).text).not.toContain('New password');
@@ -153,7 +153,7 @@ const WAYS: readonly (readonly [title: string, open: (email: string) => Promise<
   [
     'a mailed invitation',
     async (email) => {
-      const other = await startSecondOrganization(service.app, service.url, `way-${Date.now()}`);
+      const other = await startSecondOrganization(service, `way-${Date.now()}`);
       await other.tool('MEMBER_INVITE', { email, role: 'member' }).expect(200);
       return [await mailedPath(email), { name: 'Ada' }];
     },
@@ -184,7 +184,8 @@ it.each(WAYS)('all that its former owner has made ends with %s', async (_title, 
   await squatter.signIn(email);
   const key = await keyOf(service, { id, browser: squatter.browser });
   await authorize({ id, browser: squatter.browser }, upstream, connectionId, 'mallory');
-  const whoami = (as: string) => callProxy(service, proxyPathOf(connectionId), { key: as, body: toolCall('whoami') });
+  const whoami = (as: string) =>
+    callProxy(service, proxyPathOf(service, connectionId), { key: as, body: toolCall('whoami') });
   expect(rpcOf(await whoami(key)).result?.content?.[0]?.text).toBe('mallory');
   const invited = await squatter.tool('MEMBER_INVITE', { email: newEmail(), role: 'member' });
   const data = { title: 'x', virtual_mcp_id: await createAgent(service), cron: '0 0 1 1 *', message: 'x' };
@@ -211,7 +212,7 @@ describe('a mailed reset', () => {
   it('sets the password of a person of several organizations, and verifies the address', async () => {
     const email = newEmail();
     await addPerson(service, { email });
-    const second = await startSecondOrganization(service.app, service.url, `second-${Date.now()}`);
+    const second = await startSecondOrganization(service, `second-${Date.now()}`);
     const invited = await second.tool('MEMBER_INVITE', { email, role: 'member' });
     const browser = new Browser(service.url);
     await browser.signIn(email);

@@ -1,14 +1,13 @@
-import { DataSource } from 'typeorm';
+import { hash } from '@node-rs/argon2';
 import supertest from 'supertest';
 import { newId } from '../../../src/core/ids.js';
-import { UserService } from '../../../src/identity/users/user.service.js';
-import type { TestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 
 export const PASSWORD = 'correct horse battery staple 7';
 
 /** Makes an account that is a member of the organization; returns the user's id. */
 export async function addPerson(
-  { app, org }: TestApp,
+  { query, org }: Pick<Tenant, 'query' | 'org'>,
   {
     email,
     name = 'Person',
@@ -16,17 +15,18 @@ export async function addPerson(
     password = PASSWORD,
   }: { email: string; name?: string; role?: string; password?: string | null },
 ): Promise<string> {
-  const users = app.get(UserService, { strict: false });
-  const passwordHash = password === null ? null : await users.hashPassword(password);
-  const { id } = await users.transaction((manager) =>
-    users.create(manager, { email, name, passwordHash, isVerified: false }),
+  const id = newId();
+  const passwordHash = password === null ? null : await hash(password);
+  await query('INSERT INTO users (id, email, name, password_hash) VALUES ($1, $2, $3, $4)', [
+    id,
+    email,
+    name,
+    passwordHash,
+  ]);
+  await query(
+    'INSERT INTO members (organization_id, user_id, role) SELECT id, $1, $2 FROM organizations WHERE slug = $3',
+    [id, role, org],
   );
-  await app
-    .get(DataSource)
-    .query(
-      `INSERT INTO members (organization_id, user_id, role) SELECT id, $1, $2 FROM organizations WHERE slug = $3`,
-      [id, role, org],
-    );
   return id;
 }
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 import { addPerson, Browser, hiddenFieldsOf, newEmail, PASSWORD } from './people.js';
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
   service = await startTestApp();
@@ -32,7 +33,7 @@ describe('signing in', () => {
   it('leads to a page that shows the organizations of the person', async () => {
     const { id, email, browser } = await personWithBrowser();
     await browser.signIn(email);
-    expect((await browser.get('/sign-in')).text).toMatch(/Role in default<\/dt>\s*<dd>member/);
+    expect((await browser.get('/sign-in')).text).toMatch(new RegExp(`Role in ${service.org}</dt>\\s*<dd>member`));
     const where = { field: ['user_id'], operator: 'eq', value: id };
     const { body } = await service.tool('MEMBER_LIST', { where }).expect(200);
     await service.tool('MEMBER_REMOVE', { id: body.items[0].id }).expect(200);
@@ -75,8 +76,8 @@ describe('signing in', () => {
   it('is no credential for the API', async () => {
     const { email, browser } = await personWithBrowser();
     await browser.signIn(email);
-    expect((await browser.get('/api/default/tools')).status).toBe(401);
-    expect((await browser.post('/api/default/tools/API_KEY_LIST', {})).status).toBe(401);
+    expect((await browser.get(`/api/${service.org}/tools`)).status).toBe(401);
+    expect((await browser.post(`/api/${service.org}/tools/API_KEY_LIST`, {})).status).toBe(401);
   });
 
   it('ends with signing out', async () => {

@@ -33,7 +33,7 @@ beforeAll(async () => {
   ];
   service = await startTestApp({ env: { TRUSTED_ISSUERS: JSON.stringify(trusted) } });
   database = service.app.get(DataSource);
-  otherId = (await startSecondOrganization(service.app, service.url, 'other')).id;
+  otherId = (await startSecondOrganization(service, 'other')).id;
   userId = await makeMember('Ann@Example.com', 'default', 'admin');
 });
 afterAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 
 interface Thread {
@@ -16,10 +16,10 @@ interface Page {
 
 const TITLES = ['alpha', 'Beta', 'gamma', '100%', '100 percent'];
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
   const agent = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } });
   for (const [index, title] of TITLES.entries()) {
     const data = { id: `thread-${index}`, title, virtual_mcp_id: agent.body.item.id };

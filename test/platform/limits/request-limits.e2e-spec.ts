@@ -198,7 +198,7 @@ describe('the rate limit of a key', () => {
 describe('the limits of an organization', () => {
   it('count the requests of all its keys, and do not stop their own change', async () => {
     const [first, second] = [await keyWith(service, EVERYTHING), await limitedKey(1000)];
-    const other = await startSecondOrganization(service.app, service.url, 'unlimited');
+    const other = await startSecondOrganization(service, 'unlimited');
     await updateOrganization({ limits: { requests_per_minute: 6 } });
     try {
       // Keys are cached for less than a second.
@@ -268,7 +268,7 @@ it('applies the caps of the operator to each organization, and the lower of cap 
     await list().expect('ratelimit-policy', '"organization";q=4;w=60').expect('ratelimit', /r=3/);
     await capped.tool('ORGANIZATION_UPDATE', { limits: { requests_per_minute: 100 } }).expect(200);
     await list().expect('ratelimit-policy', '"organization";q=4;w=60');
-    const other = await startSecondOrganization(capped.app, capped.url, 'other');
+    const other = await startSecondOrganization(capped, 'other');
     await other.tool('API_KEY_LIST', {}).expect(200).expect('ratelimit', /r=3/);
     await list().expect(200);
     await list().expect(200);

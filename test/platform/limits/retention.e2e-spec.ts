@@ -66,7 +66,7 @@ describe('the retention of an organization', () => {
   );
 
   it('deletes old threads in batches, and keeps changed ones, those with an open run, and those of others', async () => {
-    const other = await startSecondOrganization(app.app, app.url, 'keeper');
+    const other = await startSecondOrganization(app, 'keeper');
     await insertOldThreads(other.id, 'old-', 3);
     await insertOldThreads(organizationId, 'old-', 45);
     await insertOldThreads(organizationId, 'renamed-', 1);

@@ -82,7 +82,7 @@ describe('the limit of concurrent runs', () => {
     const app = await start({ LIMIT_CONCURRENT_RUNS: '1' });
     await Promise.all([post(app, LONG), post(app, LONG)]);
     await until('one run is in progress', async () => (await count(app, 'running')) === 1);
-    const other = await startSecondOrganization(app.app, app.url, 'other');
+    const other = await startSecondOrganization(app, 'other');
     expect(other.slug).toBe('other');
     expect(await count(app, 'queued')).toBe(1);
   });
@@ -131,7 +131,7 @@ describe('an organization with many waiting runs', () => {
     const threads = await Promise.all(Array.from({ length: 20 }, () => createThread(app, agentId)));
     const many = threads.map((id) => new ThreadClient(app, agentId, id));
     for (const thread of many) for (let n = 0; n < 8; n++) await thread.postMessage('/wait 400');
-    const other = await startSecondOrganization(app.app, app.url, 'other');
+    const other = await startSecondOrganization(app, 'other');
     expect(await count(app, 'queued')).toBeGreaterThan(120);
 
     const agent = { title: 'Agent', connections: [] };

@@ -54,7 +54,7 @@ describe.each([
     const work = async (): Promise<void> => {
       while (next < calls) {
         const app = apps[next++ % 2] as TestApp;
-        const { status } = await callProxy(app, pathOf(id), { key: app.apiKey, body: toolCall('fine') });
+        const { status } = await callProxy(app, pathOf(app, id), { key: app.apiKey, body: toolCall('fine') });
         expect([200, 429]).toContain(status);
         if (status === 200) allowed += 1;
       }
@@ -80,7 +80,7 @@ describe.each([
   it('is changed for all processes', async () => {
     const id = await limitedConnection(100);
     const [app, second] = apps as [TestApp, TestApp];
-    const call = () => callProxy(second, pathOf(id), { key: app.apiKey, body: toolCall('fine') });
+    const call = () => callProxy(second, pathOf(app, id), { key: app.apiKey, body: toolCall('fine') });
     expect((await call()).status).toBe(200);
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { rate_limit: { per_minute: 1 } } });
     // The other process has cached the connection for less than a second.

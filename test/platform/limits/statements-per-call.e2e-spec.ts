@@ -71,8 +71,8 @@ async function recorded(): Promise<number> {
 
 describe('a call with all limits, audit log with content, and metrics', () => {
   const PATHS: [string, () => Promise<string>][] = [
-    ['of a connection', async () => pathOf(id)],
-    ['of a gateway', async () => gatewayPath(await agentOf(app, [id]))],
+    ['of a connection', async () => pathOf(app, id)],
+    ['of a gateway', async () => gatewayPath(app, await agentOf(app, [id]))],
   ];
 
   it.each(PATHS)(

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { auditOf, keyWith, until } from '../../support/proxy-connections.js';
@@ -13,7 +12,7 @@ import { toolPartsOf } from '../../runtime/runs/runs.support.js';
 const EVERYTHING = { self: ['*'], '*': ['*'] };
 const TOOL = { name: 'fine', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } };
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 let id: string;
 
@@ -24,7 +23,7 @@ beforeAll(async () => {
     sendResult(response, message, message.method === 'tools/call' ? { content } : { tools });
   });
   upstream = await startScripted(script);
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(async () => {
   await app?.close();
@@ -38,7 +37,7 @@ async function limit(rate_limit: unknown, connection = id): Promise<supertest.Re
   return app.tool('COLLECTION_CONNECTIONS_UPDATE', { id: connection, data: { rate_limit } });
 }
 
-const call = (path = pathOf(id), key: string | undefined = app.apiKey) =>
+const call = (path = pathOf(app, id), key: string | undefined = app.apiKey) =>
   callProxy(app, path, { key, body: toolCall('fine') });
 
 describe('the rate limit of a connection', () => {
@@ -59,7 +58,7 @@ describe('the rate limit of a connection', () => {
     await until('the refused call is recorded', async () => (await auditOf(app, requestId)) !== undefined);
     expect(await auditOf(app, requestId)).toMatchObject({ status: 'error', error_code: 'rate_limited' });
     // Lists do not count.
-    const list = await callProxy(app, pathOf(id), { key: app.apiKey, body: rpc('tools/list') });
+    const list = await callProxy(app, pathOf(app, id), { key: app.apiKey, body: rpc('tools/list') });
     expect(list.status).toBe(200);
     expect(list.headers['ratelimit']).toBeUndefined();
   });
@@ -70,36 +69,36 @@ describe('the rate limit of a connection', () => {
     const denied = await keyWith(app, { [id]: ['other'] });
     const states: unknown[] = [];
     states.push((await call()).headers['ratelimit']);
-    states.push((await call(gatewayPath(agent))).headers['ratelimit']);
-    const direct = await callProxy(app, `${pathOf(id)}/call-tool/fine`, { key: app.apiKey, body: {} });
+    states.push((await call(gatewayPath(app, agent))).headers['ratelimit']);
+    const direct = await callProxy(app, `${pathOf(app, id)}/call-tool/fine`, { key: app.apiKey, body: {} });
     states.push(direct.headers['ratelimit']);
-    const refused = await call(pathOf(id), denied);
+    const refused = await call(pathOf(app, id), denied);
     states.push(refused.headers['ratelimit']);
     expect(refused.status).toBe(403);
     expect(states).toEqual([3, 2, 1, 0].map((left) => expect.stringContaining(`r=${left};`)));
-    expect((await call(gatewayPath(agent))).status).toBe(429);
+    expect((await call(gatewayPath(app, agent))).status).toBe(429);
   });
 
   it('counts each caller separately: people, keys of the organization, and addresses', async () => {
     await limit({ per_caller_per_minute: 1 });
     const [one, other] = [await keyWith(app, EVERYTHING), await keyWith(app, EVERYTHING)];
-    expect((await call(pathOf(id), one)).status).toBe(200);
-    expect((await call(pathOf(id), other)).status).toBe(200);
-    expect((await call(pathOf(id), one)).status).toBe(429);
-    const open = () => callProxy(app, pathOf(id), { body: toolCall('open') });
+    expect((await call(pathOf(app, id), one)).status).toBe(200);
+    expect((await call(pathOf(app, id), other)).status).toBe(200);
+    expect((await call(pathOf(app, id), one)).status).toBe(429);
+    const open = () => callProxy(app, pathOf(app, id), { body: toolCall('open') });
     const first = await open();
     expect([first.status, first.headers['ratelimit-policy']]).toEqual([200, '"caller";q=1;w=60']);
     expect((await open()).status).toBe(429);
     // A call that needs a credential does not count.
-    expect((await callProxy(app, pathOf(id), { body: toolCall('fine') })).status).toBe(401);
+    expect((await callProxy(app, pathOf(app, id), { body: toolCall('fine') })).status).toBe(401);
   });
 
   it('counts the keys of one person together', async () => {
     await limit({ per_caller_per_minute: 1 });
     const { key } = await addKeyHolder(app, 'admin');
     const another = await app.tool('API_KEY_CREATE', { name: 'another', permissions: EVERYTHING }, key).expect(200);
-    expect((await call(pathOf(id), key)).status).toBe(200);
-    expect((await call(pathOf(id), another.body.key)).status).toBe(429);
+    expect((await call(pathOf(app, id), key)).status).toBe(200);
+    expect((await call(pathOf(app, id), another.body.key)).status).toBe(429);
   });
 
   it('makes a tool call of a run fail for the model after five seconds', async () => {
@@ -120,9 +119,7 @@ describe('the rate limit of a connection', () => {
   it('lets a run wait for the next window', async () => {
     await limit({ per_minute: 1 });
     // The window of the connection has begun 58 s ago in another process.
-    await app.app
-      .get(DataSource)
-      .query('INSERT INTO rate_limits VALUES ($1, 1, $2)', [`limit:connection:${id}`, Date.now() + 2_000]);
+    await app.query('INSERT INTO rate_limits VALUES ($1, 1, $2)', [`limit:connection:${id}`, Date.now() + 2_000]);
     const thread = await ThreadClient.create(app, await createAgent(app, [id]));
     const taskId = await thread.postMessage('/call fine {}');
     await thread.waitFor(taskId, 'completed');

@@ -38,7 +38,7 @@ describe('A connection that is missing from its agents', () => {
       live: await upstreams.connection(app, 'Live', 'echo'),
     };
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: ids.off, data: { status: 'inactive' } });
-    const agent = gatewayPath(await agentOf(app, Object.values(ids)));
+    const agent = gatewayPath(app, await agentOf(app, Object.values(ids)));
     expect((await listThrough(app, agent)).unavailable).toHaveLength(3);
 
     expect(await countsOf(ids.dead)).toEqual({ unreachable: 1 });
@@ -49,7 +49,7 @@ describe('A connection that is missing from its agents', () => {
 
   it('is counted for prompts and resources too', async () => {
     const dead = await connectTo(app, DEAD_URL);
-    const agent = gatewayPath(await agentOf(app, [dead]));
+    const agent = gatewayPath(app, await agentOf(app, [dead]));
     await callProxy(app, agent, { key: app.apiKey, body: rpc('prompts/list') });
     await callProxy(app, agent, { key: app.apiKey, body: rpc('resources/list') });
 

@@ -1,25 +1,24 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { Upstreams } from '../../support/upstreams.js';
 
-let app: TestApp;
+let app: Tenant;
 const upstreams = new Upstreams();
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(() => app?.close());
 afterEach(() => upstreams.close());
 
 const connection = (title: string, ...tools: string[]): Promise<string> => upstreams.connection(app, title, ...tools);
-const listOf = (agentId: string, key?: string) => listThrough(app, gatewayPath(agentId), key);
+const listOf = (agentId: string, key?: string) => listThrough(app, gatewayPath(app, agentId), key);
 const say = (agentId: string, name: string, key?: string) =>
-  callThrough(app, gatewayPath(agentId), name, { text: 'hello' }, key);
+  callThrough(app, gatewayPath(app, agentId), name, { text: 'hello' }, key);
 
 describe('the composition of an agent', () => {
   it('can be empty', async () => {
@@ -95,7 +94,7 @@ describe('the composition of an agent', () => {
     const a = await agentOf(app, [await connection('A', 'a')], { title: 'Agent A' });
     const b = await agentOf(app, [a, await connection('B', 'b')], { title: 'Agent B' });
     // Written directly, because the service refuses to save a cycle.
-    await app.app.get(DataSource).query('INSERT INTO agent_connections VALUES ($1, $2, 1)', [a, b]);
+    await app.query('INSERT INTO agent_connections VALUES ($1, $2, 1)', [a, b]);
     for (const id of [a, b]) {
       const { names, unavailable } = await listOf(id);
       expect(names.toSorted()).toEqual(['a', 'b']);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Fixture, startFixture } from '../../conformance/fixture/start-fixture.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, eventsOf, rpc } from '../../support/proxy-calls.js';
@@ -13,7 +13,7 @@ const MODERN = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
-let app: TestApp;
+let app: Tenant;
 let everything: EverythingServer;
 let fixture: Fixture;
 /** Offers only tools. */
@@ -22,7 +22,7 @@ let plain: ScriptedServer;
 let silent: ScriptedServer;
 
 beforeAll(async () => {
-  [app, everything, fixture] = [await startTestApp(), await startEverything(), await startFixture()];
+  [app, everything, fixture] = [await newTenant(), await startEverything(), await startFixture()];
   plain = await startScripted(
     legacyServer(({ message }, response) => sendResult(response, message, { tools: [] })).script,
   );
@@ -36,7 +36,7 @@ afterAll(async () => {
 type Promised = Record<string, { listChanged?: true; subscribe?: true }>;
 
 async function promisedBy(members: readonly string[], { key = app.apiKey, capabilities = {} } = {}): Promise<Promised> {
-  const path = gatewayPath(await agentOf(app, members));
+  const path = gatewayPath(app, await agentOf(app, members));
   const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } };
   const headers = { accept: 'application/json, text/event-stream' };
   const answer = await callProxy(app, path, { key, headers, body: rpc('initialize', params) });
@@ -78,7 +78,7 @@ describe('the declared capabilities of an agent', () => {
 
   it('are the same in the modern era', async () => {
     const discover = async (url: string) => {
-      const path = gatewayPath(await agentOf(app, [await connectTo(app, url)]));
+      const path = gatewayPath(app, await agentOf(app, [await connectTo(app, url)]));
       const headers = {
         accept: 'application/json, text/event-stream',
         'mcp-protocol-version': '2026-07-28',

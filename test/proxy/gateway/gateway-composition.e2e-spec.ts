@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { openLegacyClient } from '../../support/field-clients.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -12,19 +12,19 @@ import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { DEAD_URL, Upstreams } from '../../support/upstreams.js';
 
-let app: TestApp;
+let app: Tenant;
 const upstreams = new Upstreams();
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(() => app?.close());
 afterEach(() => upstreams.close());
 
 const connection = (title: string, ...tools: string[]): Promise<string> => upstreams.connection(app, title, ...tools);
-const listOf = (agentId: string, key?: string) => listThrough(app, gatewayPath(agentId), key);
+const listOf = (agentId: string, key?: string) => listThrough(app, gatewayPath(app, agentId), key);
 const say = (agentId: string, name: string, key?: string) =>
-  callThrough(app, gatewayPath(agentId), name, { text: 'hello' }, key);
+  callThrough(app, gatewayPath(app, agentId), name, { text: 'hello' }, key);
 
 describe('names', () => {
   it('stay unchanged while they are unique, otherwise get a prefix, and are shown by COLLECTION_VIRTUAL_MCP_GET', async () => {
@@ -112,7 +112,7 @@ describe('a session', () => {
     const [server, added] = [await upstreams.serve('echo'), await connection('Added', 'added')];
     const member = await connectTo(app, server.url);
     const id = await agentOf(app, [member]);
-    const client = await openLegacyClient({ url: `${app.url}${gatewayPath(id)}`, apiKey: app.apiKey });
+    const client = await openLegacyClient({ url: `${app.url}${gatewayPath(app, id)}`, apiKey: app.apiKey });
     const changes = () => client.notified.filter(({ method }) => method === 'notifications/tools/list_changed').length;
     const namesOf = async () => (await client.listTools()).tools.map(({ name }) => name);
     expect(await namesOf()).toEqual(['echo']);
@@ -131,7 +131,7 @@ describe('a session', () => {
     server.tools = ['renamed'];
     // A call of an unknown tool makes the service read the list again.
     await until('a change of the upstream is reported', async () => {
-      await callThrough(app, pathOf(member), 'renamed');
+      await callThrough(app, pathOf(app, member), 'renamed');
       return changes() > before;
     });
     expect(await namesOf()).toContain('renamed');
@@ -139,9 +139,9 @@ describe('a session', () => {
     const headers = { 'mcp-session-id': client.sessionId() ?? '' };
     const foreign = await keyWith(app, { '*': ['*'] });
     const body = rpc('tools/list');
-    expect((await callProxy(app, gatewayPath(id), { key: foreign, headers, body })).status).toBe(404);
-    expect((await callProxy(app, gatewayPath(id), { key: app.apiKey, headers, body })).status).toBe(200);
-    expect((await callProxy(app, gatewayPath(id), { key: app.apiKey, method: 'GET' })).status).toBe(405);
+    expect((await callProxy(app, gatewayPath(app, id), { key: foreign, headers, body })).status).toBe(404);
+    expect((await callProxy(app, gatewayPath(app, id), { key: app.apiKey, headers, body })).status).toBe(200);
+    expect((await callProxy(app, gatewayPath(app, id), { key: app.apiKey, method: 'GET' })).status).toBe(405);
     await client.terminateSession();
     await client.close();
   });
@@ -159,7 +159,9 @@ describe('a subscription of the modern era', () => {
       const client = new Client({ name: 'test', version: '1' }, { versionNegotiation });
       const requestInit = { headers: { authorization: `Bearer ${key}` } };
       client.setNotificationHandler('notifications/tools/list_changed', () => void told.push(agentId));
-      await client.connect(new StreamableHTTPClientTransport(new URL(gatewayPath(agentId), app.url), { requestInit }));
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(gatewayPath(app, agentId), app.url), { requestInit }),
+      );
       return client.listen({ toolsListChanged: true });
     };
     const [subscription, other] = [await listening(id), await listening(otherId)];
@@ -216,7 +218,7 @@ describe('permission to use it', () => {
     const server = await upstreams.scripted(script);
     const member = await connectTo(app, server.url);
     const id = await agentOf(app, [member]);
-    const path = gatewayPath(id);
+    const path = gatewayPath(app, id);
     const listed = rpcOf(await callProxy(app, path, { body: rpc('tools/list') }));
     expect(listed.result?.tools?.map(({ name }) => name)).toEqual(['open']);
     expect((await callProxy(app, path, { body: toolCall('open') })).status).toBe(200);
@@ -234,19 +236,19 @@ describe('permission to use it', () => {
   it('is refused for unknown agents, connections, foreign organizations and inactive agents', async () => {
     const member = await connection('Member', 'echo');
     const id = await agentOf(app, [member]);
-    for (const path of [gatewayPath(randomUUID()), gatewayPath('x'), gatewayPath(member)]) {
+    for (const path of [gatewayPath(app, randomUUID()), gatewayPath(app, 'x'), gatewayPath(app, member)]) {
       const answer = await callProxy(app, path, { key: app.apiKey, body: rpc('tools/list') });
       expect([answer.status, rpcOf(answer).error?.data.code]).toEqual([404, 'not_found']);
       expect((await callProxy(app, path, { body: rpc('tools/list') })).status).toBe(401);
     }
-    const other = await startSecondOrganization(app.app, app.url, 'elsewhere');
+    const other = await startSecondOrganization(app, 'elsewhere');
     const grants = { name: 'other', permissions: { '*': ['*'] } };
     const otherKey = ((await other.tool('API_KEY_CREATE', grants)).body as { key: string }).key;
-    const foreign = `/api/elsewhere/mcp/gateway/${id}`;
+    const foreign = gatewayPath({ org: other.slug }, id);
     expect((await callProxy(app, foreign, { key: app.apiKey, body: rpc('tools/list') })).status).toBe(403);
     expect((await callProxy(app, foreign, { key: otherKey, body: rpc('tools/list') })).status).toBe(404);
     await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { status: 'inactive' } });
-    expect((await callProxy(app, gatewayPath(id), { key: app.apiKey, body: rpc('tools/list') })).status).toBe(503);
+    expect((await callProxy(app, gatewayPath(app, id), { key: app.apiKey, body: rpc('tools/list') })).status).toBe(503);
     expect((await say(id, 'echo')).status).toBe(503);
   });
 });
@@ -254,7 +256,7 @@ describe('permission to use it', () => {
 describe('an agent as a connection', () => {
   it('answers call-tool with one JSON body', async () => {
     const id = await agentOf(app, [await connection('Left', 'echo'), await connection('Right', 'echo')]);
-    for (const path of [`${pathOf(id)}/call-tool/left_echo`, `/mcp/${id}/call-tool/left_echo`]) {
+    for (const path of [`${pathOf(app, id)}/call-tool/left_echo`, `/mcp/${id}/call-tool/left_echo`]) {
       const answer = await callProxy(app, path, { key: app.apiKey, body: { text: 'hello' } });
       expect([answer.status, answer.headers['content-type']]).toEqual([
         200,
@@ -262,7 +264,7 @@ describe('an agent as a connection', () => {
       ]);
       expect(rpcOf(answer).result?.content?.[0]?.text).toBe('echo says hello');
     }
-    const path = `${pathOf(id)}/call-tool/echo`;
+    const path = `${pathOf(app, id)}/call-tool/echo`;
     expect(rpcOf(await callProxy(app, path, { key: app.apiKey, body: {} })).error?.data.code).toBe('unknown_tool');
   });
 
@@ -270,7 +272,7 @@ describe('an agent as a connection', () => {
     const id = await agentOf(app, [await connection('Left', 'echo'), await connection('Right', 'echo')]);
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
-        callThrough(app, gatewayPath(id), n % 2 ? 'left_echo' : 'right_echo', { text: String(n) }),
+        callThrough(app, gatewayPath(app, id), n % 2 ? 'left_echo' : 'right_echo', { text: String(n) }),
       ),
     );
     const texts = answers.map(({ rpc: { id, result } }) => [id, result?.content?.[0]?.text]);

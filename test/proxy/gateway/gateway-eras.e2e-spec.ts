@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type Fixture, startFixture } from '../../conformance/fixture/start-fixture.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, rpc, rpcOf } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 
-let app: TestApp;
+let app: Tenant;
 /** Supports the modern era (2026-07-28) for clients that request it, as the service does. */
 let fixture: Fixture;
 let url: URL;
@@ -16,7 +16,7 @@ let tasks: ScriptedServer;
 let taskPath: string;
 
 beforeAll(async () => {
-  [app, fixture] = [await startTestApp(), await startFixture()];
+  [app, fixture] = [await newTenant(), await startFixture()];
   const members = [await connectTo(app, fixture.url, { title: 'Left' }), await connectTo(app, fixture.url)];
   tasks = await startScripted(
     legacyServer((request, response) => {
@@ -24,8 +24,8 @@ beforeAll(async () => {
       sendResult(response, request.message, { tools });
     }).script,
   );
-  taskPath = gatewayPath(await agentOf(app, [await connectTo(app, tasks.url)]));
-  url = new URL(gatewayPath(await agentOf(app, members)), app.url);
+  taskPath = gatewayPath(app, await agentOf(app, [await connectTo(app, tasks.url)]));
+  url = new URL(gatewayPath(app, await agentOf(app, members)), app.url);
 });
 afterAll(async () => {
   await app?.close();

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, openProxy, pathOf, rpc, toolCall } from '../../support/proxy-calls.js';
 import { connectTo, until } from '../../support/proxy-connections.js';
@@ -18,9 +18,9 @@ const ASKING = {
 const TOOLS = [{ name: 'ask', inputSchema: { type: 'object' } }];
 const SPOOFED = '{"jsonrpc":"2.0","id":2,"result":{"spoofed":true}}';
 
-let app: TestApp;
+let app: Tenant;
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(() => app?.close());
 
@@ -48,7 +48,7 @@ describe('an answer to another request', () => {
       return undefined;
     });
     const upstream = await startScripted(server.script);
-    const path = pathOf(await connectTo(app, upstream.url));
+    const path = pathOf(app, await connectTo(app, upstream.url));
     const { text } = await callProxy(app, path, { key: app.apiKey, headers: { accept: BOTH }, body: toolCall('ask') });
     expect(text).toMatch(/"id":1,"(?:result|error)"/);
     expect(text).not.toContain('spoofed');
@@ -67,7 +67,7 @@ it('an upstream without sessions answers a client with capabilities in an event 
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     return void response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
   });
-  const path = gatewayPath(await agentOf(app, [await connectTo(app, upstream.url)]));
+  const path = gatewayPath(app, await agentOf(app, [await connectTo(app, upstream.url)]));
   const headers = await openSession(path);
   const { text } = await callProxy(app, path, { key: app.apiKey, headers, body: toolCall('ask') });
   expect(text).toContain('done');
@@ -89,7 +89,7 @@ it('the stream of an agent continues with an edited connection, and each earlier
   });
   const headersNamed = (name: string) => ({ connection_headers: { headers: { 'x-version': name } } });
   const id = await connectTo(app, upstream.url, headersNamed('old'));
-  const path = gatewayPath(await agentOf(app, [id]));
+  const path = gatewayPath(app, await agentOf(app, [id]));
   const headers = await openSession(path);
   const call = () => callProxy(app, path, { key: app.apiKey, headers, body: toolCall('ask') });
   const seen = (method: string) =>
@@ -129,7 +129,7 @@ it('a call whose caller hangs up during its preparation does not reach the tool'
     return sendResult(response, message, { content: [] });
   });
   const upstream = await startScripted(server.script);
-  const path = gatewayPath(await agentOf(app, [await connectTo(app, upstream.url)]));
+  const path = gatewayPath(app, await agentOf(app, [await connectTo(app, upstream.url)]));
   const body = JSON.stringify(toolCall('ask'));
   const { hostname, port, host } = new URL(app.url);
   const socket = connect(Number(port), hostname);
@@ -156,7 +156,7 @@ describe('an agent', () => {
     const server = legacyServer(({ message }, response) => sendResult(response, message, { tools: PUBLIC }));
     const upstream = await startScripted(server.script);
     connectionId = await connectTo(app, upstream.url);
-    path = gatewayPath(await agentOf(app, [connectionId], { instructions: 'Between us.' }));
+    path = gatewayPath(app, await agentOf(app, [connectionId], { instructions: 'Between us.' }));
     close = () => upstream.close();
   });
   afterAll(() => close());

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
@@ -8,13 +8,13 @@ import { legacyServer, type ScriptedServer, sendResult, startScripted } from '..
 const TOOLS = 4_000;
 const AGENTS = 99;
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 let outer: string;
 let single: string;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   const tools = Array.from({ length: TOOLS }, (_, n) => ({ name: `tool_${n}`, inputSchema: { type: 'object' } }));
   upstream = await startScripted(
     legacyServer(({ message }, response) => sendResult(response, message, { tools })).script,
@@ -24,7 +24,7 @@ beforeAll(async () => {
   const inner: string[] = [];
   for (let n = 0; n < AGENTS; n++) inner.push(await agentOf(app, [connection], { title: `Inner ${n}` }));
   outer = await agentOf(app, inner);
-  await listThrough(app, gatewayPath(outer));
+  await listThrough(app, gatewayPath(app, outer));
 }, 120_000);
 afterAll(async () => {
   await app?.close();
@@ -40,7 +40,7 @@ async function cpuOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 it('many agents within one over a large upstream have at most as many tools as one agent, and report what is missing', async () => {
-  const { names, unavailable } = await listThrough(app, gatewayPath(outer));
+  const { names, unavailable } = await listThrough(app, gatewayPath(app, outer));
   expect(names.length).toBeGreaterThan(0);
   expect(names.length).toBeLessThanOrEqual(10_000);
   expect(unavailable.length).toBeGreaterThan(0);
@@ -56,14 +56,14 @@ it('repeated lists of a key without any grant stay cheap', async () => {
       await new Promise((resolve) => setTimeout(resolve, 150));
     }
   };
-  const ofOne = await cpuOf(() => repeated(gatewayPath(single)));
-  const ofMany = await cpuOf(() => repeated(gatewayPath(outer)));
+  const ofOne = await cpuOf(() => repeated(gatewayPath(app, single)));
+  const ofMany = await cpuOf(() => repeated(gatewayPath(app, outer)));
   expect(ofMany).toBeLessThan(ofOne * 4 + 500);
 }, 60_000);
 
 it('concurrent requests share one composition', async () => {
   const key = await keyWith(app, {});
-  const once = await cpuOf(() => listThrough(app, gatewayPath(outer), key));
-  const asked = Array.from({ length: 20 }, () => listThrough(app, gatewayPath(outer), key));
+  const once = await cpuOf(() => listThrough(app, gatewayPath(app, outer), key));
+  const asked = Array.from({ length: 20 }, () => listThrough(app, gatewayPath(app, outer), key));
   expect(await cpuOf(() => Promise.all(asked))).toBeLessThan(once * 5 + 500);
 });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   app = await startTestApp({ env, database: { url: through(relay, database.url), drop: () => database.drop() } });
   const inner = await agentOf(app, [await upstreams.connection(app, 'Member', 'echo')], { title: 'Inner' });
   agentId = await agentOf(app, [inner, await upstreams.connection(app, 'Left', 'echo', 'only')]);
-  path = gatewayPath(agentId);
+  path = gatewayPath(app, agentId);
   expect((await listThrough(app, path)).names).toEqual(NAMES);
 });
 afterAll(async () => {

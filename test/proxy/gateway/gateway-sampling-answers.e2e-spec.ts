@@ -5,7 +5,7 @@ import { callProxy, toolCall } from '../../support/proxy-calls.js';
 import { auditOf, keyWith, until } from '../../support/proxy-connections.js';
 import { ASKING, errorOf, useAskingUpstream } from './gateway-sampling.support.js';
 
-const asking = useAskingUpstream();
+const asking = useAskingUpstream(startTestApp);
 const { open, ask, answerTo } = asking;
 
 describe('a request of an upstream to the caller of an agent', () => {

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { type FieldClient, openLegacyClient, openModernClient } from '../../support/field-clients.js';
 import { FLOWS } from '../../support/field-flows.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { connectTo } from '../../support/proxy-connections.js';
 
-let app: TestApp;
+let app: Tenant;
 let everything: EverythingServer;
 
 beforeAll(async () => {
   everything = await startEverything();
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(async () => {
   await app?.close();
@@ -41,7 +41,7 @@ describe.each([
   beforeAll(async () => {
     const agent = await agentOf(app, [await connectTo(app, everything.url)]);
     direct = await open({ url: everything.url });
-    proxied = await open({ url: app.url + gatewayPath(agent), apiKey: app.apiKey });
+    proxied = await open({ url: app.url + gatewayPath(app, agent), apiKey: app.apiKey });
   });
   afterAll(async () => {
     await direct?.close();
@@ -55,7 +55,7 @@ describe.each([
 
   it('gets requests of two connections at once, and each gets its own answer', async () => {
     const members = [await connectTo(app, everything.url, { title: 'Left' }), await connectTo(app, everything.url)];
-    const client = await open({ url: app.url + gatewayPath(await agentOf(app, members)), apiKey: app.apiKey });
+    const client = await open({ url: app.url + gatewayPath(app, await agentOf(app, members)), apiKey: app.apiKey });
     const names = (await client.listTools()).tools.map(({ name }) => name);
     const asking = names.filter((name) => name.endsWith('trigger-sampling-request'));
     expect(asking).toHaveLength(2);

@@ -2,10 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo, until } from '../../support/proxy-connections.js';
+import { newTenant } from '../../support/tenant.js';
 import { legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { ASKING, errorOf, TOOLS, useAskingUpstream } from './gateway-sampling.support.js';
 
-const asking = useAskingUpstream();
+const asking = useAskingUpstream(newTenant);
 const { open, ask, answerTo, forget } = asking;
 
 describe('a request of an upstream to the caller of an agent', () => {
@@ -37,7 +38,10 @@ describe('a request of an upstream to the caller of an agent', () => {
       else return server.script(request, response);
       return undefined;
     });
-    const agent = gatewayPath(await agentOf(asking.app, [asking.connectionId, await connectTo(asking.app, slow.url)]));
+    const agent = gatewayPath(
+      asking.app,
+      await agentOf(asking.app, [asking.connectionId, await connectTo(asking.app, slow.url)]),
+    );
     const opening = await callProxy(asking.app, agent, { key: asking.app.apiKey, body: rpc('initialize', ASKING) });
     const headers = {
       'mcp-session-id': String(opening.headers['mcp-session-id']),

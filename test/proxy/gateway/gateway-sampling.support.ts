@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, eventsOf, openProxy, type ProxyAnswer, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo, until } from '../../support/proxy-connections.js';
@@ -21,8 +21,8 @@ export const ASKING = {
 export const TOOLS = [{ name: 'ask', inputSchema: { type: 'object' } }];
 
 /** Starts the service, and an agent over an upstream whose tool sends a sampling request to the caller. */
-export function useAskingUpstream() {
-  let app: TestApp;
+export function useAskingUpstream<Service extends Tenant>(start: () => Promise<Service>) {
+  let app: Service;
   let upstream: ScriptedServer;
   let forget: () => void;
   let connectionId: string;
@@ -32,7 +32,7 @@ export function useAskingUpstream() {
   let waiting: { response: ServerResponse; id: RpcMessage['id'] }[];
 
   beforeAll(async () => {
-    app = await startTestApp();
+    app = await start();
     const server = legacyServer(({ message, headers }, response) => {
       if (message.method === undefined) {
         answers.push({ session: headers['mcp-session-id'], message });
@@ -56,7 +56,7 @@ export function useAskingUpstream() {
     ({ forget } = server);
     upstream = await startScripted(server.script);
     connectionId = await connectTo(app, upstream.url);
-    path = gatewayPath(await agentOf(app, [connectionId]));
+    path = gatewayPath(app, await agentOf(app, [connectionId]));
   });
   beforeEach(() => {
     [answers, waiting] = [[], []];
@@ -97,7 +97,12 @@ export function useAskingUpstream() {
     return { id: asked.id, rest };
   }
 
-  const answerTo = (id: unknown, headers: Record<string, string>, key = app.apiKey, at = app): Promise<ProxyAnswer> =>
+  const answerTo = (
+    id: unknown,
+    headers: Record<string, string>,
+    key = app.apiKey,
+    at: Tenant = app,
+  ): Promise<ProxyAnswer> =>
     callProxy(at, path, { key, headers, body: { jsonrpc: '2.0', id, result: { role: 'assistant' } } });
 
   return {

@@ -61,7 +61,7 @@ describe.each([
   ['client 2.4, modern era', modern],
 ])('%s, at an agent over everything, filesystem and memory', (_title, connect) => {
   it.each([
-    ['the gateway path', () => gatewayPath(agentId)],
+    ['the gateway path', () => gatewayPath(app, agentId)],
     ['the path of connections', () => `/api/default/mcp/${agentId}`],
     ['the legacy path', () => `/mcp/${agentId}`],
   ])('uses the tools of all three on %s', async (_path, path) => {
@@ -84,7 +84,7 @@ describe.each([
   });
 
   it('receives progress', async () => {
-    const client = await connect(gatewayPath(agentId));
+    const client = await connect(gatewayPath(app, agentId));
     const heard: number[] = [];
     const onprogress = ({ progress }: { progress: number }) => void heard.push(progress);
     const call = { name: 'trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 } };
@@ -98,7 +98,7 @@ describe.each([
   });
 
   it('uses prompts, resources and completions', async () => {
-    const client = await connect(gatewayPath(agentId));
+    const client = await connect(gatewayPath(app, agentId));
     expect(client.getServerCapabilities()).toMatchObject({ prompts: {}, resources: {}, completions: {} });
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name }) => name)).toContain('args-prompt');
@@ -123,7 +123,7 @@ describe.each([
 
   it('gets only what it is permitted to use', async () => {
     const key = await keyWith(app, { [agentId]: ['echo'], [ids.files]: ['read_text_file'] });
-    const client = await connect(gatewayPath(agentId), key);
+    const client = await connect(gatewayPath(app, agentId), key);
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['echo', 'read_text_file']);
     expect(client.getServerCapabilities()?.prompts).toBeUndefined();
     await client.callTool({ name: 'echo', arguments: { message: 'x' } });
@@ -132,7 +132,7 @@ describe.each([
   });
 
   it('gets errors for invalid arguments and for an unknown tool', async () => {
-    const client = await connect(gatewayPath(agentId));
+    const client = await connect(gatewayPath(app, agentId));
     const wrong = await client.callTool({ name: 'echo', arguments: { message: 7 } });
     expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('arguments.message') }] });
     await expect(client.callTool({ name: 'no-such', arguments: {} })).rejects.toThrow(/no tool with this name/);

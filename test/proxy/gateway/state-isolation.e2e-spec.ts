@@ -93,21 +93,21 @@ const CALLERS: readonly (readonly [title: string, pair: (place: Place) => Promis
   [
     'agent: sessions of two keys',
     async ({ agentId }) => {
-      const path = gatewayPath(agentId);
+      const path = gatewayPath(app, agentId);
       return [await inSession(path, await newKey()), await inSession(path, await newKey())];
     },
   ],
   [
     'agent: two sessions of one key',
     async ({ agentId }) => [
-      await inSession(gatewayPath(agentId), app.apiKey),
-      await inSession(gatewayPath(agentId), app.apiKey),
+      await inSession(gatewayPath(app, agentId), app.apiKey),
+      await inSession(gatewayPath(app, agentId), app.apiKey),
     ],
   ],
   [
     'agent: sessions of two clients that answer requests',
     async ({ agentId }) => {
-      const path = gatewayPath(agentId);
+      const path = gatewayPath(app, agentId);
       return [await inSession(path, app.apiKey, { sampling: {} }), await inSession(path, app.apiKey, { sampling: {} })];
     },
   ],
@@ -115,24 +115,33 @@ const CALLERS: readonly (readonly [title: string, pair: (place: Place) => Promis
     'agent: two persons, without a session',
     async ({ agentId }) => {
       const keys = [await keyOf(app, await signedIn(app)), await keyOf(app, await signedIn(app))] as const;
-      return [withoutSession(gatewayPath(agentId), keys[0]), withoutSession(gatewayPath(agentId), keys[1])];
+      return [withoutSession(gatewayPath(app, agentId), keys[0]), withoutSession(gatewayPath(app, agentId), keys[1])];
     },
   ],
   [
     'agent: two keys of the modern era',
-    async ({ agentId }) => [modern(gatewayPath(agentId), await newKey()), modern(gatewayPath(agentId), await newKey())],
+    async ({ agentId }) => [
+      modern(gatewayPath(app, agentId), await newKey()),
+      modern(gatewayPath(app, agentId), await newKey()),
+    ],
   ],
   [
     'agent: two keys, `call-tool`',
-    async ({ agentId }) => [callTool(pathOf(agentId), await newKey()), callTool(pathOf(agentId), await newKey())],
+    async ({ agentId }) => [
+      callTool(pathOf(app, agentId), await newKey()),
+      callTool(pathOf(app, agentId), await newKey()),
+    ],
   ],
   [
     'agent: one key, without a session',
-    async ({ agentId }) => [withoutSession(gatewayPath(agentId), app.apiKey), modern(gatewayPath(agentId), app.apiKey)],
+    async ({ agentId }) => [
+      withoutSession(gatewayPath(app, agentId), app.apiKey),
+      modern(gatewayPath(app, agentId), app.apiKey),
+    ],
   ],
   [
     'agent: without a credential',
-    async ({ agentId }) => [withoutSession(gatewayPath(agentId)), withoutSession(gatewayPath(agentId))],
+    async ({ agentId }) => [withoutSession(gatewayPath(app, agentId)), withoutSession(gatewayPath(app, agentId))],
   ],
   ['runs of two threads of one key', async (place) => [await newThread(place), await newThread(place)]],
   [
@@ -151,20 +160,20 @@ const CALLERS: readonly (readonly [title: string, pair: (place: Place) => Promis
   ],
   [
     'a run and a session of the same key',
-    async (place) => [await newThread(place), await inSession(gatewayPath(place.agentId), app.apiKey)],
+    async (place) => [await newThread(place), await inSession(gatewayPath(app, place.agentId), app.apiKey)],
   ],
   [
     'connection: sessions of one key',
     async ({ connectionId }) => [
-      await inSession(pathOf(connectionId), app.apiKey),
-      await inSession(pathOf(connectionId), app.apiKey),
+      await inSession(pathOf(app, connectionId), app.apiKey),
+      await inSession(pathOf(app, connectionId), app.apiKey),
     ],
   ],
   [
     'connection: two keys, without a session',
     async ({ connectionId }) => [
-      withoutSession(pathOf(connectionId), await newKey()),
-      withoutSession(pathOf(connectionId), await newKey()),
+      withoutSession(pathOf(app, connectionId), await newKey()),
+      withoutSession(pathOf(app, connectionId), await newKey()),
     ],
   ],
 ];
@@ -192,7 +201,7 @@ it('who shares what an upstream keeps is what docs/isolation.md says', async () 
       (measured[title] ??= []).push(await verdict(await pair(await placeOf(notepad))));
     }
     const shared = await placeOf(notepad, { shared_state: true });
-    const path = gatewayPath(shared.agentId);
+    const path = gatewayPath(app, shared.agentId);
     const keys = [await inSession(path, await newKey()), await inSession(path, await newKey())] as const;
     (measured['`shared_state: true`, sessions of two keys'] ??= []).push(await verdict([...keys]));
     await notepad.close();
@@ -204,7 +213,7 @@ const [PROGRAM, WITH_SESSIONS] = NOTEPADS.map(([, start]) => start) as [() => Pr
 
 it.each(NOTEPADS.slice(0, 2))('%s: what is lost is made anew for the same owner', async (_title, start) => {
   const notepad = await start();
-  const path = gatewayPath((await placeOf(notepad)).agentId);
+  const path = gatewayPath(app, (await placeOf(notepad)).agentId);
   const [first, second] = [await inSession(path, await newKey()), await inSession(path, await newKey())];
   for (const caller of [first, second]) await caller('note', { text: 'before' });
   notepad.lose();
@@ -236,6 +245,7 @@ it('an agent over 20 upstreams opens what is called, and lists without a session
   for (let n = 0; n < 19; n++) held.push(await connectNotepad(app, server, { title: `Server ${n}` }));
   held.push(await connectNotepad(app, program, { title: 'Program' }));
   const path = gatewayPath(
+    app,
     await agentOf(
       app,
       held.map((connection_id, n) => ({ connection_id, prefix: `c${n}` })),
@@ -263,7 +273,7 @@ it('an agent over 20 upstreams opens what is called, and lists without a session
 
 it('prompts and resources are read where the tools were called', async () => {
   const notepad = await PROGRAM();
-  const path = gatewayPath((await placeOf(notepad)).agentId);
+  const path = gatewayPath(app, (await placeOf(notepad)).agentId);
   const [writer, reader] = await Promise.all([newKey(), newKey()]);
   await withoutSession(path, writer)('note', { text: 'secret' });
   const read = async (key: string): Promise<unknown[]> => {
@@ -276,7 +286,7 @@ it('prompts and resources are read where the tools were called', async () => {
 
 it.each(NOTEPADS.slice(0, 2))('%s: sessions end with the client, and with the key', async (_title, start) => {
   const notepad = await start();
-  const path = gatewayPath((await placeOf(notepad)).agentId);
+  const path = gatewayPath(app, (await placeOf(notepad)).agentId);
   const created = await succeed<{ key: string; id: string }>(app, 'API_KEY_CREATE', {
     name: 'short-lived',
     permissions: ALL,

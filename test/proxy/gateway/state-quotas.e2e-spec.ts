@@ -19,7 +19,7 @@ afterAll(() => app?.close());
 
 it('a caller with as many programs as it can have gets a clear error while all are in use, and others do not', async () => {
   const notepad = await PROGRAM!();
-  const path = gatewayPath(await agentOf(app, [await connectNotepad(app, notepad)]));
+  const path = gatewayPath(app, await agentOf(app, [await connectNotepad(app, notepad)]));
   const [greedy, other] = await Promise.all([keyWith(app, { '*': ['*'] }), keyWith(app, { '*': ['*'] })]);
   const open = async (): Promise<Record<string, string>> => {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
@@ -50,7 +50,7 @@ it('a caller with as many programs as it can have gets a clear error while all a
 
 it('a session without use is ended, and made anew at the next call', async () => {
   const notepad = await WITH_SESSIONS!();
-  const path = gatewayPath(await agentOf(app, [await connectNotepad(app, notepad)]));
+  const path = gatewayPath(app, await agentOf(app, [await connectNotepad(app, notepad)]));
   await callThrough(app, path, 'note', { text: 'secret' });
   await until('the session has ended', () => notepad.ended() === 1);
   expect((await callThrough(app, path, 'read')).rpc.result?.content?.[0]?.text).toBe('nothing');

@@ -90,21 +90,21 @@ describe('a client of the modern era at server-everything, which supports the le
 
   it('gets the HTTP statuses of its era', async () => {
     const { key } = { key: app.apiKey };
-    const listen = await callProxy(app, pathOf(connectionId), { key, ...modernRequest('subscriptions/listen') });
+    const listen = await callProxy(app, pathOf(app, connectionId), { key, ...modernRequest('subscriptions/listen') });
     expect({ status: listen.status, error: rpcOf(listen).error }).toMatchObject({
       status: 404,
       error: { code: -32601 },
     });
     const future = modernRequest('tools/list', {}, { version: '2099-01-01' });
-    const unsupported = await callProxy(app, pathOf(connectionId), { key, ...future });
+    const unsupported = await callProxy(app, pathOf(app, connectionId), { key, ...future });
     expect(unsupported.status).toBe(400);
     expect(rpcOf(unsupported).error).toMatchObject({ code: -32022, data: { supported: [MODERN] } });
     const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: { message: 'x' } });
     const { 'mcp-name': _left, ...rest } = headers;
-    const nameless = await callProxy(app, pathOf(connectionId), { key, headers: rest, body });
+    const nameless = await callProxy(app, pathOf(app, connectionId), { key, headers: rest, body });
     expect({ status: nameless.status, code: rpcOf(nameless).error?.code }).toEqual({ status: 400, code: -32020 });
     const bare = { headers, body: toolCall('echo', { message: 'x' }) };
-    const unwrapped = await callProxy(app, pathOf(connectionId), { key, ...bare });
+    const unwrapped = await callProxy(app, pathOf(app, connectionId), { key, ...bare });
     expect({ status: unwrapped.status, code: rpcOf(unwrapped).error?.code }).toEqual({ status: 400, code: -32600 });
   });
 
@@ -115,7 +115,7 @@ describe('a client of the modern era at server-everything, which supports the le
       { name: 'echo', arguments: { message: 'x' } },
       { headers: { 'x-request-id': id } },
     );
-    expect((await callProxy(app, pathOf(connectionId), { key: app.apiKey, ...call })).status).toBe(200);
+    expect((await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, ...call })).status).toBe(200);
     expect(await auditOf(app, id)).toMatchObject({
       door: 'proxy',
       tool_name: 'echo',
@@ -182,7 +182,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
   afterAll(() => upstream?.close());
 
   const ask = (key: string | undefined, method: string, params = {}, headers = {}) =>
-    callProxy(app, pathOf(connectionId), { key, ...modernRequest(method, params, { headers }) });
+    callProxy(app, pathOf(app, connectionId), { key, ...modernRequest(method, params, { headers }) });
   const call = (key: string | undefined, name: string) => ask(key, 'tools/call', { name, arguments: {} });
 
   it('see and call what they are permitted to', async () => {
@@ -232,7 +232,7 @@ it('a caller of the modern era gets 503 while the upstream is unavailable, and t
   await upstream.close();
   const headers = { 'x-request-id': 'era-translation-away' };
   const call = modernRequest('tools/call', { name: 'any' }, { headers });
-  const answer = await callProxy(app, pathOf(connectionId), { key: app.apiKey, ...call });
+  const answer = await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, ...call });
   expect(answer.status).toBe(503);
   expect(await auditOf(app, 'era-translation-away')).toMatchObject({ tool_name: 'any', status: 'error' });
 });

@@ -81,7 +81,7 @@ describe('a client of the legacy era at an upstream that supports only the moder
     const session = { 'mcp-session-id': transport.sessionId ?? '', 'mcp-protocol-version': '2025-11-25' };
     for (const method of ['logging/setLevel', 'resources/subscribe', 'tasks/list', 'no/method']) {
       const body = rpc(method, { level: 'debug', uri: 'era://one' });
-      const answer = await callProxy(app, pathOf(connectionId), { key: app.apiKey, headers: session, body });
+      const answer = await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, headers: session, body });
       expect({ status: answer.status, code: rpcOf(answer).error?.code }).toEqual({ status: 200, code: -32601 });
     }
   });
@@ -101,29 +101,29 @@ describe('a client of the legacy era at an upstream that supports only the moder
   it('has its own session, which any process accepts and which can be ended', async () => {
     const headers = { 'mcp-session-id': transport.sessionId ?? '' };
     const key = await keyWith(app, { '*': ['*'] });
-    const foreign = await callProxy(app, pathOf(connectionId), { key, headers, body: rpc('tools/list') });
+    const foreign = await callProxy(app, pathOf(app, connectionId), { key, headers, body: rpc('tools/list') });
     expect(foreign.status).toBe(404);
-    const elsewhere = await callProxy(other, pathOf(connectionId), {
+    const elsewhere = await callProxy(other, pathOf(app, connectionId), {
       key: app.apiKey,
       headers,
       body: rpc('tools/list'),
     });
     expect(rpcOf(elsewhere).result?.tools).toHaveLength(4);
-    const listen = await callProxy(app, pathOf(connectionId), { method: 'GET', key: app.apiKey, headers });
+    const listen = await callProxy(app, pathOf(app, connectionId), { method: 'GET', key: app.apiKey, headers });
     expect(listen.status).toBe(405);
-    const end = await callProxy(app, pathOf(connectionId), { method: 'DELETE', key: app.apiKey, headers });
+    const end = await callProxy(app, pathOf(app, connectionId), { method: 'DELETE', key: app.apiKey, headers });
     expect(end.status).toBe(200);
   });
 
   it('sees and calls what it is permitted to, and is recorded', async () => {
     const key = await keyWith(app, { [connectionId]: ['fails'] });
     const open = async (as?: string): Promise<Record<string, string>> => {
-      const answer = await callProxy(app, pathOf(connectionId), { key: as, body: rpc('initialize', INITIALIZE) });
+      const answer = await callProxy(app, pathOf(app, connectionId), { key: as, body: rpc('initialize', INITIALIZE) });
       expect(rpcOf(answer).result).toMatchObject({ protocolVersion: '2025-06-18' });
       return { 'mcp-session-id': String(answer.headers['mcp-session-id']), 'mcp-protocol-version': '2025-06-18' };
     };
     const send = async (as: string | undefined, body: object, more = {}) =>
-      callProxy(app, pathOf(connectionId), { key: as, headers: { ...(await open(as)), ...more }, body });
+      callProxy(app, pathOf(app, connectionId), { key: as, headers: { ...(await open(as)), ...more }, body });
     const names = async (as?: string) =>
       rpcOf(await send(as, rpc('tools/list'))).result?.tools?.map(({ name }) => name);
     expect(await names(key)).toEqual(['echo', 'fails']);
@@ -140,7 +140,7 @@ describe('a client of the legacy era at an upstream that supports only the moder
   });
 
   it("gets the upstream's error for an invalid `initialize`", async () => {
-    const answer = await callProxy(app, pathOf(connectionId), { key: app.apiKey, body: rpc('initialize', {}) });
+    const answer = await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, body: rpc('initialize', {}) });
     expect(answer.headers['mcp-session-id']).toBeUndefined();
     expect(rpcOf(answer).error?.code).toBe(-32022);
   });
@@ -190,7 +190,7 @@ describe('an upstream of both eras', () => {
     expect(asked['_meta']).toMatchObject({ 'io.modelcontextprotocol/clientInfo': { name: 'modern' } });
     await client.close();
 
-    const answer = await callProxy(app, pathOf(connectionId), {
+    const answer = await callProxy(app, pathOf(app, connectionId), {
       key: app.apiKey,
       headers: { accept: 'text/event-stream' },
       body: rpc('initialize', INITIALIZE),

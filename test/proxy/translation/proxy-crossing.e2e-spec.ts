@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { callProxy, eventsOf, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { type ScriptedServer, startScripted } from '../../support/scripted-upstream.js';
@@ -8,7 +8,7 @@ import { type ScriptedServer, startScripted } from '../../support/scripted-upstr
 const CALLERS = 200;
 const TOOLS = ['json', 'stream'];
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 /** The ids that arrived in each session of the upstream. */
 const idsOf = new Map<string, unknown[]>();
@@ -49,7 +49,7 @@ beforeAll(async () => {
     await sleep(Math.random() * 50);
     response.end(`data: ${result}\n\n`);
   });
-  app = await startTestApp();
+  app = await newTenant();
 });
 afterAll(async () => {
   await app?.close();
@@ -59,7 +59,7 @@ afterAll(async () => {
 describe(`${CALLERS} callers at once with the same ids`, () => {
   it.each(TOOLS)('get their own answers, without sessions (%s)', async (tool) => {
     idsOf.clear();
-    const path = pathOf(await connectTo(app, upstream.url));
+    const path = pathOf(app, await connectTo(app, upstream.url));
     const call = async (caller: number): Promise<void> => {
       const params = { name: tool, arguments: { caller }, _meta: { progressToken: 1 } };
       const accept = tool === 'json' ? 'application/json' : 'application/json, text/event-stream';
@@ -86,7 +86,7 @@ describe(`${CALLERS} callers at once with the same ids`, () => {
 
   it('get their own answers, each in a session', async () => {
     idsOf.clear();
-    const path = pathOf(await connectTo(app, upstream.url));
+    const path = pathOf(app, await connectTo(app, upstream.url));
     const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
     const call = async (caller: number): Promise<void> => {
       const opened = await callProxy(app, path, { key: app.apiKey, body: rpc('initialize', initialize) });

@@ -98,7 +98,7 @@ describe('an answer', () => {
     expectProblem(await answer(own.app, thread.id, unusedId(), YES), 404, 'approval_not_found');
     expectProblem(await answer(own.app, thread.id, 'no-id', YES), 404, 'approval_not_found');
     expectProblem(await answer(own.app, unusedId(), id, YES), 404, 'thread_not_found');
-    const second = await startSecondOrganization(own.app.app, own.app.url, `other-${unusedId()}`);
+    const second = await startSecondOrganization(own.app, `other-${unusedId()}`);
     const path = `agent-runtime/threads/${thread.id}/approvals/${id}`;
     expectProblem(await second.post(path, YES), 404, 'thread_not_found');
     expect((await by(NO)).status).toBe(202);

@@ -54,7 +54,7 @@ describe('the rule of a connection in an agent', () => {
       { connection_id: other, prefix: 'two', approval: 'none' },
     ];
     const agentId = await createAgent(own.app, [], { connections });
-    const { names } = await listThrough(own.app, gatewayPath(agentId));
+    const { names } = await listThrough(own.app, gatewayPath(own.app, agentId));
     const sends = names.filter((name) => name.includes('send'));
     expect(sends).toHaveLength(2);
     expect(await askedFor(agentId, sends)).toHaveLength(1);
@@ -68,7 +68,7 @@ describe('the rule of a connection in an agent', () => {
     ];
     const inner = await createAgent(own.app, [], { connections });
     const outer = await createAgent(own.app, [], { connections: [{ connection_id: inner, approval: ['send'] }] });
-    const { names } = await listThrough(own.app, gatewayPath(outer));
+    const { names } = await listThrough(own.app, gatewayPath(own.app, outer));
     const sends = names.filter((name) => name.includes('send')).toSorted();
     expect(sends).toHaveLength(2);
     expect(await askedFor(outer, sends)).toEqual(sends);
@@ -85,7 +85,7 @@ describe('the rule of a connection in an agent', () => {
 
   it('does not concern calls through the gateway', async () => {
     const agentId = await own.createAgent('all');
-    const { rpc } = await callThrough(own.app, gatewayPath(agentId), 'send');
+    const { rpc } = await callThrough(own.app, gatewayPath(own.app, agentId), 'send');
     expect(rpc.result?.content).toEqual([{ type: 'text', text: 'send done' }]);
   });
 

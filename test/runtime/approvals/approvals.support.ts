@@ -11,6 +11,7 @@ import {
   ThreadClient,
 } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
@@ -55,7 +56,7 @@ export function startUpstream(): Promise<McpUpstream> {
 }
 
 /** Makes the scripted model the one of the tier `thinking`. */
-export async function useScriptedModel(app: TestApp, model: FakeOpenAI): Promise<void> {
+export async function useScriptedModel(app: Tenant, model: FakeOpenAI): Promise<void> {
   const data = { title: 'Scripted', kind: 'openai-compatible', base_url: model.baseUrl };
   const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
   await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'scripted' } } });
@@ -86,7 +87,7 @@ export function useApprovalsApp(env: Record<string, string> = {}): ApprovalsApp 
 
 /** An agent with all tools of the connection under this rule. */
 export function createAskingAgent(
-  app: TestApp,
+  app: Tenant,
   connectionId: string,
   approval: unknown,
   data: object = {},
@@ -97,14 +98,14 @@ export function createAskingAgent(
 
 /** Answers an approval. */
 export function answer(
-  app: TestApp,
+  app: Tenant,
   threadId: string,
   approvalId: string,
   body: object,
   key = app.apiKey,
 ): supertest.Test {
   return supertest(app.url)
-    .post(`/api/default/agent-runtime/threads/${threadId}/approvals/${approvalId}`)
+    .post(`/api/${app.org}/agent-runtime/threads/${threadId}/approvals/${approvalId}`)
     .set('authorization', `Bearer ${key}`)
     .send(body);
 }

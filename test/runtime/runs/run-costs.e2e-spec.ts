@@ -6,12 +6,12 @@ import type { UsageStats } from '../../../src/runtime/runs/usage.dto.js';
 import { answer, createAskingAgent } from '../approvals/approvals.support.js';
 import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 
 const PRICE = { input: 3, output: 15, cached_input: 0.3 };
 
-let app: TestApp;
+let app: Tenant;
 let provider: FakeOpenAI;
 let tools: ToolServer;
 let connectionId: string;
@@ -20,7 +20,7 @@ let agentId: string;
 let thread: ThreadClient;
 
 beforeAll(async () => {
-  [app, provider, tools] = await Promise.all([startTestApp(), startFakeOpenAI(), startToolServer('echo')]);
+  [app, provider, tools] = await Promise.all([newTenant(), startFakeOpenAI(), startToolServer('echo')]);
   connectionId = await connect(app, tools.url, 'Tools');
   const data = { title: 'Fake', kind: 'openai-compatible', base_url: provider.baseUrl };
   providerId = (await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data })).item.id;

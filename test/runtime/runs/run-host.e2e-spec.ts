@@ -150,7 +150,7 @@ describe('a tool that can be called only as a task', () => {
     const agents = [await agentOf(app, [await connectTo(app, everything.url)]), await agentOf(app, [program])];
     await Promise.all(
       agents.map(async (agent) => {
-        const path = gatewayPath(agent);
+        const path = gatewayPath(app, agent);
         const { tools } = (await listThrough(app, path)) as { tools: { name: string; execution?: object }[] };
         expect(tools.find(({ name }) => name === NAME)?.execution).toEqual({ taskSupport: 'forbidden' });
         const thread = await ThreadClient.create(app, agent);

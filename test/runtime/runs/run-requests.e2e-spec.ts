@@ -1,20 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
-let app: TestApp;
+let app: Tenant;
 let agentId: string;
 let thread: ThreadClient;
 let other: Awaited<ReturnType<typeof startSecondOrganization>>;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   agentId = await createAgent(app);
   thread = await ThreadClient.create(app, agentId);
-  other = await startSecondOrganization(app.app, app.url, 'other');
+  other = await startSecondOrganization(app, 'other');
 });
 
 afterAll(() => app?.close());
@@ -28,9 +27,12 @@ function request(changes: object = {}): object {
 }
 
 async function rows(): Promise<unknown> {
-  return app.app
-    .get(DataSource)
-    .query('SELECT (SELECT count(*) FROM runs) AS runs, (SELECT count(*) FROM messages) AS messages');
+  return app.query(
+    `SELECT (SELECT count(*) FROM runs WHERE organization_id = o.id) AS runs,
+            (SELECT count(*) FROM messages WHERE organization_id = o.id) AS messages
+       FROM organizations o WHERE slug = $1`,
+    [app.org],
+  );
 }
 
 /** The request must be refused with a problem document (RFC 9457), and leave nothing behind. */

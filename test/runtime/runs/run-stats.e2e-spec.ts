@@ -86,7 +86,7 @@ describe('RUN_STATS', () => {
   });
 
   it('counts nothing where nothing ran, and nothing of others', async () => {
-    const second = await startSecondOrganization(app.app, app.url, 'second');
+    const second = await startSecondOrganization(app, 'second');
     const { body } = await second.tool('RUN_STATS', RANGE);
     expect(body).toMatchObject({ total: { runs: 0, duration_ms: null }, over_time: [], agents: [], models: [] });
   });

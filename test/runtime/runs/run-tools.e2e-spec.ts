@@ -88,11 +88,11 @@ describe('the tools of a run', () => {
     const [a, b] = [await connection('Same', long, 'echo'), await connection('Same', long, 'echo', 'only')];
     const inner = await agentOf(app, [a, await connection('Third', 'echo', 'odd name!')], { title: 'Inner' });
     const id = await agentOf(app, [b, inner, { connection_id: a, prefix: 'direct' }]);
-    const { names } = await listThrough(app, gatewayPath(id));
+    const { names } = await listThrough(app, gatewayPath(app, id));
     expect(names).toHaveLength(9);
     expect((await offered(id)).names).toEqual(names);
     for (const name of names) {
-      const throughGateway = (await callThrough(app, gatewayPath(id), name, { text: 'hello' })).rpc.result;
+      const throughGateway = (await callThrough(app, gatewayPath(app, id), name, { text: 'hello' })).rpc.result;
       const { toolParts } = await run(id, `/call ${name} {"text":"hello"}`);
       expect(toolParts).toMatchObject([{ toolName: name, state: 'output-available', output: throughGateway }]);
     }
@@ -215,7 +215,7 @@ describe('a connection that is down', () => {
 
     await succeed(app, 'CONNECTION_TEST', { id: left });
     expect(await succeed(app, 'COLLECTION_CONNECTIONS_GET', { id: left })).toMatchObject({ item: { status: 'error' } });
-    expect((await listThrough(app, gatewayPath(id))).names).toEqual(['right_echo']);
+    expect((await listThrough(app, gatewayPath(app, id))).names).toEqual(['right_echo']);
     expect(await offered(id)).toMatchObject({
       names: all,
       descriptions: [sentenceOf('Left'), sentenceOf('Left'), 'The tool echo'],

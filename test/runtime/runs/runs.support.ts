@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { connect, createAgent } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
 
 export interface RunsApp {
-  readonly app: TestApp;
+  readonly app: Tenant;
   readonly upstream: EverythingServer;
   /** An agent with all the tools of `upstream`. */
   readonly agentId: string;
@@ -13,12 +13,12 @@ export interface RunsApp {
 
 /** Starts an application and an upstream for the spec file that calls this; all is there once `beforeAll` has run. */
 export function useRunsApp(): RunsApp {
-  let app: TestApp;
+  let app: Tenant;
   let upstream: EverythingServer;
   let agentId: string;
 
   beforeAll(async () => {
-    [app, upstream] = await Promise.all([startTestApp(), startEverything()]);
+    [app, upstream] = await Promise.all([newTenant(), startEverything()]);
     agentId = await createAgent(app, [await connect(app, upstream.url, 'Everything')]);
   });
 

@@ -144,7 +144,7 @@ describe('USAGE_STATS', () => {
   });
 
   it('counts the own organization only', async () => {
-    const other = await startSecondOrganization(app.app, app.url, 'other');
+    const other = await startSecondOrganization(app, 'other');
     const { body } = await other.tool('USAGE_STATS', { ...RANGE, by: 'agent' }).expect(200);
 
     expect(body).toMatchObject({ total: { runs: 0 }, groups: [] });

@@ -3,18 +3,18 @@ import type { UIMessage } from 'ai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelRuns, loadMessages, type SignalboxChat } from '../../../examples/next-chat/lib/signalbox-chat.js';
 import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { until } from '../../support/proxy-connections.js';
 
 describe('a chat of the AI SDK with the options of the example', () => {
-  let app: TestApp;
+  let app: Tenant;
   let agentId: string;
   let thread: ThreadClient;
   let chatHere: SignalboxChat;
 
   beforeAll(async () => {
-    app = await startTestApp();
+    app = await newTenant();
     agentId = await createAgent(app);
     chatHere = chatOf(app, agentId);
   });

@@ -149,7 +149,7 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
       await expectProblem(await elsewhere.stream({ lastEventId: ids[0] ?? '' }), 404, 'run_not_found');
       await expectProblem(await elsewhere.stream({ query: { taskId: unusedId() } }), 404, 'run_not_found');
 
-      const second = await startSecondOrganization(app.app, app.url, `second-${Date.now()}`);
+      const second = await startSecondOrganization(app, `second-${Date.now()}`);
       const created = await second.tool('API_KEY_CREATE', { name: 'reader', permissions: {} });
       const { key } = created.body as { key: string };
       await expectProblem(

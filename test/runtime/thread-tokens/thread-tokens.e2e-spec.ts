@@ -171,7 +171,7 @@ describe('a browser token', () => {
 
   it('belongs to its organization', async () => {
     const token = await makeToken(['read']);
-    await startSecondOrganization(service.app, service.url, 'second');
+    await startSecondOrganization(service, 'second');
     const foreign = request('get', `/api/second/agent-runtime/threads/${threadId}/stream?idle=204`, token);
     expectProblem(await foreign, 403, 'organization_mismatch');
   });
@@ -216,7 +216,7 @@ describe('THREAD_TOKEN_CREATE', () => {
 
   it('requires a thread of the organization', async () => {
     expectProblem(await create({ thread_id: newId(), permissions: ['read'] }), 404, 'thread_not_found');
-    const second = await startSecondOrganization(service.app, service.url, 'third');
+    const second = await startSecondOrganization(service, 'third');
     const foreign = await second.tool('THREAD_TOKEN_CREATE', { thread_id: threadId, permissions: ['read'] });
     expectProblem(foreign, 404, 'thread_not_found');
   });

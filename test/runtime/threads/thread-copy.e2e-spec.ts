@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { MessageItem, ThreadItem } from '../../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
 const LONG = '/wait 600000';
 const PREFER = { prefer: 'wait=60' };
 
-let app: TestApp;
+let app: Tenant;
 let agentId: string;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   agentId = await createAgent(app);
 });
 afterAll(() => app?.close());
@@ -74,7 +74,7 @@ describe('the copy of a thread', () => {
     const second = await copied({ id: first.item.id });
     const [, , question, answer] = await second.thread.messages();
     const path = `agent-runtime/threads/${second.item.id}/regenerate`;
-    const response = await fetch(`${app.url}/api/default/${path}`, {
+    const response = await fetch(`${app.url}/api/${app.org}/${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${app.apiKey}`, 'content-type': 'application/json', ...PREFER },
       body: JSON.stringify({ messageId: answer?.id }),
@@ -89,7 +89,7 @@ describe('the copy of a thread', () => {
 
   it('leaves out superseded messages', async () => {
     const { thread, messages } = await conversation('/random 5');
-    const regenerated = await fetch(`${app.url}/api/default/agent-runtime/threads/${thread.id}/regenerate`, {
+    const regenerated = await fetch(`${app.url}/api/${app.org}/agent-runtime/threads/${thread.id}/regenerate`, {
       method: 'POST',
       headers: { authorization: `Bearer ${app.apiKey}`, ...PREFER },
     });
@@ -139,7 +139,7 @@ describe('the copy of a thread', () => {
 
   it('is made of no other organization’s thread or message, and needs the permission', async () => {
     const { thread, messages } = await conversation('one');
-    const second = await startSecondOrganization(app.app, app.url, 'second');
+    const second = await startSecondOrganization(app, 'second');
     expectProblem(await second.tool('THREAD_COPY', { id: thread.id }), 404, 'thread_not_found');
     const other = await conversation('two');
     const foreign = await copy({ id: other.thread.id, until_message_id: messages[0]?.id });

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ThreadItem, ThreadPage } from '../../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
-let app: TestApp;
+let app: Tenant;
 let agentId: string;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   agentId = await createAgent(app);
 });
 afterAll(() => app?.close());
@@ -129,7 +129,7 @@ describe('the metadata of a thread', () => {
 
   it('stays within its organization', async () => {
     await createWith({ secret: 'mine' });
-    const second = await startSecondOrganization(app.app, app.url, 'second');
+    const second = await startSecondOrganization(app, 'second');
     const where = { field: ['metadata', 'secret'], operator: 'eq', value: 'mine' };
     expect((await second.tool('COLLECTION_THREADS_LIST', { where }).expect(200)).body).toMatchObject({ totalCount: 0 });
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
@@ -20,12 +20,12 @@ interface MessagePage {
   nextCursor: string | null;
 }
 
-let service: TestApp;
+let service: Tenant;
 let agentId: string;
 let otherAgentId: string;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
   [agentId, otherAgentId] = [await createAgent(), await createAgent()];
 });
 afterAll(() => service?.close());
@@ -45,7 +45,7 @@ async function createThread(data: object = {}): Promise<Thread> {
 
 function runtime(threadId: string, action: 'messages' | 'cancel', body: object): supertest.Test {
   return supertest(service.url)
-    .post(`/api/default/agent-runtime/threads/${threadId}/${action}`)
+    .post(`/api/${service.org}/agent-runtime/threads/${threadId}/${action}`)
     .set('authorization', `Bearer ${service.apiKey}`)
     .send(body);
 }
@@ -184,7 +184,7 @@ describe("an id of the caller's own", () => {
   });
 
   it('can be used in two organizations, which do not see each other', async () => {
-    const neighbour = await startSecondOrganization(service.app, service.url, 'neighbour');
+    const neighbour = await startSecondOrganization(service, 'neighbour');
     const agent = await neighbour.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Theirs' } });
     const mine = await createThread({ id: 'shared', title: 'Mine' });
     const data = { id: 'shared', title: 'Theirs', virtual_mcp_id: agent.body.item.id };

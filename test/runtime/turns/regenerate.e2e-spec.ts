@@ -207,7 +207,7 @@ describe('answering again', () => {
       (await succeed<{ token: string }>(app, 'THREAD_TOKEN_CREATE', { thread_id: thread.id, permissions })).token;
     expectProblem(await regenerate({}, {}, thread, await token(['read'])), 403, 'permission_denied');
     expectProblem(await regenerate({}, {}, thread, 'nonsense'), 401, 'credential_invalid');
-    const second = await startSecondOrganization(app.app, app.url, 'second');
+    const second = await startSecondOrganization(app, 'second');
     const foreign = await second.post(`agent-runtime/threads/${thread.id}/regenerate`, { messageId: answer });
     expectProblem(foreign, 404, 'thread_not_found');
     await regenerate({}, {}, thread, await token(['post'])).expect(202);

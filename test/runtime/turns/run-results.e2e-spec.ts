@@ -235,7 +235,7 @@ describe('a run read by its id', () => {
 
   it('belongs to its organization', async () => {
     const taskId = await thread.postMessage('hello');
-    const second = await startSecondOrganization(app.app, app.url, 'second');
+    const second = await startSecondOrganization(app, 'second');
     const { body } = await second.tool('API_KEY_CREATE', { name: 'Theirs', permissions: { self: ['*'] } });
     const { key } = body as { key: string };
     expectProblem(await readRun({ ...app, org: 'second', apiKey: key }, taskId), 404, 'run_not_found');

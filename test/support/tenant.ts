@@ -1,0 +1,85 @@
+import { Pool } from 'pg';
+import supertest from 'supertest';
+import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../../src/core/api-key-value.js';
+import { newId } from '../../src/core/ids.js';
+
+/** What a client has of a service: an organization of its own, with a key that may do everything there. */
+export interface Tenant {
+  readonly url: string;
+  /** The slug of the organization. */
+  readonly org: string;
+  readonly apiKey: string;
+  /** Calls a management tool. */
+  tool(name: string, body?: object, key?: string): supertest.Test;
+  /** Returns the rows of a statement. All tenants are in one database: a condition has to name what is the tenant's. */
+  query<Row>(statement: string, parameters?: unknown[]): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+/** What the global set-up tells of the service of a Jest worker. */
+export interface TenantService {
+  url: string;
+  databaseUrl: string;
+  /** One of the names of organizations that may start programs. No other tenant gets it. */
+  slug: string;
+}
+
+/** The variable with the address where the global set-up tells of the service of a worker, and starts it first if need be. */
+export const TENANT_SERVICES_URL = 'TEST_TENANT_SERVICES_URL';
+
+const EVERYTHING = { self: ['*'], '*': ['*'] };
+
+/**
+ * Makes an organization in the built service that all specs of this Jest worker share, with the settings of `startTestApp`.
+ * For specs that need neither settings of their own nor a part of the application.
+ */
+export async function newTenant(): Promise<Tenant> {
+  const answer = await fetch(`${process.env[TENANT_SERVICES_URL]}/${process.env['JEST_WORKER_ID']}`);
+  if (!answer.ok) throw new Error(await answer.text());
+  const { url, databaseUrl, slug: org } = (await answer.json()) as TenantService;
+  // The database belongs to the service: this pool opens connections on demand, and few.
+  const pool = new Pool({ connectionString: databaseUrl, max: 4 });
+  const query = async <Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> =>
+    (await pool.query(statement, parameters)).rows as Row[];
+  const { id: keyId, key: apiKey } = await addOrganization({ query }, org);
+  const tool: Tenant['tool'] = (name, body = {}, key = apiKey) => callTool({ url, org, apiKey: key }, name, body);
+  return {
+    url,
+    org,
+    apiKey,
+    tool,
+    query,
+    close: async () => {
+      // Ends the runs and streams of the key, and of all keys that were made with it.
+      await tool('API_KEY_DELETE', { id: keyId });
+      await pool.end();
+    },
+  };
+}
+
+/** Calls a management tool of an organization. */
+export function callTool({ url, org, apiKey }: Pick<Tenant, 'url' | 'org' | 'apiKey'>, name: string, body: object) {
+  return supertest(url).post(`/api/${org}/tools/${name}`).set('authorization', `Bearer ${apiKey}`).send(body);
+}
+
+/** Stores an organization with a key that may do everything there. */
+export async function addOrganization({ query }: Pick<Tenant, 'query'>, slug: string) {
+  const organizationId = newId();
+  await query('INSERT INTO organizations (id, slug, name) VALUES ($1, $2, $2)', [organizationId, slug]);
+  return { organizationId, ...(await addKey({ query, org: slug }, { name: 'bootstrap' })) };
+}
+
+/** Stores a key of the organization, or of a person in it. Unlike the management tool, it needs nobody who may do that. */
+export async function addKey(
+  { query, org }: Pick<Tenant, 'query' | 'org'>,
+  { name, userId = null, permissions = EVERYTHING }: { name: string; userId?: string | null; permissions?: object },
+): Promise<{ id: string; key: string }> {
+  const key = generateApiKey();
+  const id = newId();
+  await query(
+    `INSERT INTO api_keys (id, organization_id, user_id, name, key_prefix, key_hash, permissions)
+     SELECT $1, id, $2, $3, $4, $5, $6 FROM organizations WHERE slug = $7`,
+    [id, userId, name, key.slice(0, VISIBLE_PREFIX_LENGTH), hashApiKey(key), JSON.stringify(permissions), org],
+  );
+  return { id, key };
+}
