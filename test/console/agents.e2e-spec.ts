@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 inBrowser('the agents in the console', () => {
   let fixture: ConsoleFixture;
   let upstream: EverythingServer;
   beforeAll(async () => {
-    [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+    [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startEverything()]);
     for (const title of ['First', 'Second']) {
       const data = { connection_type: 'HTTP', title, connection_url: upstream.url };
       const { body } = await fixture.service.tool('COLLECTION_CONNECTIONS_CREATE', { data }).expect(200);
@@ -68,7 +69,7 @@ inBrowser('the agents in the console', () => {
       servers: { support: { url: string } };
     };
     const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
-    expect(copied.servers.support.url).toBe(`${fixture.service.url}/api/default/mcp/gateway/${id}`);
+    expect(copied.servers.support.url).toBe(`${fixture.service.url}/api/${fixture.service.org}/mcp/gateway/${id}`);
 
     await page.getByRole('combobox', { name: 'Who calls' }).selectOption({ label: 'With an API key' });
     await page.getByRole('heading', { name: 'curl' }).waitFor();

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 180_000;
@@ -20,7 +21,7 @@ let upstream: EverythingServer;
 let opened: ConsolePage;
 
 beforeAll(async () => {
-  if (hasChromium) [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+  if (hasChromium) [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startEverything()]);
 }, TIMEOUT_MS);
 afterEach(() => opened?.close());
 afterAll(async () => {

@@ -9,6 +9,7 @@ import {
 import { connect, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 120_000;
@@ -22,7 +23,7 @@ let opened: ConsolePage;
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  [fixture, upstream, model] = await Promise.all([ConsoleFixture.start(), startUpstream(), startFakeOpenAI()]);
+  [fixture, upstream, model] = await Promise.all([ConsoleFixture.start(newTenant), startUpstream(), startFakeOpenAI()]);
   await useScriptedModel(fixture.service, model);
 }, TIMEOUT_MS);
 afterAll(async () => {

@@ -114,7 +114,7 @@ describe('a signed-in browser', () => {
 
   it('is a caller of its organizations only', async () => {
     const { person } = await signedIn(service);
-    await startSecondOrganization(service.app, service.url, 'second');
+    await startSecondOrganization(service, 'second');
     for (const org of ['second', 'nowhere', 'No%00Slug']) {
       const path = `/api/${org}/tools/API_KEY_LIST`;
       const answer = await person.browser.send('post', path, { body: {}, headers: person.headers });

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { inBrowser } from '../support/chromium.js';
 import { entryOf } from '../support/reference-servers.js';
 import { type OauthUpstream, startOauthUpstream } from '../connections/upstream-oauth/oauth-upstream.js';
+import { startTestApp } from '../support/app.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 inBrowser('kinds of connections in the console', () => {
@@ -10,7 +11,7 @@ inBrowser('kinds of connections in the console', () => {
   let upstream: OauthUpstream;
   beforeAll(async () => {
     [fixture, upstream] = await Promise.all([
-      ConsoleFixture.start({ env: { STDIO_COMMANDS: 'node' } }),
+      ConsoleFixture.start(() => startTestApp({ env: { STDIO_COMMANDS: 'node' } })),
       startOauthUpstream(),
     ]);
   }, 120_000);

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 inBrowser('the connections in the console', () => {
   let fixture: ConsoleFixture;
   let upstream: EverythingServer;
   beforeAll(async () => {
-    [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+    [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startEverything()]);
   }, 120_000);
   afterAll(async () => {
     await Promise.all([fixture?.close(), upstream?.close()]);

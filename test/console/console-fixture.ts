@@ -4,8 +4,8 @@ import { expect } from '@jest/globals';
 import type { AxeResults, RunOptions } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { addPerson, Browser as HttpBrowser, newEmail } from '../identity/sign-in/people.js';
-import { startTestApp, type TestApp, type TestAppOptions } from '../support/app.js';
 import { launchChromium } from '../support/chromium.js';
+import type { Tenant } from '../support/tenant.js';
 import { layoutFaults } from './layout-faults.js';
 
 const AXE: RunOptions = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] };
@@ -26,15 +26,16 @@ export interface OpenOptions {
 }
 
 /** A service and a browser that opens its console. */
-export class ConsoleFixture {
+export class ConsoleFixture<Service extends Tenant = Tenant> {
   private constructor(
-    readonly service: TestApp,
+    readonly service: Service,
     private readonly browser: Browser,
     private readonly axeSource: string,
   ) {}
 
-  static async start(options: TestAppOptions = {}): Promise<ConsoleFixture> {
-    const service = await startTestApp(options);
+  /** @param start starts the service */
+  static async start<Service extends Tenant>(start: () => Promise<Service>): Promise<ConsoleFixture<Service>> {
+    const service = await start();
     const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
     return new ConsoleFixture(service, await launchChromium(), axeSource);
   }
@@ -44,9 +45,9 @@ export class ConsoleFixture {
     await this.service.close();
   }
 
-  /** The address of a view, such as `threads`, of the default organization. */
+  /** The address of a view, such as `threads`, of the organization. */
   address(view = ''): string {
-    return `${this.service.url}/console/default/${view}`;
+    return `${this.service.url}/console/${this.service.org}/${view}`;
   }
 
   /** Opens a view as a person of the organization in a browser of its own. */

@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 120_000;
@@ -17,7 +18,7 @@ let page: Page;
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+  [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startEverything()]);
   const { service } = fixture;
   const connection = await connect(service, upstream.url, 'Everything');
   const agent = await createAgent(service, [connection], { title: 'Signaller' });

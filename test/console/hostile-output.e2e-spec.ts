@@ -3,6 +3,7 @@ import { ProtocolError } from '@modelcontextprotocol/server';
 import { startMcpUpstream, type McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 120_000;
@@ -45,7 +46,7 @@ let waiting: ThreadClient;
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  fixture = await ConsoleFixture.start();
+  fixture = await ConsoleFixture.start(newTenant);
   upstream = await startMcpUpstream({
     say: { handler: () => HOSTILE },
     draw: {
@@ -154,7 +155,9 @@ async function expectHarmless(view: string, isShown: (page: ConsolePage['page'])
   const hrefs = await page.locator('main a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
   for (const href of hrefs) expect(href).toMatch(/^(?:\/console\/|https?:\/\/|mailto:)/);
   const icons = asked.filter(
-    (url) => !url.endsWith('/console/icon.svg') && !url.startsWith(fixture.address('').split('/default')[0] ?? ''),
+    (url) =>
+      !url.endsWith('/console/icon.svg') &&
+      !url.startsWith(fixture.address('').split(`/${fixture.service.org}`)[0] ?? ''),
   );
   expect(icons).toEqual([]);
   expect(new URL(page.url()).origin).toBe(fixture.service.url);

@@ -3,6 +3,7 @@ import supertest from 'supertest';
 import type { ApiKeyItem } from '../../src/identity/api-keys/api-key.dto.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 const CHATBOT = [
@@ -16,7 +17,7 @@ inBrowser('The view of keys', () => {
   let fixture: ConsoleFixture;
 
   beforeAll(async () => {
-    fixture = await ConsoleFixture.start();
+    fixture = await ConsoleFixture.start(newTenant);
   });
   afterAll(() => fixture.close());
 
@@ -63,7 +64,7 @@ inBrowser('The view of keys', () => {
     await dialog.getByText('cancel runs', { exact: true }).waitFor();
 
     const listed = await supertest(fixture.service.url)
-      .get('/api/default/tools')
+      .get(`/api/${fixture.service.org}/tools`)
       .set('authorization', `Bearer ${fixture.service.apiKey}`);
     const text = (await dialog.textContent()) ?? '';
     const names = (listed.body.items as { name: string }[]).map(({ name }) => name);

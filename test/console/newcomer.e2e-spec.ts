@@ -5,6 +5,7 @@ import type { Locator, Page } from 'playwright-core';
 import { ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 180_000;
@@ -61,7 +62,7 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
   let user: KeyboardUser;
 
   beforeAll(async () => {
-    [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+    [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startEverything()]);
     opened = await fixture.open('overview');
     ({ page } = opened);
     user = new KeyboardUser(page);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { startTestApp } from '../support/app.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 inBrowser('Overview and monitoring', () => {
@@ -11,7 +11,7 @@ inBrowser('Overview and monitoring', () => {
 
   beforeAll(async () => {
     upstream = await startEverything();
-    fixture = await ConsoleFixture.start();
+    fixture = await ConsoleFixture.start(startTestApp);
   });
   afterAll(async () => {
     await fixture.close();
@@ -110,11 +110,10 @@ inBrowser('Overview and monitoring', () => {
   });
 
   it('saves no part of an export that breaks off', async () => {
-    const database = fixture.service.app.get(DataSource);
-    await database.query(
+    await fixture.service.query(
       `INSERT INTO audit_records (organization_id, at, id, door, tool_name, status, duration_ms, request_id, public)
        SELECT o.id, now() - n * interval '1 second', gen_random_uuid(), 'proxy', 't', 'success', n, 'r', false
-         FROM organizations o, generate_series(1, 40000) n WHERE o.slug = 'default'`,
+         FROM organizations o, generate_series(1, 40000) n WHERE o.slug = '${fixture.service.org}'`,
     );
     const opened = await fixture.open('monitoring');
     const { page } = opened;
@@ -123,18 +122,18 @@ inBrowser('Overview and monitoring', () => {
     const answered = page.waitForResponse('**/monitoring/export');
     await page.getByRole('button', { name: 'Export JSON lines' }).click();
     await answered;
-    await database.query('ALTER TABLE audit_records RENAME TO audit_records_away');
+    await fixture.service.query('ALTER TABLE audit_records RENAME TO audit_records_away');
     try {
       await page.getByRole('alert').getByText('The export broke off before its end').waitFor();
     } finally {
-      await database.query('ALTER TABLE audit_records_away RENAME TO audit_records');
+      await fixture.service.query('ALTER TABLE audit_records_away RENAME TO audit_records');
     }
     expect(downloads).toBe(0);
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Export JSON lines' }).click();
     await saving;
     expect(await page.getByRole('alert').count()).toBe(0);
-    await database.query(`DELETE FROM audit_records WHERE tool_name = 't'`);
+    await fixture.service.query(`DELETE FROM audit_records WHERE tool_name = 't'`);
     await opened.close();
   });
 

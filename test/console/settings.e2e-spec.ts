@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 const SECTIONS = ['models', 'members', 'roles', 'organization', 'limits', 'webhooks', 'schedules', 'oauth'];
@@ -13,7 +14,7 @@ inBrowser('Settings', () => {
 
   beforeAll(async () => {
     receiver = await WebhookReceiver.start();
-    fixture = await ConsoleFixture.start();
+    fixture = await ConsoleFixture.start(newTenant);
     agent = await createAgent(fixture.service, [], { title: 'Reporter' });
   });
   afterAll(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { addPerson, newEmail, PASSWORD } from '../identity/sign-in/people.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 60_000;
@@ -9,7 +10,7 @@ let fixture: ConsoleFixture;
 let opened: ConsolePage;
 
 beforeAll(async () => {
-  if (hasChromium) fixture = await ConsoleFixture.start();
+  if (hasChromium) fixture = await ConsoleFixture.start(newTenant);
 }, TIMEOUT_MS);
 afterEach(() => opened?.close());
 afterAll(() => fixture?.close());

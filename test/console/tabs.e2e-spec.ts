@@ -6,6 +6,7 @@ import { createAskingAgent, startUpstream } from '../runtime/approvals/approvals
 import { connect, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { until } from '../support/proxy-connections.js';
+import { startTestApp, type TestApp } from '../support/app.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 240_000;
@@ -13,7 +14,7 @@ const TIMEOUT_MS = 240_000;
 const TABS = 10;
 const RUNS = TABS / 2;
 
-let fixture: ConsoleFixture;
+let fixture: ConsoleFixture<TestApp>;
 let upstream: McpUpstream;
 let agentId: string;
 let opened: ConsolePage;
@@ -22,7 +23,7 @@ const open = new Set<{ readonly path: string }>();
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startUpstream()]);
+  [fixture, upstream] = await Promise.all([ConsoleFixture.start(startTestApp), startUpstream()]);
   agentId = await createAskingAgent(fixture.service, await connect(fixture.service, upstream.url), 'all');
   const server = fixture.service.app.getHttpServer() as Server;
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type McpUpstream, startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -18,7 +19,7 @@ let failedRun: string;
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  fixture = await ConsoleFixture.start();
+  fixture = await ConsoleFixture.start(newTenant);
   upstream = await startMcpUpstream({
     look: { annotations: { readOnlyHint: true }, handler: () => 'all clear' },
     derail: {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 120_000;
@@ -24,7 +25,7 @@ async function create(tool: string, input: object): Promise<string> {
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  [fixture, upstream] = await Promise.all([ConsoleFixture.start(), startEverything()]);
+  [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startEverything()]);
   const { service } = fixture;
   await succeed(service, 'AUDIT_SETTINGS_UPDATE', { content: true });
   ids['connection'] = await connect(service, upstream.url, WORD);

@@ -152,7 +152,7 @@ describe('the stream of changes', () => {
   });
 
   it('shows nothing of other organizations', async () => {
-    const second = await startSecondOrganization(service.app, service.url, 'second');
+    const second = await startSecondOrganization(service, 'second');
     const stream = await openChanges();
     const { body } = await second.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Foreign' } });
     const own = await createAgent(service);
@@ -216,7 +216,7 @@ describe('the stream of changes', () => {
     });
 
     it('shows a neighbor every change while there are too many to observe', async () => {
-      const second = await startSecondOrganization(service.app, service.url, 'quiet');
+      const second = await startSecondOrganization(service, 'quiet');
       const own = await openChanges();
       const neighbor = await openChanges(second.key, service.url, 'quiet');
       await store(9_400);
