@@ -2,12 +2,14 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
+import { Client } from 'pg';
 import supertest from 'supertest';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
 import { redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { addOrganization } from '../support/tenant.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 
 const NEIGHBOUR = 'neighbour';
@@ -102,9 +104,6 @@ export async function startHostileTarget({
     ...(redisServer && { REDIS_URL: stores.redis ? through(stores.redis, redisServer.url) : redisServer.url }),
     ...env,
   };
-  const neighbourKey = generateApiKey();
-  await makeOrganization(NEIGHBOUR, neighbourKey, serviceEnv);
-
   const apiKey = generateApiKey();
   const service = new ServiceProcess({
     ...serviceEnv,
@@ -112,7 +111,7 @@ export async function startHostileTarget({
     NODE_OPTIONS: `${env['NODE_OPTIONS'] ?? ''} ${HEAP_PROBE_OPTION}`,
   });
   const { url } = await service.listening();
-  const neighbour = await startNeighbour(url, neighbourKey);
+  const neighbour = await startNeighbour(url, await addNeighbour(database.url));
   const usedBytes = (): Promise<number> => probeHeap(service);
 
   return {
@@ -174,11 +173,17 @@ function megabytes(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(0);
 }
 
-/** Lets a start of the service make an organization with this key. */
-async function makeOrganization(slug: string, key: string, env: Record<string, string>): Promise<void> {
-  const service = new ServiceProcess({ ...env, BOOTSTRAP_ORG: slug, BOOTSTRAP_API_KEY: key });
-  await service.listening();
-  await service.kill('SIGTERM');
+/** Makes the organization of the neighbour; returns its key. */
+async function addNeighbour(databaseUrl: string): Promise<string> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  const query = async <Row>(statement: string, parameters?: unknown[]): Promise<Row[]> =>
+    (await client.query(statement, parameters)).rows as Row[];
+  try {
+    return (await addOrganization({ query }, NEIGHBOUR)).key;
+  } finally {
+    await client.end();
+  }
 }
 
 /** What the service holds after a collection of garbage, in bytes. */
