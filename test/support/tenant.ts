@@ -50,7 +50,17 @@ export async function newTenant(): Promise<Tenant> {
     tool,
     query,
     close: async () => {
-      // Ends the runs and streams of the key, and of all keys that were made with it.
+      // What people of the organization have started does not end with the key.
+      const unfinished = await query<{ thread_id: string }>(
+        `SELECT DISTINCT thread_id FROM runs JOIN organizations o ON o.id = organization_id
+          WHERE slug = $1 AND status IN ('queued', 'running', 'waiting')`,
+        [org],
+      );
+      const threads = `/api/${org}/agent-runtime/threads`;
+      for (const { thread_id: id } of unfinished) {
+        await supertest(url).post(`${threads}/${id}/cancel`).set('authorization', `Bearer ${apiKey}`).send({});
+      }
+      // Ends the streams of the key, and those of all keys that were made with it.
       await tool('API_KEY_DELETE', { id: keyId });
       await pool.end();
     },
