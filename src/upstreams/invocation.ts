@@ -70,9 +70,9 @@ type RecordedCall = Omit<ToolCall, 'owner' | 'permitted' | 'sessionTools'>;
 
 /** What is known of a call when it is admitted or refused. */
 export interface CallFindings {
-  /** Does a tool with this name exist? Callers can invent any number of names, which must not become metric labels. */
+  /** True if a tool with this name exists. Callers can invent any number of names, which must not become metric labels. */
   readonly isKnownTool: boolean;
-  /** Is the call permitted because the tool is public? */
+  /** True if the call is permitted because the tool is public. */
   readonly isPublic: boolean;
   /** On the monotonic clock, in milliseconds. */
   readonly startedAt: number;

@@ -30,7 +30,7 @@ export interface ToolCall {
   readonly entryPoint: EntryPoint;
   /** The agent whose composition the call came through. */
   readonly agentId?: string;
-  /** Is the caller permitted to call this tool of the connection? A public tool needs no permission. */
+  /** True if the caller is permitted to call this tool of the connection. A public tool needs no permission. */
   readonly permitted: (toolName: string) => boolean;
   /** The call needs an approval and has none: it is refused, for another reason if there is one. */
   readonly isUnapproved?: boolean;
@@ -40,9 +40,9 @@ export interface ToolCall {
   readonly onLimited?: (applied: readonly AppliedLimit[]) => void;
   /** How long the call waits when a rate limit is reached; absent: it is refused at once. */
   readonly waitForLimit?: LimitPatience;
-  /** Is the tool called as a task, whose result is awaited? */
+  /** True if the tool is called as a task, whose result is awaited. */
   readonly asTask?: boolean;
-  /** Does the answer go through the streaming endpoint? */
+  /** True if the answer goes through the streaming endpoint. */
   readonly streamable?: boolean;
   /** The caller's trace context (W3C), not validated. */
   readonly trace?: { readonly traceparent?: string | undefined; readonly tracestate?: string | undefined };

@@ -21,8 +21,8 @@ import { UpstreamError } from './contract/upstream-error.js';
 import { UpstreamRequests } from './upstream-requests.js';
 
 /**
- * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active? → permitted? →
- * within the rate limits? → arguments valid? → (inject → forward) → record.
+ * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active → permitted →
+ * within the rate limits → arguments valid → (inject → forward) → record.
  */
 @Injectable()
 export class ToolInvoker {

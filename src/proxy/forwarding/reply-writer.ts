@@ -55,7 +55,7 @@ export class ReplyWriter {
   }
 }
 
-/** Is this a small buffer with the same bytes as its text? */
+/** True if this is a small buffer with the same bytes as its text. */
 function isShort(body: string | Buffer): body is Buffer {
   return typeof body !== 'string' && body.length <= MAX_TEXT_BYTES && isUtf8(body);
 }

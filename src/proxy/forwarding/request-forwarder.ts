@@ -125,7 +125,7 @@ const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
 export interface ForwardingOptions {
   /** Replaces the sender that forwards the message unchanged. */
   readonly sender?: MessageSender;
-  /** Can the answer be an event stream? Otherwise it is collected into one JSON body. The default follows `Accept`. */
+  /** True if the answer can be an event stream. Otherwise it is collected into one JSON body. The default follows `Accept`. */
   readonly acceptsStream?: boolean;
 }
 

@@ -66,12 +66,12 @@ export function startForwarding<M extends InboundMessage>(
   return { request, reply, entryPoint, caller, message, route, deadline };
 }
 
-/** Is this the context of a request, which expects an answer? */
+/** True if this is the context of a request, which expects an answer. */
 export function isRequest(context: ForwardingContext): context is ForwardingContext<InboundRequest> {
   return context.message.kind === 'request';
 }
 
-/** Can others send requests in the same session, or to an upstream without sessions that might mix up their ids? */
+/** True if others can send requests in the same session, or to an upstream without sessions that might mix up their ids. */
 export function isShared({ caller, route }: { caller: ProxyCaller; route: Route }): boolean {
   if (route.kind !== 'session') return route.kind === 'pooled';
   return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;

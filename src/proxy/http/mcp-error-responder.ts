@@ -68,9 +68,9 @@ function canAsk({ method = '' }: InboundMessage): boolean {
 interface Client {
   /** The id that the answer repeats; null if it cannot be read from the body (JSON-RPC 2.0 §5). */
   readonly id: string | null;
-  /** Does the client ask people to open URLs? */
+  /** True if the client asks people to open URLs. */
   readonly isUrlClient: boolean;
-  /** Does it wait for the result of a tool? */
+  /** True if it waits for the result of a tool. */
   readonly callsTool: boolean;
   readonly isModern: boolean;
   /** Undefined if there is none, or if it cannot be read. */
@@ -79,7 +79,7 @@ interface Client {
 
 const UNKNOWN_CLIENT: Client = { id: null, isUrlClient: false, callsTool: false, isModern: false };
 
-/** Is the error one that the model should read? Clients pass only results on to it. */
+/** True if the model should read the error. Clients pass only results on to it. */
 function isForModel(error: DomainError, { callsTool, isUrlClient, message }: Client): boolean {
   if (!callsTool) return false;
   if (error.code === 'invalid_arguments') return true;

@@ -135,7 +135,7 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
 /** The caller's headers that are forwarded unchanged, in addition to `mcp-param-*`. */
 const FORWARDED = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'];
 
-/** Does the request come from a client of the modern era? The upstream checks whether it is complete. */
+/** True if the request comes from a client of the modern era. The upstream checks whether it is complete. */
 export function isModernRequest(headers: IncomingHttpHeaders): boolean {
   return MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']));
 }
@@ -148,7 +148,7 @@ export function modernVersionOf({ params }: InboundMessage): string | undefined 
   return typeof version === 'string' ? version : undefined;
 }
 
-/** Does the client speak the modern era in this message? */
+/** True if the client speaks the modern era in this message. */
 export function isModernMessage(headers: IncomingHttpHeaders, message: InboundMessage): boolean {
   return isModernRequest(headers) || modernVersionOf(message) !== undefined;
 }

@@ -52,7 +52,7 @@ export interface RpcErrorBody {
 /**
  * The JSON text of an error answer.
  * @param id the request's id as JSON text; null if it is not known
- * @param hasUrlElicitation does the client ask people to open URLs?
+ * @param hasUrlElicitation true if the client asks people to open URLs
  */
 export function rpcErrorText(
   error: DomainError,

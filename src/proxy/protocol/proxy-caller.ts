@@ -23,27 +23,27 @@ export class ProxyCaller {
     return undefined;
   }
 
-  /** Does the service make the caller's tool calls as tasks? Callers do so themselves, except through an agent. */
+  /** True if the service makes the caller's tool calls as tasks. Callers do so themselves, except through an agent. */
   get callsAsTask(): boolean {
     return false;
   }
 
-  /** Is the caller permitted to use everything that the connection offers? */
+  /** True if the caller is permitted to use everything that the connection offers. */
   get holdsAll(): boolean {
     return this.mayCall(ALL);
   }
 
-  /** Does a grant permit this tool or kind of resource? Public tools need no grant. */
+  /** True if a grant permits this tool or kind of resource. Public tools need no grant. */
   mayCall(tool: string): boolean {
     return this.principal !== undefined && allows(this.principal.permissions, this.connection.id, tool);
   }
 
-  /** Does the caller hold any grant on the connection? */
+  /** True if the caller holds any grant on the connection. */
   get holdsAny(): boolean {
     return this.principal !== undefined && allowsAny(this.principal.permissions, this.connection.id);
   }
 
-  /** Is the tool listed for this caller? A list contains exactly the tools that can be called. */
+  /** True if the tool is listed for this caller. A list contains exactly the tools that can be called. */
   sees(tool: UpstreamTool): boolean {
     const isPublic = this.connection.publicTools === 'honor' && isMarkedPublic(tool._meta);
     return isPublic || this.mayCall(tool.name);
@@ -65,11 +65,11 @@ export class ProxyCaller {
 
 /** What a caller is permitted to see of an upstream's messages. */
 export interface CallerFilter {
-  /** Is the caller permitted to call this tool? */
+  /** True if the caller is permitted to call this tool. */
   readonly shows: (tool: UpstreamTool) => boolean;
   /** Called with a list that is complete on this page. */
   readonly onComplete?: (tools: readonly UpstreamTool[]) => void;
-  /** Is the task one of the caller's? */
+  /** True if the task is one of the caller's. */
   readonly ownsTask: (taskId: string) => boolean;
 }
 

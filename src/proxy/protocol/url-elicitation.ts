@@ -12,7 +12,7 @@ declare module 'fastify' {
 const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 /**
- * Does the message declare that its client asks people to open URLs (MCP 2025-11-25, "URL Mode Elicitation")? The capabilities are
+ * True if the message declares that its client asks people to open URLs (MCP 2025-11-25, "URL Mode Elicitation"). The capabilities are
  * those of `initialize`, or in the modern era those of each request.
  */
 export function declaresUrlElicitation({ params }: Pick<InboundMessage, 'params'>): boolean {
@@ -24,7 +24,7 @@ export function declaresUrlElicitation({ params }: Pick<InboundMessage, 'params'
   );
 }
 
-/** Does the client of this request ask people to open URLs? */
+/** True if the client of this request asks people to open URLs. */
 export function hasUrlElicitation(request: FastifyRequest, message: Pick<InboundMessage, 'params'>): boolean {
   return request.hasUrlElicitation === true || declaresUrlElicitation(message);
 }

@@ -3,7 +3,7 @@ import type { InboundRequest } from '../protocol/inbound-message.js';
 import { translatableCapabilities } from '../protocol/translatable-methods.js';
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 
-/** Is this an `initialize` that an upstream of the legacy era would accept? */
+/** True if this is an `initialize` that an upstream of the legacy era would accept. */
 export function isWellFormed({ params }: InboundRequest): boolean {
   const { protocolVersion, capabilities, clientInfo } = params;
   const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };

@@ -26,7 +26,7 @@ export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRe
   }
 }
 
-/** Is this a complete request of a revision that this service answers itself? */
+/** True if this is a complete request of a revision that this service answers itself. */
 export function isAnswerable(headers: IncomingHttpHeaders, message: InboundRequest): boolean {
   return hasMembers(message) && hasHeaders(headers, message) && unsupportedVersion(message) === undefined;
 }
@@ -43,7 +43,7 @@ function hasHeaders(headers: IncomingHttpHeaders, { method }: InboundRequest): b
   );
 }
 
-/** Does the client declare capabilities that can be used only in a session of the legacy era? */
+/** True if the client declares capabilities that can be used only in a session of the legacy era. */
 export function needsSession(message: InboundRequest): boolean {
   const declared = clientCapabilitiesOf(message) ?? {};
   return NEED_SESSION.some((capability) => Object.hasOwn(declared, capability));

@@ -43,7 +43,7 @@ export function relaxDefaulted(root: unknown): void {
 }
 
 class Relaxation {
-  /** By the schemas that were relaxed: has anything changed in them, or in what they refer to? */
+  /** For each schema that was relaxed, true if anything has changed in it, or in what it refers to. */
   private readonly changes = new Map<Schema, boolean>();
   private readonly names = new Map<Schema, ReadonlySet<string>>();
   private readonly defaulted = new Map<Schema, boolean>();
@@ -57,7 +57,7 @@ class Relaxation {
 
   /**
    * @param inherited the properties with a default of the schemas around this one that describe the same value
-   * @returns has anything changed?
+   * @returns true if anything has changed
    */
   relax(value: unknown, inherited: ReadonlySet<string> = NONE): boolean {
     if (!isSchema(value)) return false;
@@ -152,7 +152,7 @@ function isNamed({ $anchor, $dynamicAnchor, $id }: Schema, anchor: string): bool
   return $anchor === anchor || $dynamicAnchor === anchor || $id === `#${anchor}`;
 }
 
-/** Can the schema be what this address means? Either address can be relative to one that surrounds it. */
+/** True if the schema can be what this address means. Either address can be relative to one that surrounds it. */
 function isResource({ $id: id }: Schema, address: string): boolean {
   return typeof id === 'string' && (id.endsWith(address) || address.endsWith(id));
 }

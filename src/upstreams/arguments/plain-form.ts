@@ -10,7 +10,7 @@ export interface PlainForm {
   readonly schema: object;
   /** The number of subschemas and names. */
   readonly nodes: number;
-  /** Does it measure texts? Then their lengths add to the cost. */
+  /** True if it measures texts, so that their lengths add to the cost. */
   readonly measuresText: boolean;
 }
 

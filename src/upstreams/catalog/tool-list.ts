@@ -9,7 +9,7 @@ export interface KnownTool {
    * it.
    */
   readonly inputSchema: object;
-  /** Does the upstream mark it as callable by everyone (`_meta`, interface "Tool metadata")? */
+  /** True if the upstream marks it as callable by everyone (`_meta`, interface "Tool metadata"). */
   readonly isPublic: boolean;
   /** The tool as the upstream listed it. */
   readonly definition: UpstreamTool;
@@ -44,7 +44,7 @@ export function toToolList(tools: readonly UpstreamTool[], at: number): ToolList
   return { tools: known, hasPublic, at, size: text.length, digest: hash('sha256', text) };
 }
 
-/** Does the upstream mark the tool as callable by everyone? @param meta the `_meta` of the tool */
+/** True if the upstream marks the tool as callable by everyone. @param meta the `_meta` of the tool */
 export function isMarkedPublic(meta: Record<string, unknown> | undefined): boolean {
   return METADATA_KEYS.some((key) => {
     const value = meta?.[key];

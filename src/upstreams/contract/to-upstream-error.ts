@@ -52,7 +52,7 @@ export function addressLabel(url: string): string {
 
 /**
  * Converts any error of the SDK, undici or this service's checks to an `UpstreamError`. Never quotes text of the upstream.
- * @param hasCredential was a credential sent to the upstream?
+ * @param hasCredential true if a credential was sent to the upstream
  */
 export function toUpstreamError(error: unknown, address: string, hasCredential = true): UpstreamError {
   if (error instanceof UpstreamError) return error;

@@ -13,7 +13,7 @@ export interface ToolTask {
   readonly pollMs: number;
 }
 
-/** Can the tool be called only as a task? */
+/** True if the tool can be called only as a task. */
 export function isTaskOnly(tool: UpstreamTool | undefined): boolean {
   return tool?.execution?.taskSupport === 'required';
 }

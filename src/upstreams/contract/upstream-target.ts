@@ -10,7 +10,7 @@ interface TargetBase {
   revision: string;
   /** Time limit of one tool call, in milliseconds. */
   timeoutMs: number;
-  /** Do callers share one session, although the upstream keeps state in it? */
+  /** True if callers share one session, although the upstream keeps state in it. */
   sharesState?: boolean | undefined;
 }
 

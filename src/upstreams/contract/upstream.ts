@@ -14,7 +14,7 @@ export interface CallToolOptions {
   caller?: string;
   /** Sent to the upstream as `x-request-id`, if it is called over HTTP. */
   requestId?: string;
-  /** Is the tool called as a task, whose result is awaited (`isTaskOnly`)? */
+  /** True if the tool is called as a task, whose result is awaited (`isTaskOnly`). */
   asTask?: boolean;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface Upstream {
   readonly serverInfo: Implementation | undefined;
   readonly instructions: string | undefined;
   /**
-   * Does the upstream keep no state between the requests of a session, because it has opened none? Undefined while that is not known.
+   * True if the upstream keeps no state between requests, because it has opened no session. Undefined while that is not known.
    */
   readonly isStateless: boolean | undefined;
   /** The upstream's description of itself; opens the session if there is none. */

@@ -40,7 +40,7 @@ export class HttpChannel implements UpstreamChannel {
   private readonly url: URL;
   private readonly stored: Readonly<Record<string, string>>;
 
-  /** @param isShared do several callers send requests in the session, which notifications cancel (legacy era)? */
+  /** @param isShared true if several callers send requests in the session, which notifications cancel (legacy era) */
   constructor(
     private readonly target: HttpTarget,
     private readonly sockets: UpstreamSockets,

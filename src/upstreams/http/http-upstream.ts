@@ -24,7 +24,7 @@ export class HttpUpstream extends SessionUpstream {
 
   /**
    * @param onChanged called when a list changes
-   * @param listens does it open a stream for changes, besides those that answers report?
+   * @param listens true if it opens a stream for changes, besides those that answers report
    */
   constructor(
     readonly target: HttpTarget,

@@ -15,7 +15,7 @@ const RELAYED_HEADERS = ['content-type', 'location', 'mcp-session-id'];
 
 /** Receives the state of the HTTP answer that the transport waits for. */
 export interface AnswerObserver {
-  /** Is the answer an event stream, so that messages can arrive until it ends? */
+  /** True if the answer is an event stream, so that messages can arrive until it ends. */
   streaming: boolean;
   /** Why the answer could not be read to its end. */
   fault?: unknown;
@@ -103,7 +103,7 @@ export function storedHeaders(target: HttpTarget): Record<string, string> {
   return headers;
 }
 
-/** Does a request carry a credential? A stored header can be one, whatever its name. */
+/** True if a request carries a credential. A stored header can be one, whatever its name. */
 export function holdsCredential({ bearerToken, account, headers }: HttpTarget): boolean {
   return bearerToken !== undefined || account !== undefined || Object.keys(headers).length > 0;
 }

@@ -115,7 +115,7 @@ function* endsOfEvents(bytes: Buffer): Generator<number> {
   }
 }
 
-/** Do these bytes of an event stream end with the end of an event? */
+/** True if these bytes of an event stream end with the end of an event. */
 export function endsEvent(bytes: Buffer): boolean {
   const [third, second, last] = [bytes.at(-3), bytes.at(-2), bytes.at(-1)];
   return last === LF && second === CR ? isLineEnd(third) : isLineEnd(last) && isLineEnd(second);

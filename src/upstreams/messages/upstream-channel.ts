@@ -7,7 +7,7 @@ export interface OutgoingMessage {
   readonly method?: string;
   /** The id of a request as JSON text (`7`, `"a"`); absent for notifications and answers. */
   readonly id?: string;
-  /** Is this a tool call to make as a task, and to answer with the task's result? Only in sessions of the service. */
+  /** True if this is a tool call to make as a task, and to answer with the task's result. Only in sessions of the service. */
   readonly asTask?: boolean;
 }
 

@@ -38,7 +38,7 @@ export class PoolEntry implements ProgramSlot {
   private readonly retire: (entry: PoolEntry) => void;
   /** On the monotonic clock, in milliseconds. */
   private usedAt = performance.now();
-  /** Is it no longer in the pool? Then its last user closes it. */
+  /** True if it is no longer in the pool. Its last user then closes it. */
   private isRetired = false;
   private closing: Promise<void> | undefined;
 

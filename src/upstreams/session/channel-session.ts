@@ -6,7 +6,7 @@ export interface ChannelSession {
 }
 
 /**
- * Does this answer say that the upstream no longer knows the session, and so did not process the request? The specification
+ * True if this answer says that the upstream no longer knows the session, and so did not process the request. The specification
  * requires 404. Servers based on old SDK examples answer 400 with an error that mentions the session and, because they have not
  * read the request, has no id.
  */

@@ -57,7 +57,7 @@ export class McpSession {
   /** Tools whose arguments are repeated in `Mcp-Param-*` headers in the modern era, as last listed. */
   private readonly mirrored = new Map<string, Tool>();
 
-  /** Has the upstream opened no session? */
+  /** True if the upstream has opened no session. */
   readonly isStateless: boolean;
   readonly isModern: boolean;
 
@@ -190,7 +190,7 @@ export class McpSession {
     return this.client.request({ method, ...(params !== undefined && { params }) }, ANY_RESULT, toOptions(bounds));
   }
 
-  /** Has the transport's connection ended? */
+  /** True if the transport's connection has ended. */
   get hasEnded(): boolean {
     return this.transport.hasEnded;
   }
@@ -203,7 +203,7 @@ export class McpSession {
     return (hasEnded ? this.transport.fault : undefined) ?? error;
   }
 
-  /** Does this error say that the upstream no longer knows the session, and so did not process the request? */
+  /** True if this error says that the upstream no longer knows the session, and so did not process the request. */
   wasForgotten(error: unknown): boolean {
     if (this.transport.sessionId === undefined || !(error instanceof SdkHttpError)) return false;
     const body = error.data['text'];

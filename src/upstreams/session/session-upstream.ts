@@ -96,7 +96,7 @@ export abstract class SessionUpstream implements Upstream {
     return this.live?.hasEnded === false ? this.live : undefined;
   }
 
-  /** Is a credential sent to the upstream? */
+  /** True if a credential is sent to the upstream. */
   protected get hasCredential(): boolean {
     return true;
   }

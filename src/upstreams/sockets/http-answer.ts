@@ -21,7 +21,7 @@ export interface RemainderOptions {
    * is closed at once.
    */
   readonly takeDrainPlace?: () => (() => void) | undefined;
-  /** Is the rest also drained after an abort? Only if closing the connection does not cancel the request at the upstream. */
+  /** True if the rest is also drained after an abort, because closing the connection does not cancel the request at the upstream. */
   readonly drainWhenStopped?: boolean;
   /** Called once, when the answer is no longer needed. */
   readonly onOver?: () => void;

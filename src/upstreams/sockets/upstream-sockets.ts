@@ -34,9 +34,9 @@ export interface UpstreamRequest {
    * The key of the quota that the socket counts towards (`keyOfCaller`); undefined for part of a call that has a socket already.
    */
   readonly caller?: string;
-  /** Is the answer a stream of notifications without an end? */
+  /** True if the answer is a stream of notifications without an end. */
   readonly isNotificationStream?: boolean;
-  /** Is an aborted request cancelled by a notification, so that closing the connection has no meaning? */
+  /** True if an aborted request is cancelled by a notification, so that closing the connection has no meaning. */
   readonly isCancelledByMessage?: boolean;
 }
 

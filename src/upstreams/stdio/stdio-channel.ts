@@ -173,7 +173,7 @@ const CONFLICT = Buffer.from(
 );
 
 /**
- * Do programs accept this id? Those on the SDKs silently drop messages with other ids, and the caller would wait for an
+ * True if programs accept this id. Those on the SDKs silently drop messages with other ids, and the caller would wait for an
  * answer. Integers beyond 2^53 are not distinguishable from their neighbours.
  */
 function isSupportedId(id: string): boolean {

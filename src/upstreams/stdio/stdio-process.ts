@@ -83,7 +83,7 @@ export class StdioProcess {
     return this.child.pid;
   }
 
-  /** Does it have neither active requests nor listeners? */
+  /** True if it has neither active requests nor listeners. */
   get isIdle(): boolean {
     return this.activeRequests === 0 && this.watchers === 0;
   }
@@ -92,7 +92,7 @@ export class StdioProcess {
     return this.activeRequests > 0;
   }
 
-  /** Has it ended, or has its stop been requested? */
+  /** True if it has ended, or its stop has been requested. */
   get isEnding(): boolean {
     return this.hasEnded;
   }
@@ -273,7 +273,7 @@ function whyNotStarted({ code }: Pick<NodeJS.ErrnoException, 'code'>): string {
   return `could not be started (${code ?? 'unknown'})`;
 }
 
-/** Is the line too costly to parse? The same limit applies to answers over HTTP. */
+/** True if the line is too costly to parse. The same limit applies to answers over HTTP. */
 export function isCostly(line: Buffer): boolean {
   const cost = new ParseCost();
   cost.add(line);

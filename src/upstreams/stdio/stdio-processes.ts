@@ -24,7 +24,7 @@ export interface StdioLimits {
   readonly maxMemoryBytes: number;
   /** The environment variables of every program. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Do other organizations have STDIO connections? Then one organization cannot have all the programs. */
+  /** True if other organizations have STDIO connections. One organization then cannot have all the programs. */
   readonly hasOthers: (organizationId: string) => Promise<boolean>;
 }
 

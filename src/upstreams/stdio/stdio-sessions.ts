@@ -101,7 +101,7 @@ export class StdioSessions {
   }
 }
 
-/** Does the caller answer a request of the program? */
+/** True if the caller answers a request of the program. */
 function isAnswer({ id, method }: OutgoingMessage): boolean {
   return id === undefined && method === undefined;
 }

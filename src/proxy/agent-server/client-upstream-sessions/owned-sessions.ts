@@ -9,7 +9,7 @@ export interface SessionEntry {
   unwatch?: () => void;
   /** When the attempt failed, in milliseconds since the epoch. */
   failedAt?: number;
-  /** Was it still opening when a request had waited long enough? Then later requests do not wait for it. */
+  /** True if it was still opening when a request had waited long enough. Later requests then do not wait for it. */
   isLate?: boolean;
 }
 

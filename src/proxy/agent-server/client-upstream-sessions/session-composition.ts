@@ -57,7 +57,7 @@ export class SessionComposition {
     return composition;
   }
 
-  /** Does the upstream list this tool in the caller's session? If not, it is called in the shared session. */
+  /** True if the upstream lists this tool in the caller's session. If not, it is called in the shared session. */
   async owns(owner: SessionOwner, connection: Connection, tool: string): Promise<boolean> {
     return (await this.ownList(owner, connection))?.tools.has(tool) === true;
   }

@@ -71,7 +71,7 @@ export class SessionResources {
   }
 }
 
-/** Is the connection still the one that the session was opened with? */
+/** True if the connection is still the one that the session was opened with. */
 function isUsable({ session }: ClientUpstreamSession, { revision }: Connection): boolean {
   return session.revision === revision;
 }

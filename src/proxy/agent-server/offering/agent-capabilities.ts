@@ -39,7 +39,7 @@ type Capabilities = ServerDescription['capabilities'] | undefined;
 export class AgentCapabilities {
   constructor(private readonly eras: UpstreamEras) {}
 
-  /** @param isSession does the caller have sessions of its own with the upstreams? */
+  /** @param isSession true if the caller has sessions of its own with the upstreams */
   async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<AgentFeatures> {
     const candidates = await Promise.all(
       sources.map(async (source) => ({ source, capabilities: await this.capabilitiesOf(source) })),

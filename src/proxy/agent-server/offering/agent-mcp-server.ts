@@ -27,7 +27,7 @@ export interface AgentServerContext {
 /** What decides on the form of errors. */
 export interface ClientTraits {
   readonly isModern: boolean;
-  /** Does the client ask people to open URLs? */
+  /** True if the client asks people to open URLs. */
   readonly isUrlClient: boolean;
 }
 

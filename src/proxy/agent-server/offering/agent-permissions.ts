@@ -8,35 +8,35 @@ import {
 import { allows, allowsAny } from '../../../core/permissions.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 
-/** Does a grant on the agent or the connection permit the caller to call the tool? Public tools need no grant. */
+/** True if a grant on the agent or the connection permits the caller to call the tool. Public tools need no grant. */
 export function mayCall({ principal }: ProxyCaller, { grants }: ToolPlace): boolean {
   return principal !== undefined && grants.some(({ resource, tool }) => allows(principal.permissions, resource, tool));
 }
 
-/** Is everyone permitted to call the tool through this agent? */
+/** True if everyone is permitted to call the tool through this agent. */
 export function isOpen({ connection: agent }: ProxyCaller, place: ToolPlace): boolean {
   return agent.publicTools === 'honor' && place.isPublic;
 }
 
-/** Is the tool listed for this caller? */
+/** True if the tool is listed for this caller. */
 export function sees(caller: ProxyCaller, place: ToolPlace): boolean {
   return isOpen(caller, place) || mayCall(caller, place);
 }
 
-/** Is the caller permitted to use the connection's prompts or resources? */
+/** True if the caller is permitted to use the connection's prompts or resources. */
 export function mayUse({ principal }: ProxyCaller, { kinds, grantors }: Source, kind: OfferKind): boolean {
   if (principal === undefined || !kinds.has(kind)) return false;
   return grantors.some((resource) => allows(principal.permissions, resource, kind));
 }
 
-/** Does the caller hold any grant on the agent or one of its connections? */
+/** True if the caller holds any grant on the agent or one of its connections. */
 export function holdsAny({ principal, connection: agent }: ProxyCaller, sources: readonly Source[]): boolean {
   if (principal === undefined) return false;
   const granting = [agent.id, ...sources.flatMap(({ grantors }) => grantors)];
   return granting.some((resource) => allowsAny(principal.permissions, resource));
 }
 
-/** Is the caller permitted to use anything of the connection through the agent? */
+/** True if the caller is permitted to use anything of the connection through the agent. */
 export function mayUseAny(caller: ProxyCaller, { sources, places }: Composition, connectionId: string): boolean {
   const source = sources.find(({ connection }) => connection.id === connectionId);
   if (source !== undefined && OFFER_KINDS.some((kind) => mayUse(caller, source, kind))) return true;

@@ -148,7 +148,7 @@ function uniqueBy(offers: readonly Offer[], key: string): Offer[] {
   return [...byKey.values()];
 }
 
-/** Is this the template itself, or does the URI begin with its literal prefix (RFC 6570)? */
+/** True if this is the template itself, or if the URI begins with its literal prefix (RFC 6570). */
 function matches(template: unknown, uri: string): boolean {
   if (typeof template !== 'string') return false;
   const [literal = ''] = template.split('{', 1);

@@ -64,7 +64,7 @@ function knownTo(
 }
 
 /**
- * Can the list contain a tool for the caller? Without any grant only a public one, which is known without looking at the tools.
+ * True if the list can contain a tool for the caller. Without any grant only a public one, which is known without looking at the tools.
  */
 function mayHoldAny({ principal }: ProxyCaller, { hasPublic }: Composition): boolean {
   return hasPublic || (principal !== undefined && !allowsNothing(principal.permissions));

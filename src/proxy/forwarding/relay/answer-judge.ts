@@ -7,7 +7,7 @@ const ERROR_MEMBER =
   /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*(?:"[^"\\]*"|[\d.eE+-]+|null)\s*,\s*)?"error"\s*:/;
 const IS_ERROR_MEMBER = /"isError"\s*:\s*true/;
 
-/** Did the tool succeed? Searches the JSON text of a complete answer, and parses it only if it might report an error. */
+/** True if the tool succeeded. Searches the JSON text of a complete answer, and parses it only if it might report an error. */
 export function judgeAnswer(bytes: Buffer): InvocationOutcome {
   if (!bytes.includes(ERROR_MARK) && !bytes.includes(IS_ERROR_MARK)) return SUCCESS;
   return judgeMessage(parse(bytes.toString('utf8')));

@@ -25,18 +25,18 @@ const ID_KEY = 'id';
  * id alone, and would take one with another id for the answer of another server.
  */
 export class AnsweredId {
-  /** Has the expected id been seen? */
+  /** True once the expected id has been seen. */
   found = false;
   private readonly expected: unknown;
   private failed = false;
   private depth = 0;
   private members = 0;
   private inString = false;
-  /** Does a backslash escape the next byte? */
+  /** True if a backslash escapes the next byte. */
   private isEscaped = false;
   private expectsKey = false;
   private key: string | undefined;
-  /** Is the id's value next? */
+  /** True if the id's value is next. */
   private awaitsId = false;
   /** The key or id read so far, one character for each byte. */
   private captured: string | undefined;
@@ -177,7 +177,7 @@ export function wrongAnswerError(): UpstreamError {
   return new UpstreamError('protocol', 'The upstream answered a different request.');
 }
 
-/** Do parsers that match keys case-insensitively take this other key for the id? */
+/** True if parsers that match keys case-insensitively take this other key for the id. */
 export function isIdVariant(key: string): boolean {
   return key !== ID_KEY && key.length === ID_KEY.length && key.toUpperCase().toLowerCase() === ID_KEY;
 }

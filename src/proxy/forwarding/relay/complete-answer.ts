@@ -65,7 +65,7 @@ export function completeSmall(
   return { body, outcome, message };
 }
 
-/** Is it the error that asks to open a URL? The modern era does not have it. */
+/** True if it is the error that asks to open a URL. The modern era does not have it. */
 function asksForUrl({ error }: Record<string, unknown>): boolean {
   return isRecord(error) && error['code'] === URL_ELICITATION_REQUIRED;
 }
@@ -101,7 +101,7 @@ export function parseMessage(text: string): Record<string, unknown> | undefined 
   }
 }
 
-/** Is this message the response to the request that was sent, result or error? */
+/** True if this message is the response to the request that was sent, result or error. */
 export function isResponse(message: Record<string, unknown>, { sentId, callerId }: RelayPlan): boolean {
   return !('method' in message) && message['id'] === JSON.parse(sentId ?? callerId);
 }
@@ -125,7 +125,7 @@ function textFor(text: string, { sentId, callerId }: RelayPlan): string {
 }
 
 /**
- * Does every parser read the id of this message as this service does? Not if it is written more than once, or also in another case.
+ * True if every parser reads the id of this message as this service does. That is not so if it is written more than once, or also in another case.
  * @param id JSON text
  */
 function namesOneId(text: string, message: Record<string, unknown>, id: string): boolean {

@@ -86,18 +86,18 @@ class EventRelay {
   private lineEnds: StreamingReplacement[] | undefined;
   /** What is ready for the caller, from before `events` was called. */
   private readonly ready: Buffer[] = [];
-  /** Is a message among them, not only the event that lets the caller resume the stream? */
+  /** True once a JSON-RPC message is ready, not only the event that lets the caller resume the stream. */
   private hasMessage = false;
   private isAnswered = false;
-  /** Has the last event for the caller been read? */
+  /** True once the last event for the caller has been read. */
   private isLast = false;
   /** Set when the answer has been read; resolves when its outcome is recorded. */
   private settling: Promise<void> | undefined;
-  /** Can the caller resume the stream in another request (`Last-Event-ID`)? */
+  /** True if the caller can resume the stream in another request (`Last-Event-ID`). */
   private isResumable = false;
   /** The first piece and the last bytes so far of an event that is too large to buffer. */
   private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
-  /** Was the last event large, so that the response has room for it? */
+  /** True if the last event was large, so that the response has room for it. */
   private hasRoom = false;
 
   constructor(
@@ -332,7 +332,7 @@ function answerInEvent(event: Buffer, data: string, plan: RelayPlan): CompleteAn
   return event.length > GATHERED_BYTES ? completeAnswer(Buffer.from(data), plan) : completeSmall(data, message, plan);
 }
 
-/** Is it anything but a notification? Only parsing tells, because a key can be written with escapes. */
+/** True if it is anything but a notification. Only parsing tells, because a key can be written with escapes. */
 function isRequestOrResponse(data: string): boolean {
   if (data === '') return false;
   const message = parseMessage(data);
@@ -345,7 +345,7 @@ function afterData(event: Buffer): Buffer | undefined {
   return at === -1 ? undefined : event.subarray(at + 'data:'.length);
 }
 
-/** Is this piece of an event's data on one line? Further lines could contain another message. */
+/** True if this piece of an event's data is on one line. Further lines could contain another message. */
 function isOneLine(data: Buffer): boolean {
   let end = data.length;
   while (end > data.length - MAX_END_BYTES && isLineEnd(data[end - 1])) end--;

@@ -8,13 +8,13 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly callerId: string;
   /** The id that replaced it in a session shared with other callers, as JSON text. */
   readonly sentId?: string | undefined;
-  /** Does the caller accept an event stream? If not, it gets one JSON body. */
+  /** True if the caller accepts an event stream. If not, it gets one JSON body. */
   readonly acceptsStream: boolean;
   /** The filter for a caller who is not permitted to call every tool; undefined for others. */
   readonly filter?: CallerFilter | undefined;
-  /** Is the caller a client of the modern era? */
+  /** True if the caller is a client of the modern era. */
   readonly isModern: boolean;
-  /** Is the answer a list of tools or tasks, which has to be parsed as a whole if there is a filter? */
+  /** True if the answer is a list of tools or tasks, which has to be parsed as a whole if there is a filter. */
   readonly isList: boolean;
   /** Rewrites an event under the caller's ids; returns undefined for an event that is not for this caller. */
   readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
@@ -31,6 +31,6 @@ export interface RelayedAnswer {
   readonly status: number;
   readonly contentType: 'application/json' | 'text/event-stream' | undefined;
   readonly body: Buffer | string | AsyncGenerator<Buffer>;
-  /** Has memory been reserved for a complete body? */
+  /** True if memory has been reserved for a complete body. */
   readonly isHeld?: boolean;
 }

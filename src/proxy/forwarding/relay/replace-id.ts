@@ -12,7 +12,7 @@ export function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
 /** The same for a stream. Holds back only what could begin the id: what holds back nothing is passed on without a copy. */
 export class StreamingReplacement {
   private held: Buffer = Buffer.alloc(0);
-  /** Has the id been seen? */
+  /** True once the id has been seen. */
   found = false;
 
   constructor(

@@ -84,7 +84,7 @@ export class TaskOwners {
     return entry.tools.get(digest);
   }
 
-  /** Does the caller own this task? Answers from the cache and refreshes it in the background. */
+  /** True if the caller owns this task. Answers from the cache and refreshes it in the background. */
   private ownsTask(caller: ProxyCaller, taskId: string): boolean {
     const holder = holderOf(caller);
     if (holder === undefined) return false;
