@@ -17,7 +17,7 @@ const WITH_EVERYTHING = {
 };
 
 /** How `readSettings` reads a variable. */
-export interface SettingForm {
+interface SettingForm {
   readonly fallback?: string;
   readonly values?: string;
 }

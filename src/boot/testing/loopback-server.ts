@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A server of the kit that listens on a free loopback port. */
-export interface LoopbackServer {
+interface LoopbackServer {
   /** `http://127.0.0.1:<port>` */
   origin: string;
   /** Closes every connection and stops listening. */

@@ -37,7 +37,7 @@ import { signInPageOf } from '../protocol/json-rpc-error.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../protocol/sign-in-tool.js';
 
 /** A request that can be sent: the headers that are added to the upstream request, and how to report the outcome. */
-export type Admission = Pick<Invocation, 'traceHeaders' | 'settle'>;
+type Admission = Pick<Invocation, 'traceHeaders' | 'settle'>;
 
 /** Admits the requests of MCP clients, and begins to measure them. `ToolInvoker` admits and records tool calls. */
 @Injectable()
@@ -122,7 +122,7 @@ export class RequestAdmission {
 /** Requests whose answers list items that not every caller is permitted to see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
 
-export interface ForwardingOptions {
+interface ForwardingOptions {
   /** Replaces the sender that forwards the message unchanged. */
   readonly sender?: MessageSender;
   /** True if the answer can be an event stream. Otherwise it is collected into one JSON body. The default follows `Accept`. */

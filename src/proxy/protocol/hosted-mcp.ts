@@ -6,7 +6,7 @@ import { untilClosed } from '../../platform/http/once-closed.js';
 import { dataOf } from '../../upstreams/messages/sse-parts.js';
 
 /** Builds the MCP server that answers one request, for the caller of that request. */
-export type ServerFor<T> = (context: T) => Server;
+type ServerFor<T> = (context: T) => Server;
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM = 'text/event-stream';

@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { MODERN_VERSIONS } from './protocol-versions.js';
 
 /** A range of a body, in bytes. */
-export interface ByteRange {
+interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
@@ -136,7 +136,7 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
 const FORWARDED = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'];
 
 /** True if the request comes from a client of the modern era. The upstream checks whether it is complete. */
-export function isModernRequest(headers: IncomingHttpHeaders): boolean {
+function isModernRequest(headers: IncomingHttpHeaders): boolean {
   return MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']));
 }
 

@@ -43,7 +43,7 @@ export function rpcStatus(error: DomainError, isModern: boolean, hasUrlElicitati
 }
 
 /** The `error` member of a JSON-RPC answer. */
-export interface RpcErrorBody {
+interface RpcErrorBody {
   readonly code: number;
   readonly message: string;
   readonly data: object;

@@ -21,7 +21,7 @@ const CACHEABLE: ReadonlySet<string> = new Set([
 const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 
 /** The request that is answered, and the upstream that answers it. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly method: string;
   readonly serverInfo: Implementation | undefined;
 }

@@ -31,7 +31,7 @@ export class CheckOverrun extends Error {
 }
 
 /** The thread was terminated or could not be started. This says nothing about the schema or the arguments. */
-export class CheckThreadLost extends Error {
+class CheckThreadLost extends Error {
   override readonly name = 'CheckThreadLost';
 }
 

@@ -26,7 +26,7 @@ const CANCEL_TIMEOUT_MS = 10_000;
  * Sends messages in a session that this process opens and keeps with the upstream, one of the owner or the shared one. Several
  * clients can send requests in it, so their ids must be unique.
  */
-export class PooledChannel {
+class PooledChannel {
   constructor(
     private readonly target: UpstreamTarget,
     private readonly pool: UpstreamPool,

@@ -53,7 +53,7 @@ export function ownerOfCaller(caller: SessionCaller): StateOwner {
 }
 
 /** Callers choose the ids of threads, also those that deleted threads had. */
-export interface OwningThread {
+interface OwningThread {
   readonly id: string;
   readonly createdAt: Date;
 }

@@ -7,7 +7,7 @@ const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 5_000;
 
 /** A task that a server has created instead of answering a tool call (MCP 2025-11-25, "Tasks"). */
-export interface ToolTask {
+interface ToolTask {
   readonly id: string;
   readonly isWorking: boolean;
   readonly pollMs: number;

@@ -12,7 +12,7 @@ import { holdsCredential } from './upstream-fetch.js';
 import { UpstreamTransport } from './upstream-transport.js';
 
 /** A session, and the channel that sends bytes in it. */
-export interface LentSession {
+interface LentSession {
   readonly session: McpSession;
   readonly channel: HttpChannel;
 }

@@ -21,7 +21,7 @@ export const STABLE_MS = 30_000;
 const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** The session that a notification stream belongs to. */
-export interface NotificationSource {
+interface NotificationSource {
   /** Opens the stream. Rejects with `UpstreamError`. */
   open(signal: AbortSignal): Promise<UpstreamAnswer>;
   /** @param kind a list that has changed, or may have changed while the stream was closed */
@@ -34,7 +34,7 @@ export interface NotificationSource {
  * How the stream ended: `over` the upstream does not offer it, has one already or floods it, or it was aborted · `lost` the
  * upstream no longer knows the session.
  */
-export type EndOfNotifications = 'over' | 'lost';
+type EndOfNotifications = 'over' | 'lost';
 type EndOfStream = EndOfNotifications | 'broken';
 
 /**

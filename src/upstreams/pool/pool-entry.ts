@@ -4,7 +4,7 @@ import type { UpstreamTarget } from '../contract/upstream-target.js';
 import type { ProgramHolder, ProgramSlot } from '../stdio/program-slots.js';
 
 /** What the pool gives to an upstream that it keeps. */
-export interface EntryParts {
+interface EntryParts {
   readonly key: string;
   readonly target: UpstreamTarget;
   /** Absent for an upstream that callers share. */

@@ -6,7 +6,7 @@ import { UpstreamError } from '../contract/upstream-error.js';
 import { findObstacle, LIMITED_HOLDER, type Shares, sharesOf } from '../stdio/program-slots.js';
 import { PoolEntry } from './pool-entry.js';
 
-export interface UpstreamPoolLimits {
+interface UpstreamPoolLimits {
   /** How many shared upstreams are kept; a new one evicts the least recently used. */
   size: number;
   /** Milliseconds without use after which an upstream's session is closed. */
@@ -18,7 +18,7 @@ export interface UpstreamPoolLimits {
 }
 
 /** What the pool watches. Each function returns one that stops watching. */
-export interface PoolWatches {
+interface PoolWatches {
   /** Calls back when the target's connection is edited or closed. */
   connection(target: UpstreamTarget, onEnd: (end: 'edited' | 'closed') => void): () => void;
   /** Calls back when the credential is no longer valid. */

@@ -28,7 +28,7 @@ import { readTask, waitForTask } from '../contract/tool-task.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 
 /** The limits and id of a request; times in milliseconds. */
-export interface RequestBounds {
+interface RequestBounds {
   signal: AbortSignal;
   timeoutMs: number;
   /** Sent as `x-request-id`. */

@@ -15,7 +15,7 @@ export interface HttpAnswer {
 }
 
 /** How the unread rest of an answer is handled. */
-export interface RemainderOptions {
+interface RemainderOptions {
   /**
    * Takes a place among the answers whose unread rest is drained; returns undefined if there is none. Without it, the connection
    * is closed at once.

@@ -24,7 +24,7 @@ const SCOPE = /[\s,]scope="([^"]+)"/;
 type AbortOptions = Pick<ExchangeOptions, 'signal' | 'onStop'>;
 
 /** One HTTP request to an upstream. */
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly target: HttpTarget;
   readonly url: URL;
   readonly method: 'POST' | 'GET' | 'DELETE';

@@ -8,7 +8,7 @@ const PS_TIMEOUT_MS = 2_000;
 const READERS = 16;
 
 /** The total usage of a process group. */
-export interface GroupUsage {
+interface GroupUsage {
   /** Resident memory; shared memory is counted for each process. */
   bytes: number;
   processes: number;

@@ -16,7 +16,7 @@ export interface ProgramSlot {
 }
 
 /** A scope that has reached its limit of programs. */
-export type FullScope = 'caller' | 'connection' | 'organization' | 'service';
+type FullScope = 'caller' | 'connection' | 'organization' | 'service';
 
 /** The scope in a sentence that says why it is full. */
 export const LIMITED_HOLDER: Readonly<Record<FullScope, string>> = {
@@ -27,7 +27,7 @@ export const LIMITED_HOLDER: Readonly<Record<FullScope, string>> = {
 };
 
 /** The limit that prevents a start, and the slot to free for it, if there is one. */
-export interface Obstacle {
+interface Obstacle {
   readonly scope: FullScope;
   readonly slot: ProgramSlot | undefined;
 }

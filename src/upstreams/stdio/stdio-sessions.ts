@@ -9,7 +9,7 @@ import { plainAnswer } from './stdio-exchange.js';
 import { StdioProcesses } from './stdio-processes.js';
 
 /** A session of a caller with a program. */
-export interface StdioSession {
+interface StdioSession {
   /** Identifies it among all sessions. */
   readonly key: string;
   /** Whose quota it counts towards; absent for a caller without a credential. */
@@ -19,7 +19,7 @@ export interface StdioSession {
 }
 
 /** Calls `end` when a session has to end; returns a function that stops watching. */
-export type WatchSession = (target: StdioTarget, caller: SessionCaller | undefined, end: () => void) => () => void;
+type WatchSession = (target: StdioTarget, caller: SessionCaller | undefined, end: () => void) => () => void;
 
 interface Session {
   readonly revision: string;

@@ -10,7 +10,7 @@ import { AuthorizationRightsRepository } from './authorization-rights.repository
 const PERMISSION = 'CONNECTION_AUTHORIZE';
 
 /** A connection with OAuth at a URL. */
-export type OauthConnection = Connection & { readonly url: string };
+type OauthConnection = Connection & { readonly url: string };
 
 /** Finds connections with OAuth, for those who are allowed to know of them. */
 @Injectable()

@@ -39,7 +39,7 @@ const SENT_TO_ALL: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** One message to an agent in a session of the legacy era, whose client answers requests. */
-export interface SessionMessage<M extends InboundMessage = InboundMessage> extends McpRequestContext<M> {
+interface SessionMessage<M extends InboundMessage = InboundMessage> extends McpRequestContext<M> {
   readonly owner: SessionOwner;
 }
 

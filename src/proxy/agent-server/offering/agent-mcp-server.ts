@@ -25,7 +25,7 @@ export interface AgentServerContext {
 }
 
 /** What decides on the form of errors. */
-export interface ClientTraits {
+interface ClientTraits {
   readonly isModern: boolean;
   /** True if the client asks people to open URLs. */
   readonly isUrlClient: boolean;

@@ -10,7 +10,7 @@ import { unavailableMeta } from './agent-tool-list.js';
 import { mayUse } from './agent-permissions.js';
 
 /** A list of an agent's prompts or resources, with `_meta` on connections that are unavailable. */
-export interface OfferPage {
+interface OfferPage {
   readonly items: Offer[];
   readonly meta: Record<string, unknown> | undefined;
 }

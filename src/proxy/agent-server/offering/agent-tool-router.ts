@@ -111,7 +111,7 @@ function unknownTool(
 }
 
 /** A caller of one tool of a connection through an agent. */
-export class AgentToolCaller extends ProxyCaller {
+class AgentToolCaller extends ProxyCaller {
   /** @param connection the tool's current connection */
   constructor(
     private readonly agentCaller: ProxyCaller,
