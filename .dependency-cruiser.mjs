@@ -1,6 +1,6 @@
 /**
- * Who may import whom in `src/`: the one table of layers (docs/architecture.md, "Layers"). A room imports from itself and from the
- * rooms that its row names. `npm run check:layers` holds the code to it.
+ * Who may import whom in `src/`: the one table of layers (docs/architecture.md, "Layers"). A room imports from itself
+ * and from the rooms that its row names. `npm run check:layers` holds the code to it.
  */
 const ROOMS = {
   core: [],

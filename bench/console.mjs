@@ -1,6 +1,7 @@
 /**
- * `npm run bench:console`: opens each view of the console in Debian's Chromium, for an organization with 100,000 threads, 1,000,000
- * records of calls and 500 connections, and for an empty one. Prints the time to content and the plans of the slowest statements.
+ * `npm run bench:console`: opens each view of the console in Debian's Chromium, for an organization with 100,000
+ * threads, 1,000,000 records of calls and 500 connections, and for an empty one. Prints the time to content and the
+ * plans of the slowest statements.
  *
  * --rounds <n>   how often each view is opened (5)
  */

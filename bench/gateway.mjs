@@ -1,9 +1,9 @@
 /**
- * `npm run bench:gateway`: measures the cost of an agent. In one run, it sends the same tool call and the same list request
- * to the upstream directly, through a bare pass-through, through the proxy, and through agents with 1, 5, and 20 connections of ten
- * tools each. It also measures an agent with one upstream that takes 3 s to list its tools and one that is down. Calls are also
- * measured with upstreams on the official SDK, which answer with JSON and with event streams, over TCP and TLS. Everything runs on
- * loopback, in a temporary folder.
+ * `npm run bench:gateway`: measures the cost of an agent. In one run, it sends the same tool call and the same list
+ * request to the upstream directly, through a bare pass-through, through the proxy, and through agents with 1, 5, and
+ * 20 connections of ten tools each. It also measures an agent with one upstream that takes 3 s to list its tools and
+ * one that is down. Calls are also measured with upstreams on the official SDK, which answer with JSON and with event
+ * streams, over TCP and TLS. Everything runs on loopback, in a temporary folder.
  *
  * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK; or all (all)
  * --seconds <n>       duration of each row (4); the targets alternate call by call
@@ -23,7 +23,9 @@ import { machine, quantile } from './lib/report.mjs';
 import { kindsOf, makeCertificate, UPSTREAM_KINDS } from './lib/upstream-kinds.mjs';
 
 const TOOLS = 10;
-/** Rounds of the throughput measurement. Every other round takes the targets in reverse order; the result is the median. */
+/**
+ * Rounds of the throughput measurement. Every other round takes the targets in reverse order; the result is the median.
+ */
 const ROUNDS = 6;
 const SLOW_MS = 3000;
 const DEAD_URL = 'http://127.0.0.1:9/mcp';
@@ -113,7 +115,10 @@ async function startService(upstreams, options) {
     return ids;
   };
   return {
-    /** The connection and the agents over an upstream. @param slow adds agents over many connections, and over this upstream */
+    /**
+     * The connection and the agents over an upstream.
+     * @param slow adds agents over many connections, and over this upstream
+     */
     async targetsOf(kind, slow) {
       const { url } = upstreams[kind];
       const ids = await connectTimes(slow === undefined ? 5 : 20, url, kind);

@@ -1,8 +1,9 @@
 /**
- * `npm run bench:peers`: compares the proxy with other MCP proxies over `@modelcontextprotocol/server-everything`, an upstream that
- * answers with event streams: mcp-hub over HTTP; mcp-hub, mcp-proxy and supergateway over STDIO. The callers are clients of the official
- * SDK, each with its own session. The benchmark installs the peers from npm into node_modules/.cache. Ours has all features on
- * (key, permission, schema, audit, telemetry, log); the peers check and record nothing.
+ * `npm run bench:peers`: compares the proxy with other MCP proxies over `@modelcontextprotocol/server-everything`, an
+ * upstream that answers with event streams: mcp-hub over HTTP; mcp-hub, mcp-proxy and supergateway over STDIO. The
+ * callers are clients of the official SDK, each with its own session. The benchmark installs the peers from npm into
+ * node_modules/.cache. Ours has all features on (key, permission, schema, audit, telemetry, log); the peers check and
+ * record nothing.
  *
  * --seconds <n>  duration of each target in each round (0.5)
  * --rounds <n>   number of rounds (9)

@@ -1,8 +1,9 @@
 /**
- * `npm run bench:proxy`: measures the cost of the proxy. In one run, it sends the same calls to the same upstreams directly,
- * through a bare pass-through (the peer), and through the service with all features on (key, permission, schema, audit,
- * telemetry, log). The upstreams answer with JSON and with event streams, over TCP and TLS. Each upstream, the peer, the service, and
- * the load generator are separate processes on loopback; all files are in a temporary folder.
+ * `npm run bench:proxy`: measures the cost of the proxy. In one run, it sends the same calls to the same upstreams
+ * directly, through a bare pass-through (the peer), and through the service with all features on (key, permission,
+ * schema, audit, telemetry, log). The upstreams answer with JSON and with event streams, over TCP and TLS. Each
+ * upstream, the peer, the service, and the load generator are separate processes on loopback; all files are in a
+ * temporary folder.
  *
  * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK; or all (all)
  * --seconds <n>       duration of each target in each round (0.4)

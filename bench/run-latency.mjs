@@ -1,10 +1,11 @@
 /**
- * `npm run bench:run-latency`: measures the time to the first chunk of a run, the runs per second, and the memory of an idle
- * stream, on PostgreSQL and on Redis, compared with bare BullMQ and a bare socket in the same run, and the forms of a request (`Prefer:
- * wait`, the stream from the POST) with each other. It starts everything that it needs, on loopback and in a temporary folder, and
- * cleans up.
+ * `npm run bench:run-latency`: measures the time to the first chunk of a run, the runs per second, and the memory of an
+ * idle stream, on PostgreSQL and on Redis, compared with bare BullMQ and a bare socket in the same run, and the forms
+ * of a request (`Prefer: wait`, the stream from the POST) with each other. It starts everything that it needs, on
+ * loopback and in a temporary folder, and cleans up.
  *
- * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
+ * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds
+ * as `before`
  */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

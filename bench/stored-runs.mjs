@@ -1,6 +1,7 @@
 /**
- * `npm run bench:stored-runs`: measures whether a run costs more when more runs are stored. It starts one service for each
- * size on PostgreSQL, stores copies of a real run and of its messages, and measures all of them in the same rounds.
+ * `npm run bench:stored-runs`: measures whether a run costs more when more runs are stored. It starts one service for
+ * each size on PostgreSQL, stores copies of a real run and of its messages, and measures all of them in the same
+ * rounds.
  *
  * --sizes <n,…>  the numbers of stored runs (1000,100000,1000000)
  * --rounds <n>   number of rounds (8)

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * `npx signalbox`. The published package has its build in `lib`; a checkout has its sources, and makes a current build first.
+ * `npx signalbox`. The published package has its build in `lib`; a checkout has its sources, and makes a current build
+ * first.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

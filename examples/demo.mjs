@@ -1,8 +1,7 @@
 /**
  * The complete flow: `npm run demo`. Starts Signalbox on an embedded PostgreSQL and a real MCP server, then creates a
- * connection, an agent, and a thread, posts a message, shows the answer live, and reads the transcript, as an integration does
- * with the client of `packages/client`.
- * Leaves nothing behind.
+ * connection, an agent, and a thread, posts a message, shows the answer live, and reads the transcript, as an
+ * integration does with the client of `packages/client`. Leaves nothing behind.
  */
 import assert from 'node:assert/strict';
 import { Signalbox } from '../dist/packages/client/src/index.js';

@@ -1,6 +1,6 @@
 /**
- * `node scripts/build-console.mjs <folder>`: builds the console (`web/`) into a folder. `scripts/build.mjs` calls it. Every file is
- * stored compressed as well, so that the service compresses nothing while it answers.
+ * `node scripts/build-console.mjs <folder>`: builds the console (`web/`) into a folder. `scripts/build.mjs` calls it.
+ * Every file is stored compressed as well, so that the service compresses nothing while it answers.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,8 @@
 /**
- * `npm run docs:build [-- <folder>]`: builds the documentation site from the Markdown of the repository, by default into `site/`.
- * `docs/navigation.json` names its pages. The site loads nothing from other hosts and needs no server: open `index.html`.
- * Fails at a link to a file or heading that does not exist, and at a page below `docs/` that the navigation does not name.
+ * `npm run docs:build [-- <folder>]`: builds the documentation site from the Markdown of the repository, by default
+ * into `site/`. `docs/navigation.json` names its pages. The site loads nothing from other hosts and needs no server:
+ * open `index.html`. Fails at a link to a file or heading that does not exist, and at a page below `docs/` that the
+ * navigation does not name.
  */
 import { cp, glob, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, posix, resolve } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * `npm pack` runs this: fills `lib`, which is what the package ships, with the current build and its type declarations. npm
- * leaves symbolic links such as `dist` out of a package.
+ * `npm pack` runs this: fills `lib`, which is what the package ships, with the current build and its type declarations.
+ * npm leaves symbolic links such as `dist` out of a package.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

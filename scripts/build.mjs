@@ -1,7 +1,8 @@
 /**
- * `npm run build`: leaves `dist` as a link to a complete build of the present sources. Each build has a folder of its own,
- * `.builds/<fingerprint of its inputs>`, which never changes: a service that runs from an older build keeps its files, and
- * a start that finds a current build takes it as it is. `docs/decisions/2026-11-22-builds.md` gives the reasons.
+ * `npm run build`: leaves `dist` as a link to a complete build of the present sources. Each build has a folder of its
+ * own, `.builds/<fingerprint of its inputs>`, which never changes: a service that runs from an older build keeps its
+ * files, and a start that finds a current build takes it as it is. `docs/decisions/2026-11-22-builds.md` gives the
+ * reasons.
  */
 import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';

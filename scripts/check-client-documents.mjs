@@ -1,7 +1,8 @@
 /**
- * `npm run check:client-documents`: looks for the addresses of the client documents that ship with the service in the latest releases of
- * those clients that are on npm. It downloads some hundred megabytes, so no other check runs it. The contents of a document are
- * compared by hand where its publisher shows it, and `src/identity/oauth/known-client-documents.ts` has the date.
+ * `npm run check:client-documents`: looks for the addresses of the client documents that ship with the service in the
+ * latest releases of those clients that are on npm. It downloads some hundred megabytes, so no other check runs it. The
+ * contents of a document are compared by hand where its publisher shows it, and
+ * `src/identity/oauth/known-client-documents.ts` has the date.
  */
 import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
@@ -13,8 +14,8 @@ import { createGunzip } from 'node:zlib';
 import { KNOWN_CLIENT_DOCUMENTS } from '../dist/identity/oauth/known-client-documents.js';
 
 /**
- * The packages of the programs that send the addresses; a package for each platform holds the program. The other clients are not on
- * npm, send theirs from a server, or have not yet released it.
+ * The packages of the programs that send the addresses; a package for each platform holds the program. The other
+ * clients are not on npm, send theirs from a server, or have not yet released it.
  */
 const PACKAGES = {
   'https://claude.ai/oauth/claude-code-client-metadata': '@anthropic-ai/claude-code',

@@ -1,8 +1,8 @@
 /**
- * Adds the packages of other platforms to `package-lock.json`: `npm run lock:complete`. Run it after `npm install`. If a
- * registry mirror does not offer these packages, `npm install` omits them, and `npm ci` then rejects the lock as incomplete
- * on every platform. Each added entry has the version that its parent requires, the platform in its name, and no integrity
- * hash: npm verifies the package against the registry's hash on installation.
+ * Adds the packages of other platforms to `package-lock.json`: `npm run lock:complete`. Run it after `npm install`. If
+ * a registry mirror does not offer these packages, `npm install` omits them, and `npm ci` then rejects the lock as
+ * incomplete on every platform. Each added entry has the version that its parent requires, the platform in its name,
+ * and no integrity hash: npm verifies the package against the registry's hash on installation.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 

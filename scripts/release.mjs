@@ -1,7 +1,7 @@
 /**
- * `npm run release -- <version> [--confirm] [--skip-check] [--skip-files]`: a release of the committed sources, as docs/releasing.md
- * describes it. Without `--confirm` it changes nothing: it checks, shows every change, and makes the files of the release from the
- * sources as they are, in a temporary folder.
+ * `npm run release -- <version> [--confirm] [--skip-check] [--skip-files]`: a release of the committed sources, as
+ * docs/releasing.md describes it. Without `--confirm` it changes nothing: it checks, shows every change, and makes the
+ * files of the release from the sources as they are, in a temporary folder.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,9 +1,9 @@
 /**
- * `npm run sbom [-- <file>]`: writes a CycloneDX bill of the materials that ship, by default to `signalbox.cdx.json`: the packages of
- * production for all platforms, and those that are part of the console's files. Sends no requests.
+ * `npm run sbom [-- <file>]`: writes a CycloneDX bill of the materials that ship, by default to `signalbox.cdx.json`:
+ * the packages of production for all platforms, and those that are part of the console's files. Sends no requests.
  *
- * `npm sbom --omit dev` leaves out every package that a development dependency needs as well. This script takes npm's bill of
- * the complete lock and keeps what ships.
+ * `npm sbom --omit dev` leaves out every package that a development dependency needs as well. This script takes npm's
+ * bill of the complete lock and keeps what ships.
  */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * `npm run start:dev`: compiles the sources into `.watch` at every change, and restarts the service with them. The service stops
- * in order before the next one starts, and before this process ends.
+ * `npm run start:dev`: compiles the sources into `.watch` at every change, and restarts the service with them. The
+ * service stops in order before the next one starts, and before this process ends.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, watch } from 'node:fs';
@@ -24,7 +24,8 @@ let timer;
 let changes;
 
 await rm(OUTPUT, { recursive: true, force: true });
-// Leads its own group, to which its type checker belongs. On a terminal it would show a spinner, which reads Ctrl-C as a key.
+// Leads its own group, to which its type checker belongs. On a terminal it would show a spinner, which reads Ctrl-C as
+// a key.
 const compiler = run([NEST, 'build', '--watch', '--watchAssets', '--path', 'tsconfig.watch.json'], {
   detached: true,
   stdio: ['ignore', 'inherit', 'inherit'],

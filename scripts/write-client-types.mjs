@@ -1,6 +1,7 @@
 /**
  * `npm run client:types`: writes `packages/client/src/openapi.ts`, the types of the OpenAPI document of the present
- * sources. It builds the service alone, because the client may not compile with types that are out of date. With a URL, uses the service there, and with `--check` compares instead: the exit code is 1 if the file is out of date.
+ * sources. It builds the service alone, because the client may not compile with types that are out of date. With a URL,
+ * uses the service there, and with `--check` compares instead: the exit code is 1 if the file is out of date.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

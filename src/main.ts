@@ -2,8 +2,8 @@ import { constants } from 'node:os';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /**
- * A terminal signals every process of its foreground group, npm and `timeout` pass the signal on, and the end of a session adds
- * another one: what arrives within this time is one signal.
+ * A terminal signals every process of its foreground group, npm and `timeout` pass the signal on, and the end of a
+ * session adds another one: what arrives within this time is one signal.
  */
 const ONE_SIGNAL_MS = 2_000;
 /** Longer than an orderly stop takes, shorter than orchestrators wait. */

@@ -26,8 +26,8 @@ export interface RunningService {
 }
 
 /**
- * Starts the service as the environment configures it, in order: settings, storage, application, listener. Registers the
- * OpenTelemetry providers globally, so start one service per process.
+ * Starts the service as the environment configures it, in order: settings, storage, application, listener. Registers
+ * the OpenTelemetry providers globally, so start one service per process.
  * @param options.modules modules of an extending team, in addition to those of `AppModule`
  */
 export async function startService(
@@ -81,8 +81,8 @@ interface FirstStart {
 }
 
 /**
- * The text that the service prints when it is listening: its URL, the console, a newly created key, the setup page while there is no
- * owner, and three commands to try. All commands can be pasted into a shell.
+ * The text that the service prints when it is listening: its URL, the console, a newly created key, the setup page
+ * while there is no owner, and three commands to try. All commands can be pasted into a shell.
  */
 function announcement(config: AppConfig, { newKey, setupPath }: FirstStart): string {
   const { baseUrl, settings, servesConsole } = config;

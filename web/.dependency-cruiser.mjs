@@ -1,4 +1,6 @@
-/** The console has no circle of imports: views → shell → session, api → ui. `npm run check:layers` holds the code to it. */
+/**
+ * The console has no circle of imports: views → shell → session, api → ui. `npm run check:layers` holds the code to it.
+ */
 export default {
   forbidden: [
     { name: 'no circle of files', severity: 'error', from: {}, to: { circular: true } },

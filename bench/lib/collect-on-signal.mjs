@@ -1,6 +1,6 @@
 /**
- * Preloaded into the measured program. On SIGUSR2, it collects garbage and writes the remaining memory usage to a file, so
- * that comparisons do not include uncollected garbage. Requires `--expose-gc`.
+ * Preloaded into the measured program. On SIGUSR2, it collects garbage and writes the remaining memory usage to a file,
+ * so that comparisons do not include uncollected garbage. Requires `--expose-gc`.
  */
 import { writeFileSync } from 'node:fs';
 import { memoryFile } from './memory-file.mjs';

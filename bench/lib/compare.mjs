@@ -12,8 +12,8 @@ const THROUGHPUT_MS = 2500;
 const IDLE_STREAMS = 1000;
 
 /**
- * Measures the service and the peer on one backend, and optionally the service of another checkout. They alternate round by
- * round, so that other load on the machine affects all of them.
+ * Measures the service and the peer on one backend, and optionally the service of another checkout. They alternate
+ * round by round, so that other load on the machine affects all of them.
  * @param {{ apiKey: string, folder: string, services: Record<'ours' | 'before', { dataDir: string, redisUrl?: string, checkout?: string }>,
  * openPeer: () => Promise<object> }} backend
  * @returns the same metrics for each service and `peer`, and those of the `forms` of a request of ours
@@ -53,7 +53,9 @@ async function takeTurns(targets, folder) {
   return { ...figures, forms: await compareForms(targets.ours) };
 }
 
-/** Each round starts with another target, since what one leaves behind (dirty pages, autovacuum) slows down the next. */
+/**
+ * Each round starts with another target, since what one leaves behind (dirty pages, autovacuum) slows down the next.
+ */
 function turnsOf(round, names) {
   const first = round % names.length;
   return [...names.slice(first), ...names.slice(0, first)];

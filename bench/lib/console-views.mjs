@@ -7,8 +7,8 @@ const more = (page) => page.getByRole('button', { name: 'Show more' }).click();
 const select = (label, value) => (page) => page.getByLabel(label, { exact: true }).selectOption(value);
 
 /**
- * The views of the console. `path` is the address behind the organization; `isList`: the view is a list with rows; `acts`: what people
- * do there next, each with the tool that answers.
+ * The views of the console. `path` is the address behind the organization; `isList`: the view is a list with rows;
+ * `acts`: what people do there next, each with the tool that answers.
  */
 export const VIEWS = [
   {

@@ -7,8 +7,8 @@ const CALLERS = 16;
 const THROUGHPUT_MS = 2000;
 
 /**
- * The ways to get an answer: a post and an open stream (two requests), a post that waits for the result, and a post that is answered
- * with the stream. Each posts one message on a thread and resolves when the answer is complete.
+ * The ways to get an answer: a post and an open stream (two requests), a post that waits for the result, and a post
+ * that is answered with the stream. Each posts one message on a thread and resolves when the answer is complete.
  */
 const FORMS = {
   'two requests': {
@@ -27,7 +27,10 @@ const FORMS = {
   },
 };
 
-/** Measures the forms, which alternate round by round. @returns for each form, milliseconds to the whole answer, and runs per second */
+/**
+ * Measures the forms, which alternate round by round.
+ * @returns for each form, milliseconds to the whole answer, and runs per second
+ */
 export async function compareForms(target) {
   const figures = Object.fromEntries(Object.keys(FORMS).map((name) => [name, { answer: [], runsPerSecond: [] }]));
   for (let round = 0; round < ROUNDS; round++) {

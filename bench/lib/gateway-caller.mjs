@@ -6,8 +6,8 @@ import { connect as connectTls } from 'node:tls';
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
- * A caller with one raw socket, which sends a request when the previous answer is complete. A raw socket has little overhead.
- * `certificate` is the file of a certificate to trust over TLS.
+ * A caller with one raw socket, which sends a request when the previous answer is complete. A raw socket has little
+ * overhead. `certificate` is the file of a certificate to trust over TLS.
  */
 export class Caller {
   constructor({ url, headers, certificate }) {

@@ -1,6 +1,6 @@
 /**
- * An upstream of the gateway benchmark: an MCP server (2025-11-25, no sessions) on bare node:http whose tools `tool_0`, …
- * return their input. Arguments: the number of tools, and the milliseconds that it takes to list them. Prints
+ * An upstream of the gateway benchmark: an MCP server (2025-11-25, no sessions) on bare node:http whose tools `tool_0`,
+ * … return their input. Arguments: the number of tools, and the milliseconds that it takes to list them. Prints
  * `listening on <origin>`.
  */
 import { createServer } from 'node:http';

@@ -1,7 +1,7 @@
 import { Agent, Client } from 'undici';
 
-// The load generator shares the processors with what it measures, so it uses undici's handlers instead of streams: `node:http` takes
-// as long for a run as the service.
+// The load generator shares the processors with what it measures, so it uses undici's handlers instead of streams:
+// `node:http` takes as long for a run as the service.
 const agent = new Agent({ connections: 64, bodyTimeout: 0 });
 
 /** Posts JSON on a keep-alive connection. Resolves with the parsed answer; rejects unless its status is 2xx. */
@@ -77,7 +77,8 @@ function postOf(headers, body) {
 
 /**
  * Sends a request.
- * @returns `started` resolves with the status and undici's controller when the headers have arrived, `ended` with the end of the body
+ * @returns `started` resolves with the status and undici's controller when the headers have arrived, `ended` with the
+ *   end of the body
  */
 function send(dispatcher, url, options, onData) {
   const { origin, pathname, search } = new URL(url);

@@ -1,6 +1,6 @@
 /**
- * Opens idle streams from a separate process and keeps them open until the process is stopped. The first argument is the
- * path of a JSON file with `{ headers, streams: [url…] }`. Prints `open` when all streams are open.
+ * Opens idle streams from a separate process and keeps them open until the process is stopped. The first argument is
+ * the path of a JSON file with `{ headers, streams: [url…] }`. Prints `open` when all streams are open.
  */
 import { readFile } from 'node:fs/promises';
 import { EventReader } from './http-client.mjs';

@@ -32,7 +32,9 @@ export async function installPeers() {
   if (status !== 0) throw new Error(`npm could not install ${packages.join(', ')}.`);
 }
 
-/** @typedef {{ url: string, transport: 'http' | 'sse', pid: number, headers?: Record<string, string>, stop: () => Promise<void> }} PeerTarget */
+/**
+ * @typedef {{ url: string, transport: 'http' | 'sse', pid: number, headers?: Record<string, string>, stop: () => Promise<void> }} PeerTarget
+ */
 
 /** Starts `server-everything` over streamable HTTP. @returns {Promise<PeerTarget>} */
 export async function startEverything() {

@@ -1,7 +1,7 @@
 /**
  * The peer: bare BullMQ and a bare socket in one process. `POST /<thread>` adds a job and answers 202 when it is in the
- * queue. The worker writes the chunks of an answer and `[DONE]` to the sockets that `GET /<thread>` keeps open. It has no
- * authentication, no validation, no storage, no live buffer, and no model: the minimal cost of a run.
+ * queue. The worker writes the chunks of an answer and `[DONE]` to the sockets that `GET /<thread>` keeps open. It has
+ * no authentication, no validation, no storage, no live buffer, and no model: the minimal cost of a run.
  */
 import { createServer } from 'node:http';
 import { createPostgresBackend, Queue, Worker } from 'bullmq';

@@ -5,7 +5,10 @@ import { Child, COLLECTABLE } from './child.mjs';
 
 const PROGRAM = fileURLToPath(new URL('peer-server.mjs', import.meta.url));
 
-/** Starts the peer in one process, with the same methods as the service. @param {{ databaseUrl?: string, redisUrl?: string }} backend */
+/**
+ * Starts the peer in one process, with the same methods as the service.
+ * @param {{ databaseUrl?: string, redisUrl?: string }} backend
+ */
 export async function startPeer({ databaseUrl, redisUrl }) {
   const child = new Child(process.execPath, [...COLLECTABLE, PROGRAM], {
     NODE_ENV: 'production',

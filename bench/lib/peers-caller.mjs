@@ -1,8 +1,8 @@
 /**
- * The callers of the peers benchmark, in a separate process: clients of the official TypeScript SDK, each with a session of its own.
- * Receives `{ open: { name, url, transport, headers?, callers } }`, which opens the clients of a target and replies `{}`, and
- * `{ measure: { name, callers, ms } }`, which calls the tool `echo` with as many of them, one call after the other, and replies
- * `{ times }` (milliseconds); or `{ error }`.
+ * The callers of the peers benchmark, in a separate process: clients of the official TypeScript SDK, each with a
+ * session of its own. Receives `{ open: { name, url, transport, headers?, callers } }`, which opens the clients of a
+ * target and replies `{}`, and `{ measure: { name, callers, ms } }`, which calls the tool `echo` with as many of them,
+ * one call after the other, and replies `{ times }` (milliseconds); or `{ error }`.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';

@@ -1,9 +1,9 @@
 /**
- * The peer of the proxy benchmark: a minimal proxy with keys, on Fastify and undici. It looks up the key and its tools in a
- * map, parses the body once for the tool's name, forwards the bytes, and pipes the answer, JSON or an event stream. It has no
- * database, no schema validation, no audit log, no telemetry, no sessions, and no error handling.
- * `node proxy-bare.mjs <JSON of { key, tools, certificate?, connections: [{ id, url, session? }] }>`; prints `listening on <origin>`.
- * `certificate` is the file of a certificate to trust.
+ * The peer of the proxy benchmark: a minimal proxy with keys, on Fastify and undici. It looks up the key and its tools
+ * in a map, parses the body once for the tool's name, forwards the bytes, and pipes the answer, JSON or an event
+ * stream. It has no database, no schema validation, no audit log, no telemetry, no sessions, and no error handling.
+ * `node proxy-bare.mjs <JSON of { key, tools, certificate?, connections: [{ id, url, session? }] }>`; prints
+ * `listening on <origin>`. `certificate` is the file of a certificate to trust.
  */
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';

@@ -1,8 +1,9 @@
 /**
- * The load generator of the proxy benchmark, in a separate process. Each caller keeps one socket open and sends the next
- * call when the previous answer is complete. It uses raw sockets, because an HTTP client would cost more than the proxy.
- * Receives `{ url, headers, certificate?, callers, ms }` as a message from the parent. Replies with `{ calls, seconds, p50, p99, busy }`
- * (times in milliseconds; `busy` is the part of one core that this process used) or `{ error }`.
+ * The load generator of the proxy benchmark, in a separate process. Each caller keeps one socket open and sends the
+ * next call when the previous answer is complete. It uses raw sockets, because an HTTP client would cost more than the
+ * proxy. Receives `{ url, headers, certificate?, callers, ms }` as a message from the parent. Replies with
+ * `{ calls, seconds, p50, p99, busy }` (times in milliseconds; `busy` is the part of one core that this process used)
+ * or `{ error }`.
  */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -20,8 +20,8 @@ export function familyCpuSeconds(pid) {
 
 function readStat(pid) {
   try {
-    // proc_pid_stat(5): fields 3 and later follow the name in parentheses, which can contain any character. Field 4 is the
-    // parent; fields 14 and 15 are utime and stime.
+    // proc_pid_stat(5): fields 3 and later follow the name in parentheses, which can contain any character. Field 4 is
+    // the parent; fields 14 and 15 are utime and stime.
     const [, fields] = /^.*\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'));
     const values = fields.split(' ');
     return { parent: Number(values[1]), cpuSeconds: (Number(values[11]) + Number(values[12])) / TICKS_PER_SECOND };

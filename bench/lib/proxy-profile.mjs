@@ -5,8 +5,8 @@ const TOP = 40;
 const NOT_WORK = new Set(['(idle)', '(root)']);
 
 /**
- * Summarizes where the main thread of a profiled process spent its time, in percent of its busy time: by package, including
- * the time in Node and V8 that the package caused, and self time by function.
+ * Summarizes where the main thread of a profiled process spent its time, in percent of its busy time: by package,
+ * including the time in Node and V8 that the package caused, and self time by function.
  * @param {string} folder the value of `--cpu-prof-dir`
  * @param {number} since ignores earlier samples; in microseconds of the monotonic clock, which V8 also uses
  */
@@ -46,7 +46,9 @@ function selfTimes({ samples, timeDeltas, startTime }, since) {
   return micros;
 }
 
-/** Maps each node to the package of the innermost frame on its stack that belongs neither to Node nor to native code. */
+/**
+ * Maps each node to the package of the innermost frame on its stack that belongs neither to Node nor to native code.
+ */
 function causesOf(nodes) {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const causes = new Map();

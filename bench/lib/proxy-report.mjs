@@ -4,15 +4,19 @@ import { UPSTREAM_KINDS } from './upstream-kinds.mjs';
 /** The targets of issue B4, for an upstream that answers with JSON. */
 const MOST_ADDED_MS = 0.25;
 const LEAST_PART_OF_BARE = 0.75;
-/** How much more than to a JSON answer the proxy adds to an event stream, and how much more than a bare pass-through (issue B4). */
+/**
+ * How much more than to a JSON answer the proxy adds to an event stream, and how much more than a bare pass-through
+ * (issue B4).
+ */
 const MOST_ADDED_TO_STREAM_MS = 0.3;
 
 const TITLES = { direct: 'direct', bare: 'bare', before: 'before', ours: 'ours', oauth: 'OAuth' };
 
 /**
- * Formats the latency with one caller: p50 of each target in milliseconds, medians of the rounds. `added` is the difference of ours
- * and bare, and `over JSON` how much more than to a JSON answer ours adds to the direct call. Both are computed in each round,
- * because the speed of a shared machine varies more between rounds than the difference of interest, and the median counts.
+ * Formats the latency with one caller: p50 of each target in milliseconds, medians of the rounds. `added` is the
+ * difference of ours and bare, and `over JSON` how much more than to a JSON answer ours adds to the direct call. Both
+ * are computed in each round, because the speed of a shared machine varies more between rounds than the difference of
+ * interest, and the median counts.
  */
 export function latencyTable(figures, callers) {
   const names = namesOf(figures);
@@ -46,7 +50,9 @@ function overJson(stream, json, callers) {
   return middle(stream.ours[callers].map((_, round) => addedTo(stream, round) - addedTo(json, round)));
 }
 
-/** Formats the throughput with many callers: requests per second of each target, and the part of bare that ours reaches. */
+/**
+ * Formats the throughput with many callers: requests per second of each target, and the part of bare that ours reaches.
+ */
 export function throughputTable(figures, callers) {
   const names = namesOf(figures);
   const rows = Object.entries(figures).map(([kind, targets]) => {
@@ -64,8 +70,8 @@ export function throughputTable(figures, callers) {
 }
 
 /**
- * Formats the CPU time of the measured process per call in microseconds (direct: of the upstream), over all rounds. It is more robust
- * than the latency when the machine has other work.
+ * Formats the CPU time of the measured process per call in microseconds (direct: of the upstream), over all rounds. It
+ * is more robust than the latency when the machine has other work.
  */
 export function cpuTable(figures, callers) {
   const names = namesOf(figures);

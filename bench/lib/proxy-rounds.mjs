@@ -5,13 +5,13 @@ import { cpuSeconds, familyCpuSeconds } from './proxy-process.mjs';
 const LOAD = new URL('proxy-load.mjs', import.meta.url);
 
 /**
- * Measures every target of every upstream with every number of callers. The targets of an upstream alternate within a round, in
- * another order each round, so that other load on the machine affects all of them.
+ * Measures every target of every upstream with every number of callers. The targets of an upstream alternate within a
+ * round, in another order each round, so that other load on the machine affects all of them.
  * @param {Record<string, Record<string, import('./proxy-targets.mjs').Target>>} targets by upstream and name
  * @param {{ callers: number[], rounds: number, ms: number, warmUpMs: number }} options `ms` and `warmUpMs` of each target
  * @returns `since`: the end of the warm-up, in microseconds of the monotonic clock; `calls[name]`: the number of calls,
- * including the warm-up; `figures[upstream][name][callers]`: one `{ calls, rps, p50, p99, cpu, databaseCpu, busy }` per round
- * (ms; CPU in microseconds, NaN if unknown)
+ * including the warm-up; `figures[upstream][name][callers]`: one `{ calls, rps, p50, p99, cpu, databaseCpu, busy }` per
+ * round (ms; CPU in microseconds, NaN if unknown)
  */
 export async function measureInTurns(targets, { callers, rounds, ms, warmUpMs }) {
   const figures = {};

@@ -75,12 +75,13 @@ export async function startBare(upstreams, tools = ['echo']) {
 }
 
 /**
- * Starts the built service with all features on, as in production: embedded PostgreSQL, and the log at level info in a file.
- * It has a connection to each upstream, and the key of the callers has a grant on one tool of each.
+ * Starts the built service with all features on, as in production: embedded PostgreSQL, and the log at level info in a
+ * file. It has a connection to each upstream, and the key of the callers has a grant on one tool of each.
  * @param {Record<string, Upstream>} upstreams
  * @param {string} folder holds the data and the log; must exist
  * @param {{ nodeArgs?: string[], checkout?: string }} options arguments for Node; another checkout whose build to start
- * @returns {Promise<{ targets: Record<string, Target>, origin: string, pid: number, records: object, stop: () => Promise<void> }>} a
+ * @returns {Promise<{ targets: Record<string, Target>, origin: string, pid: number, records: object, stop: () =>
+ *   Promise<void> }>} a
  * target for each upstream; `records` has the places where the service records calls
  */
 export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = THIS_CHECKOUT } = {}) {

@@ -1,7 +1,7 @@
 /**
  * The upstream of the proxy benchmark: a minimal MCP server (2025-11-25, sessions, one tool `echo`) on bare node:http.
- * Prints `listening on <origin>`. It answers 404 to a call without one of its sessions, so that no measured target can omit
- * the session.
+ * Prints `listening on <origin>`. It answers 404 to a call without one of its sessions, so that no measured target can
+ * omit the session.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';

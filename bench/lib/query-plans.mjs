@@ -7,8 +7,8 @@ const LOGGED = /duration: ([\d.]+) ms {2}plan:\n((?:\t.*(?:\n|$))+)/g;
 const LARGE = new Set(['audit_records', 'runs', 'threads', 'messages']);
 
 /**
- * Makes PostgreSQL log the plans of statements, as they were executed (`auto_explain`). It concerns connections that are opened
- * from now on, and slows their statements down.
+ * Makes PostgreSQL log the plans of statements, as they were executed (`auto_explain`). It concerns connections that
+ * are opened from now on, and slows their statements down.
  * @param {import('pg').Client} client
  */
 export async function logPlans(client, database) {

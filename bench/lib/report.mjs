@@ -18,7 +18,9 @@ export function machine() {
   return `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, ${process.platform} ${process.arch}`;
 }
 
-/** Formats the results of one backend as a table: peer, target, and ours, and the checkout `before` if it was measured. */
+/**
+ * Formats the results of one backend as a table: peer, target, and ours, and the checkout `before` if it was measured.
+ */
 export function table(backend, { peer, ours, before }) {
   const row = (title, figure, part, target) => {
     const [theirs, own, earlier] = [peer, ours, before].map((figures) => figures && quantile(figures[figure], part));

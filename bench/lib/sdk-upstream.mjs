@@ -1,8 +1,8 @@
 /**
  * An upstream of the benchmarks: an MCP server on the official TypeScript SDK whose tools return their text.
  * `node sdk-upstream.mjs <json | stream | stateless> <comma-separated tools> [<certificate file> <key file>]`; prints
- * `listening on <origin>`. `json` answers with JSON and `stream` with event streams, both in sessions; `stateless` answers with event
- * streams and has no sessions. With a certificate, the server speaks TLS.
+ * `listening on <origin>`. `json` answers with JSON and `stream` with event streams, both in sessions; `stateless`
+ * answers with event streams and has no sessions. With a certificate, the server speaks TLS.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';

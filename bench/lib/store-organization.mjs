@@ -6,9 +6,9 @@ const RECORDS_PER_STATEMENT = 200_000;
 export const SIZES = { threads: 100_000, records: 1_000_000, connections: 500, agents: 50, keys: 200, events: 10_000 };
 
 /**
- * Fills the organization of a service that has answered a run: connections with 20 tools each, agents that use ten of them, keys,
- * threads with runs and messages, the record of calls (two fifths of them of management tools), and the record of events, spread
- * over 30 days. Ends with the statistics and the visibility map that autovacuum would make.
+ * Fills the organization of a service that has answered a run: connections with 20 tools each, agents that use ten of
+ * them, keys, threads with runs and messages, the record of calls (two fifths of them of management tools), and the
+ * record of events, spread over 30 days. Ends with the statistics and the visibility map that autovacuum would make.
  * @param {import('pg').Client} client
  * @param {typeof SIZES} sizes
  */

@@ -3,8 +3,8 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * The upstreams that the benchmarks compare. `file` and `args` start the server, `tls` gives it a certificate, and `json` names the
- * kind on the same transport that answers with JSON, which an event stream is compared with.
+ * The upstreams that the benchmarks compare. `file` and `args` start the server, `tls` gives it a certificate, and
+ * `json` names the kind on the same transport that answers with JSON, which an event stream is compared with.
  */
 export const UPSTREAM_KINDS = {
   minimal: { title: 'minimal server, JSON', file: 'proxy-upstream.mjs', args: () => [] },
@@ -42,7 +42,10 @@ export function kindsOf(list) {
   return [...new Set(names)];
 }
 
-/** Makes a certificate for 127.0.0.1 with openssl. @returns {{ certificate: string, key: string }} the paths of PEM files */
+/**
+ * Makes a certificate for 127.0.0.1 with openssl.
+ * @returns {{ certificate: string, key: string }} the paths of PEM files
+ */
 export function makeCertificate(folder) {
   const [certificate, key] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')];
   const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];

@@ -1,5 +1,6 @@
 /**
- * Renders a page of the documentation: Markdown as GitHub reads it, to HTML with the anchors that GitHub gives to headings.
+ * Renders a page of the documentation: Markdown as GitHub reads it, to HTML with the anchors that GitHub gives to
+ * headings.
  */
 import { posix } from 'node:path';
 import { Marked } from 'marked';
@@ -27,7 +28,8 @@ function anchorOf(text, taken) {
 /**
  * @param source the Markdown
  * @param path its path in the repository
- * @param linkTo gives the address of a link or picture: `linkTo(target, anchor, isPicture)`, both as in the repository. Without an
+ * @param linkTo gives the address of a link or picture: `linkTo(target, anchor, isPicture)`, both as in the repository.
+ *   Without an
  * address, a link becomes text
  * @returns the page: `title`, `html`, `headings` as `{depth, text, anchor}`, and the `text` to search in
  */

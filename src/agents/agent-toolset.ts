@@ -57,7 +57,10 @@ export interface AgentTool {
   readTarget(signal: AbortSignal): Promise<ToolTarget | undefined>;
   /** False if a call with these arguments would be refused because of them. */
   acceptsArguments(args: Record<string, unknown>): Promise<boolean>;
-  /** Rejects as `ToolInvoker.callTool` does, with DomainError `not_found` once the connection is deleted, and with StorageLostError. */
+  /**
+   * Rejects as `ToolInvoker.callTool` does, with DomainError `not_found` once the connection is deleted, and with
+   * StorageLostError.
+   */
   call(args: Record<string, unknown>, options?: AgentToolCallOptions): Promise<CallToolResult>;
 }
 

@@ -2,8 +2,8 @@ import type { DataSource } from 'typeorm';
 import { deleteFound, ROWS_PER_STATEMENT } from '../platform/database/delete-batch.js';
 
 /**
- * Deletes up to 1,000 rows from before a time, the oldest of each organization first. The statement finds the organizations by
- * skipping through the primary key instead of scanning it.
+ * Deletes up to 1,000 rows from before a time, the oldest of each organization first. The statement finds the
+ * organizations by skipping through the primary key instead of scanning it.
  * @returns the number of deleted rows
  */
 export function deleteBefore(

@@ -32,8 +32,8 @@ class AdministrationModule {
 }
 
 /**
- * Runs a command of the operator on the service's database, and prints what it returns. The exit code is 1 if it throws, with
- * one sentence on standard error.
+ * Runs a command of the operator on the service's database, and prints what it returns. The exit code is 1 if it
+ * throws, with one sentence on standard error.
  */
 export async function administrate(command: (administration: Administration) => Promise<string>): Promise<void> {
   try {

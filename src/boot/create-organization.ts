@@ -1,6 +1,6 @@
 /**
- * `npm run org:create -- <slug> --owner <email>`: creates an organization and prints the link of an invitation for its owner,
- * which works for 7 days. Uses the database as `npm run vault:rotate` does.
+ * `npm run org:create -- <slug> --owner <email>`: creates an organization and prints the link of an invitation for its
+ * owner, which works for 7 days. Uses the database as `npm run vault:rotate` does.
  */
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../core/config/env-reader.js';

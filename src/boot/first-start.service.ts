@@ -39,8 +39,8 @@ export class FirstStartService {
   }
 
   /**
-   * Creates a key if there was none in `prepare` and is none yet. For a process that listens: a start that fails must not leave a key
-   * behind that nobody has seen.
+   * Creates a key if there was none in `prepare` and is none yet. For a process that listens: a start that fails must
+   * not leave a key behind that nobody has seen.
    * @returns its value, which cannot be retrieved later
    */
   async createFirstKey(): Promise<string | undefined> {

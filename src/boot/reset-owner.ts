@@ -1,6 +1,6 @@
 /**
- * `npm run owner:reset -- <org>`: prints a new link to the setup page of an organization, which makes an owner or sets the
- * password of a member. Replaces the former link. Uses the database as `npm run vault:rotate` does.
+ * `npm run owner:reset -- <org>`: prints a new link to the setup page of an organization, which makes an owner or sets
+ * the password of a member. Replaces the former link. Uses the database as `npm run vault:rotate` does.
  */
 import { ConfigError } from '../core/config/env-reader.js';
 import { administrate, required } from './administration.js';

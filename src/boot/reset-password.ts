@@ -1,7 +1,7 @@
 /**
- * `npm run password:reset -- <email>`: prints a link that sets the password of an account once, within 24 hours. Everything that
- * was signed in or made with the account ends, so that the owner of the address gets it back from somebody who has taken it. Uses
- * the database as `npm run vault:rotate` does.
+ * `npm run password:reset -- <email>`: prints a link that sets the password of an account once, within 24 hours.
+ * Everything that was signed in or made with the account ends, so that the owner of the address gets it back from
+ * somebody who has taken it. Uses the database as `npm run vault:rotate` does.
  */
 import { ConfigError } from '../core/config/env-reader.js';
 import { administrate, required } from './administration.js';

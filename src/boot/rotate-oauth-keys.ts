@@ -1,7 +1,7 @@
 /**
- * `npm run oauth:rotate`: adds a key with which the authorization server signs ID tokens from now on. The key before it stays
- * published, and older ones are deleted. Running services use the new key within 30 seconds. Uses the database and the encryption
- * keys as `npm run vault:rotate` does.
+ * `npm run oauth:rotate`: adds a key with which the authorization server signs ID tokens from now on. The key before it
+ * stays published, and older ones are deleted. Running services use the new key within 30 seconds. Uses the database
+ * and the encryption keys as `npm run vault:rotate` does.
  */
 import { DataSource } from 'typeorm';
 import { readSettings } from '../core/config/settings.js';

@@ -1,7 +1,7 @@
 /**
- * `npm run vault:rotate`: re-encrypts stored secrets under the first key of `ENCRYPTION_KEYS`, while a service is running.
- * Uses the database at `DATABASE_URL`, or the embedded one of the service that runs on `DATA_DIR`. Exits with 0 if the first
- * key alone opens every envelope, otherwise with 1.
+ * `npm run vault:rotate`: re-encrypts stored secrets under the first key of `ENCRYPTION_KEYS`, while a service is
+ * running. Uses the database at `DATABASE_URL`, or the embedded one of the service that runs on `DATA_DIR`. Exits with
+ * 0 if the first key alone opens every envelope, otherwise with 1.
  */
 import { DatabaseClient } from '../core/database-client.js';
 import { toDomainError } from '../core/to-domain-error.js';

@@ -6,8 +6,8 @@ import { ConfigError } from '../core/config/env-reader.js';
 import type { Settings } from '../core/config/settings.js';
 
 /**
- * The database for a command that runs next to the service: at `DATABASE_URL`, or the embedded one of the service that runs on
- * `DATA_DIR`.
+ * The database for a command that runs next to the service: at `DATABASE_URL`, or the embedded one of the service that
+ * runs on `DATA_DIR`.
  * @throws ConfigError if there is none
  */
 export async function runningDatabaseUrl({ databaseUrl, dataDir }: Settings): Promise<string> {

@@ -31,13 +31,18 @@ export async function openStorage(settings: Settings, log: (line: string) => voi
   }
 }
 
-/** Migrates the schema of the service and, unless Redis has the queue, that of the queue. Any number of processes can call it at once. */
+/**
+ * Migrates the schema of the service and, unless Redis has the queue, that of the queue. Any number of processes can
+ * call it at once.
+ */
 export async function migrateStorage({ redis }: Settings, databaseUrl: string): Promise<void> {
   await migrate(databaseUrl);
   if (redis === undefined) await migrateQueue(databaseUrl);
 }
 
-/** The embedded installation's key, created once and readable only by its owner. Stored credentials are lost without it. */
+/**
+ * The embedded installation's key, created once and readable only by its owner. Stored credentials are lost without it.
+ */
 async function ownEncryptionKeys(dataDir: string): Promise<readonly EncryptionKey[]> {
   const file = join(dataDir, 'encryption.key');
   // `wx` does not overwrite an existing key.

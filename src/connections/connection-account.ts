@@ -9,9 +9,9 @@ export function hasMemberAccounts({ oauth }: Pick<Connection, 'oauth'>): boolean
 }
 
 /**
- * The connection as this person uses it: with the person's own account, if the connection has one for each member. Everything
- * that depends on the account (sessions with the upstream, tokens, lists of tools) is kept by the result. An agent is bound to
- * the person too, because its connections can have accounts of members.
+ * The connection as this person uses it: with the person's own account, if the connection has one for each member.
+ * Everything that depends on the account (sessions with the upstream, tokens, lists of tools) is kept by the result. An
+ * agent is bound to the person too, because its connections can have accounts of members.
  */
 export function connectionFor(connection: Connection, userId: string | null | undefined): Connection {
   if (userId == null || connection.accountUserId === userId) return connection;

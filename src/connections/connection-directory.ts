@@ -86,16 +86,16 @@ export class ConnectionDirectory {
   }
 
   /**
-   * Records why an active connection cannot be used at the moment, as a sentence for people: its account is not authorized, or its
-   * program is starting. Does not change the status.
+   * Records why an active connection cannot be used at the moment, as a sentence for people: its account is not
+   * authorized, or its program is starting. Does not change the status.
    */
   recordHindrance({ id, revision }: Connection, reason: string): Promise<void> {
     return this.repository.saveReason(id, revision, reason.slice(0, MAX_REASON_LENGTH));
   }
 
   /**
-   * Call after the account of a connection was authorized or deauthorized: it begins a new revision, because sessions with the
-   * upstream belong to the account that opened them.
+   * Call after the account of a connection was authorized or deauthorized: it begins a new revision, because sessions
+   * with the upstream belong to the account that opened them.
    */
   accountChanged(connectionId: string): Promise<void> {
     return this.repository.beginRevision(connectionId);

@@ -24,8 +24,8 @@ export class ConnectionImportService {
   ) {}
 
   /**
-   * Imports the entries one by one, in their order. A refused entry does not keep the others from being imported. After an error, the
-   * import can be repeated: what has been done is unchanged then.
+   * Imports the entries one by one, in their order. A refused entry does not keep the others from being imported. After
+   * an error, the import can be repeated: what has been done is unchanged then.
    */
   async importServers(
     { mcpServers, dry_run: isDry = false }: ConnectionImportInput,
@@ -108,8 +108,8 @@ export class ConnectionImportService {
   }
 
   /**
-   * What an update has to send so that the connection is as in the entry; undefined if it is. The title belongs to its editors, and so
-   * does what the files of clients cannot say.
+   * What an update has to send so that the connection is as in the entry; undefined if it is. The title belongs to its
+   * editors, and so does what the files of clients cannot say.
    */
   private changesTo(stored: ConnectionEntity, data: ConnectionCreateData): ConnectionUpdateData | undefined {
     const isDisabled = stored.status === 'inactive';

@@ -87,7 +87,9 @@ export class StdioItem {
 
 /** How the service authenticates to the upstream of an HTTP connection. An update replaces the whole object. */
 export class ConnectionAuthInput {
-  /** `oauth`: with access tokens of the upstream's authorization server; CONNECTION_AUTHORIZE gives the page to log in. */
+  /**
+   * `oauth`: with access tokens of the upstream's authorization server; CONNECTION_AUTHORIZE gives the page to log in.
+   */
   @IsIn(AUTH_TYPES)
   type: AuthType;
 
@@ -214,8 +216,9 @@ class ConnectionOptions {
   rate_limit?: ConnectionRateLimitInput | null;
 
   /**
-   * Whether callers of agents, runs, and callers without a session share one session with the upstream, and what it keeps in it, such
-   * as an open page. By default, each has its own with a program and with a server that opens sessions. Not for agents.
+   * Whether callers of agents, runs, and callers without a session share one session with the upstream, and what it
+   * keeps in it, such as an open page. By default, each has its own with a program and with a server that opens
+   * sessions. Not for agents.
    */
   @MayBeAbsent()
   @IsBoolean()
@@ -342,7 +345,9 @@ export class ConnectionItem {
   @IsISO8601()
   tools_refreshed_at: string | null;
 
-  /** The name of the connection in the file that it was imported from (CONNECTION_IMPORT); null if it was not imported. */
+  /**
+   * The name of the connection in the file that it was imported from (CONNECTION_IMPORT); null if it was not imported.
+   */
   @MayBeNull()
   @IsString()
   import_name: string | null;

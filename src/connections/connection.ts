@@ -27,8 +27,9 @@ export const PUBLIC_TOOLS_RULES = ['honor', 'ignore'] as const;
 export type PublicToolsRule = (typeof PUBLIC_TOOLS_RULES)[number];
 
 /**
- * How the service authenticates to an upstream. `none`: not at all, or with stored headers. `token`: with `connection_token`.
- * `oauth`: with access tokens that the upstream's authorization server issues after a person has agreed.
+ * How the service authenticates to an upstream. `none`: not at all, or with stored headers. `token`: with
+ * `connection_token`. `oauth`: with access tokens that the upstream's authorization server issues after a person has
+ * agreed.
  */
 export const AUTH_TYPES = ['none', 'token', 'oauth'] as const;
 export type AuthType = (typeof AUTH_TYPES)[number];
@@ -66,7 +67,9 @@ export interface Connection {
   readonly url: string | null;
   /** Null unless the upstream is called with OAuth tokens. */
   readonly oauth: OauthSettings | null;
-  /** The person whose account at the upstream is used; absent for the account of the connection. See `connectionFor`. */
+  /**
+   * The person whose account at the upstream is used; absent for the account of the connection. See `connectionFor`.
+   */
   readonly accountUserId?: string;
   /** Null for all types except STDIO. */
   readonly stdio: StdioProgram | null;

@@ -43,10 +43,10 @@ export interface VariableRule {
 }
 
 /**
- * True if STDIO connections can set this variable. They can set those that the operator allows. By default, if the operator has
- * chosen the commands, they can set variables whose upper-case names mark credentials or identifiers. A list of
- * dangerous variables would never be complete, since every program reads variables of its own (`GIT_EXTERNAL_DIFF`,
- * `LESSOPEN`, …).
+ * True if STDIO connections can set this variable. They can set those that the operator allows. By default, if the
+ * operator has chosen the commands, they can set variables whose upper-case names mark credentials or identifiers. A
+ * list of dangerous variables would never be complete, since every program reads variables of its own
+ * (`GIT_EXTERNAL_DIFF`, `LESSOPEN`, …).
  */
 export function isSettable(name: string, { isRestricted, allowed }: VariableRule): boolean {
   const isAllowed = allowed.some((entry) =>
@@ -60,9 +60,9 @@ function isOfCredential(name: string): boolean {
 }
 
 /**
- * True if this variable is closed to STDIO connections. It is if it decides which code a program runs or where it fetches code:
- * it would turn the one command that an operator allows into another program. Names are compared without case, as npm
- * does.
+ * True if this variable is closed to STDIO connections. It is if it decides which code a program runs or where it
+ * fetches code: it would turn the one command that an operator allows into another program. Names are compared without
+ * case, as npm does.
  */
 export function isForbiddenVariable(name: string): boolean {
   const upper = name.toUpperCase();

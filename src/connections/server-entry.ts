@@ -15,9 +15,9 @@ type ServerEntry =
   | { readonly data?: undefined; readonly reason: string };
 
 /**
- * Reads an entry of `mcpServers`, as the configuration files of MCP clients have it: `command`, `args`, `env` and `cwd`, or `url`
- * (`serverUrl`, `httpUrl`) and `headers`; in addition `shared_state`. Null counts as absent, and properties of other programs are
- * ignored. The reason never quotes a value.
+ * Reads an entry of `mcpServers`, as the configuration files of MCP clients have it: `command`, `args`, `env` and
+ * `cwd`, or `url` (`serverUrl`, `httpUrl`) and `headers`; in addition `shared_state`. Null counts as absent, and
+ * properties of other programs are ignored. The reason never quotes a value.
  */
 export function readServerEntry(name: string, value: unknown): ServerEntry {
   if (!isRecord(value)) return { reason: 'The entry must be an object.' };

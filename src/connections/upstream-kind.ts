@@ -17,9 +17,9 @@ export interface UpstreamConnector {
   /** True if connections of this kind require a URL. */
   readonly needsUrl?: boolean;
   /**
-   * Creates an MCP SDK transport that has not been started. Called once for each session: clients, threads, and callers have their
-   * own, unless the connection says `shared_state`, and a new one follows when it has closed. The transport is closed when the connection is
-   * edited or idle, or when its test ends.
+   * Creates an MCP SDK transport that has not been started. Called once for each session: clients, threads, and callers
+   * have their own, unless the connection says `shared_state`, and a new one follows when it has closed. The transport
+   * is closed when the connection is edited or idle, or when its test ends.
    */
   openTransport(access: UpstreamAccess): Transport | Promise<Transport>;
 }

@@ -54,7 +54,8 @@ export class VirtualConnections {
   }
 
   /**
-   * @param agents SQL about the agent whose id is `connection.id`: the bytes that the caller reads of it, and which agents to list
+   * @param agents SQL about the agent whose id is `connection.id`: the bytes that the caller reads of it, and which
+   *   agents to list
    */
   list(
     organizationId: string,

@@ -26,8 +26,8 @@ interface OpenSession {
 }
 
 /**
- * Accepts signed-in browsers as callers of the API: the cookie of the session together with the CSRF token in a header, which pages
- * of other origins cannot send. The cookie alone is no credential.
+ * Accepts signed-in browsers as callers of the API: the cookie of the session together with the CSRF token in a header,
+ * which pages of other origins cannot send. The cookie alone is no credential.
  */
 @Injectable()
 @VerifiesCredentials('browser_session')

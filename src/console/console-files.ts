@@ -12,8 +12,8 @@ const NONCE = '__CSP_NONCE__';
 const YEAR_S = 365 * 24 * 3600;
 
 /**
- * What the console's page can do: run and load only the service's own files, talk only to the service, and turn no text into
- * markup or code (Trusted Types). The nonce is for the style element that Radix adds while a dialog is open.
+ * What the console's page can do: run and load only the service's own files, talk only to the service, and turn no text
+ * into markup or code (Trusted Types). The nonce is for the style element that Radix adds while a dialog is open.
  */
 function policyWith(nonce: string): string {
   return [
@@ -31,8 +31,8 @@ function policyWith(nonce: string): string {
 }
 
 /**
- * Serves the console: its hashed, precompressed files below `/console/assets/`, and its page at every other address below
- * `/console`, since the page itself finds the view. Call before the application listens.
+ * Serves the console: its hashed, precompressed files below `/console/assets/`, and its page at every other address
+ * below `/console`, since the page itself finds the view. Call before the application listens.
  * @throws Error if the service was built without the console
  */
 export function serveConsole(fastify: FastifyInstance): void {

@@ -15,8 +15,8 @@ import { ConsoleSessions } from './console-sessions.js';
 const BODY_LIMIT_BYTES = 16 * 1024;
 
 /**
- * The session of the console: who is signed in, and signing in and out as on the service's pages. For scripts of the service's own
- * origin: there are no CORS headers, and every change needs the CSRF token.
+ * The session of the console: who is signed in, and signing in and out as on the service's pages. For scripts of the
+ * service's own origin: there are no CORS headers, and every change needs the CSRF token.
  */
 @ApiExcludeController()
 @Controller('console/session')

@@ -4,8 +4,9 @@ const MAX_LENGTH = 128;
 const MAX_COMPARED = 500;
 
 /**
- * The candidate that a mistyped name most likely means: at most a third of its characters, and at most 3, were inserted, left out,
- * replaced or swapped with their neighbour. Case counts for nothing. Undefined if no candidate is that close.
+ * The candidate that a mistyped name most likely means: at most a third of its characters, and at most 3, were
+ * inserted, left out, replaced or swapped with their neighbour. Case counts for nothing. Undefined if no candidate is
+ * that close.
  */
 export function closestName(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;

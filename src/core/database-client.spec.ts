@@ -6,7 +6,9 @@ import { DataSource } from 'typeorm';
 import { dataSourceOptions } from '../platform/database/data-source-options.js';
 import { DatabaseClient } from './database-client.js';
 
-/** A PostgreSQL that says in one breath that it is ready and that it goes down, as one that crashes at that moment does. */
+/**
+ * A PostgreSQL that says in one breath that it is ready and that it goes down, as one that crashes at that moment does.
+ */
 let server: Server;
 let url: string;
 

@@ -2,8 +2,9 @@
 let known: { readonly databaseMs: number; readonly atMs: number } | undefined;
 
 /**
- * The time of the database, in milliseconds as `Date.now()`. Use it for each time that is stored, or compared with a stored one:
- * the clock of a process can be wrong, and it can jump. Before the first reading it is the time of this process.
+ * The time of the database, in milliseconds as `Date.now()`. Use it for each time that is stored, or compared with a
+ * stored one: the clock of a process can be wrong, and it can jump. Before the first reading it is the time of this
+ * process.
  */
 export function databaseNow(): number {
   if (known === undefined) return Date.now();

@@ -24,8 +24,9 @@ const TEN_MINUTES: Pause = ({ retentionDayMs }) =>
   Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, retentionDayMs / 10));
 
 /**
- * Makes a provider's method, a `DeleteBatch`, delete rows whose time has ended. The service calls it periodically, each time until
- * it returns 0. All processes do so at once, so the statement skips rows that another one has locked (`deleteBatch`).
+ * Makes a provider's method, a `DeleteBatch`, delete rows whose time has ended. The service calls it periodically, each
+ * time until it returns 0. All processes do so at once, so the statement skips rows that another one has locked
+ * (`deleteBatch`).
  */
 export function DeletesExpired(rows: string, pauseMs: Pause = TEN_MINUTES): MethodDecorator {
   const definition: ExpiredRowsDefinition = { rows, pauseMs };

@@ -56,7 +56,9 @@ export function requestIdFrom(header: string | string[] | undefined): string {
 
 const UUID = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 
-/** True if the text is a UUID. A look-up by any other text finds nothing, and PostgreSQL would reject the comparison. */
+/**
+ * True if the text is a UUID. A look-up by any other text finds nothing, and PostgreSQL would reject the comparison.
+ */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }

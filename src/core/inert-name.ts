@@ -3,8 +3,8 @@ const DOT = /(?<=[\p{L}\p{N}])[.．。｡](?=[\p{L}\p{N}])/gu;
 const CONTROL = /\p{C}+/gu;
 
 /**
- * A name that somebody chose, for texts that others receive: on one line, and without what programs turn into links. Addresses in it
- * are written as reports write those of attackers: `evil[.]example`.
+ * A name that somebody chose, for texts that others receive: on one line, and without what programs turn into links.
+ * Addresses in it are written as reports write those of attackers: `evil[.]example`.
  */
 export function inertName(name: string): string {
   return name.replace(CONTROL, ' ').replaceAll('://', '[:]//').replace(DOT, '[.]').replaceAll('@', '[at]');

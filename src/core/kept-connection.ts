@@ -25,7 +25,10 @@ interface KeptConnectionOptions {
   readonly onFailure: (error: unknown, failures: number) => void;
 }
 
-/** A connection to the database that a process keeps for itself. Checks find out whether it still works; a lost one is replaced. */
+/**
+ * A connection to the database that a process keeps for itself. Checks find out whether it still works; a lost one is
+ * replaced.
+ */
 export class KeptConnection {
   private readonly stopping = new AbortController();
   private running: Promise<void> | undefined;

@@ -9,8 +9,8 @@ export const NO_FIELDS: LogFields = {};
 const current = new AsyncLocalStorage<LogContext>();
 
 /**
- * The request or run on whose behalf something is done: log lines have its ids without being told. What outlives it, such as a
- * session that the first request opens and others share, logs without them once it has ended.
+ * The request or run on whose behalf something is done: log lines have its ids without being told. What outlives it,
+ * such as a session that the first request opens and others share, logs without them once it has ended.
  */
 export class LogContext {
   private hasEnded = false;

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * The network of one customer: an IPv4 address, also in its IPv6-mapped form, or the first 64 bits of an IPv6 address, whose
- * other bits a customer chooses. Limits for callers without a credential count by network.
+ * The network of one customer: an IPv4 address, also in its IPv6-mapped form, or the first 64 bits of an IPv6 address,
+ * whose other bits a customer chooses. Limits for callers without a credential count by network.
  * @param source the IP address of a caller
  */
 export function networkOf(source: string): string {

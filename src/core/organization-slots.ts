@@ -18,7 +18,10 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** Slots for expensive tasks. A slot goes to the organization that has the fewest, so that none keeps the others from theirs. */
+/**
+ * Slots for expensive tasks. A slot goes to the organization that has the fewest, so that none keeps the others from
+ * theirs.
+ */
 export class OrganizationSlots {
   private readonly taken = new Map<string, number>();
   private total = 0;
@@ -30,7 +33,8 @@ export class OrganizationSlots {
   /**
    * Runs a task when a slot is free. A task that has started keeps its slot until it has ended.
    * @param signal ends the wait
-   * @throws DomainError `too_many_requests` if too many tasks of the organization wait already, or this one waited too long
+   * @throws DomainError `too_many_requests` if too many tasks of the organization wait already, or this one waited too
+   *   long
    * @throws the reason of the signal
    */
   async within<T>(organizationId: string, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {

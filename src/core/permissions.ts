@@ -1,6 +1,7 @@
 /**
  * A permission map: resource → tool names. A resource is `self` (management tools), the id of a connection or an agent,
- * or `*` (every connection and agent, never `self`). As a tool name `*` means all tools of that resource. Absent means denied.
+ * or `*` (every connection and agent, never `self`). As a tool name `*` means all tools of that resource. Absent means
+ * denied.
  */
 export type PermissionMap = Readonly<Record<string, readonly string[]>>;
 

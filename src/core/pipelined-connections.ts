@@ -14,13 +14,13 @@ interface PipelinedConnectionsOptions {
 }
 
 /**
- * A few database connections that concurrent statements share. Each statement is sent without waiting for the results of
- * those before it, and the statements of one tick are sent in one write. Under load this costs less than half of what a pool
- * costs, which wakes up another server process for each statement.
+ * A few database connections that concurrent statements share. Each statement is sent without waiting for the results
+ * of those before it, and the statements of one tick are sent in one write. Under load this costs less than half of
+ * what a pool costs, which wakes up another server process for each statement.
  *
  * For short statements that form their own transaction and wait for neither long locks nor the disk: a statement delays
- * those behind it. A lost connection rejects its statements with the driver's error and is replaced on the next use. Statements are refused with
- * DomainError `storage_unavailable` while too many have no result.
+ * those behind it. A lost connection rejects its statements with the driver's error and is replaced on the next use.
+ * Statements are refused with DomainError `storage_unavailable` while too many have no result.
  */
 export class PipelinedConnections {
   private readonly connections: PipelinedConnection[];

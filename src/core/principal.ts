@@ -1,12 +1,15 @@
 import type { KeyLimit, OrganizationLimits } from './limits.js';
 import type { PermissionMap } from './permissions.js';
 
-/** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
+/**
+ * Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent.
+ */
 export type RunAccess = 'members' | 'granted';
 
 /**
- * The kinds of credentials. Each has a verifier and a way to watch it (`identity/credentials/credential-source.ts`). `browser_session` is a
- * person who is signed in with a browser; `member` is the membership itself, for what outlasts the session that made it.
+ * The kinds of credentials. Each has a verifier and a way to watch it (`identity/credentials/credential-source.ts`).
+ * `browser_session` is a person who is signed in with a browser; `member` is the membership itself, for what outlasts
+ * the session that made it.
  */
 export type CredentialKind = 'api_key' | 'oauth' | 'issuer' | 'thread_token' | 'browser_session' | 'member';
 
@@ -27,12 +30,18 @@ export interface Principal {
   /** The person for whom the credential acts; null for a key of the organization. */
   userId: string | null;
   apiKeyId: string | null;
-  /** The rate limits of that key and of its makers, each counted for all keys and tokens that were made with it; absent: no limit. */
+  /**
+   * The rate limits of that key and of its makers, each counted for all keys and tokens that were made with it; absent:
+   * no limit.
+   */
   keyLimits?: readonly KeyLimit[];
   /** The OAuth grant behind the credential. */
   grantId: string | null;
   clientId: string | null;
-  /** The path of the only resource that the credential opens, in lower case and without a trailing slash; absent: no limit. */
+  /**
+   * The path of the only resource that the credential opens, in lower case and without a trailing slash; absent: no
+   * limit.
+   */
   resource?: string;
   /** The OAuth scopes of the credential; absent: no limit. */
   scopes?: readonly string[];
@@ -45,8 +54,8 @@ export interface Principal {
 }
 
 /**
- * Whose quotas the caller uses: those of the first limited key in the line of its makers, so that a limited key cannot multiply them;
- * otherwise its own.
+ * Whose quotas the caller uses: those of the first limited key in the line of its makers, so that a limited key cannot
+ * multiply them; otherwise its own.
  */
 export function quotaHolderOf({ keyLimits, callerId }: Pick<Principal, 'keyLimits' | 'callerId'>): string {
   return keyLimits?.at(-1)?.keyId ?? callerId;

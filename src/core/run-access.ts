@@ -2,7 +2,10 @@ import { DomainError } from './domain-error.js';
 import { allowsAny } from './permissions.js';
 import type { Principal } from './principal.js';
 
-/** True if the caller can run the agent and read its streams. With `run_access: granted`, that needs a grant on the agent. */
+/**
+ * True if the caller can run the agent and read its streams. With `run_access: granted`, that needs a grant on the
+ * agent.
+ */
 export function hasRunAccess({ runAccess, permissions }: Principal, agentId: string): boolean {
   return runAccess === 'members' || allowsAny(permissions, agentId);
 }

@@ -6,8 +6,8 @@ const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 
 /**
- * The form of our random credentials: a prefix that names the kind, 43 base62 characters of a CSPRNG (256 bits), and 6 of a CRC-32
- * checksum, which tells a typing error without a look-up.
+ * The form of our random credentials: a prefix that names the kind, 43 base62 characters of a CSPRNG (256 bits), and 6
+ * of a CRC-32 checksum, which tells a typing error without a look-up.
  */
 export class SecretForm {
   private readonly format: RegExp;
@@ -36,7 +36,10 @@ export class SecretForm {
   }
 }
 
-/** SHA-256 in hex, which is stored and looked up. Our secrets have 256 bits of entropy, so a slow hash would add nothing. */
+/**
+ * SHA-256 in hex, which is stored and looked up. Our secrets have 256 bits of entropy, so a slow hash would add
+ * nothing.
+ */
 export function hashSecret(value: string): string {
   return hash('sha256', value, 'hex');
 }

@@ -56,8 +56,8 @@ const known = new LRUCache<string, boolean>({ max: 1000 });
 const MAX_KNOWN_LENGTH = 64;
 
 /**
- * Whether values of this name must be redacted. Ignores case, separators and the width of letters. Prefers false positives:
- * `max_tokens` counts as secret.
+ * Whether values of this name must be redacted. Ignores case, separators and the width of letters. Prefers false
+ * positives: `max_tokens` counts as secret.
  */
 export function isSecretName(name: string): boolean {
   if (name.length > MAX_KNOWN_LENGTH) return classify(name);

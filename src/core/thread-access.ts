@@ -3,9 +3,9 @@ import { DomainError } from './domain-error.js';
 import type { Principal, ThreadPermission } from './principal.js';
 
 /**
- * How a route is open to browser tokens: with a permission, for the thread that the path parameter `threadId` names; or `tool`, for
- * the route on which the permission map decides about the management tool; or `run`, for routes whose handler compares the thread
- * of the run and requires the permission.
+ * How a route is open to browser tokens: with a permission, for the thread that the path parameter `threadId` names; or
+ * `tool`, for the route on which the permission map decides about the management tool; or `run`, for routes whose
+ * handler compares the thread of the run and requires the permission.
  */
 export type ThreadAccess = ThreadPermission | 'tool' | 'run';
 

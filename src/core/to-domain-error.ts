@@ -50,7 +50,9 @@ const FASTIFY_CODES = {
   FST_ERR_MAX_PARAM_LENGTH: 'unknown_route',
 } as const;
 
-/** Everything that can be thrown, as the error that callers may see. What is not known is `internal`, without detail. */
+/**
+ * Everything that can be thrown, as the error that callers may see. What is not known is `internal`, without detail.
+ */
 export function toDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
   // Nest wraps errors of Fastify into its own.

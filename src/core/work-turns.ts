@@ -1,6 +1,8 @@
 import type { Principal } from './principal.js';
 
-/** How long the steps of all tasks can hold up one turn of the event loop, in milliseconds. One task is always served. */
+/**
+ * How long the steps of all tasks can hold up one turn of the event loop, in milliseconds. One task is always served.
+ */
 const TURN_MS = 4;
 /** How many tasks are served in one turn at most. */
 const TASKS_PER_TURN = 16;
@@ -11,7 +13,10 @@ export interface TurnHolder {
   readonly line: string;
 }
 
-/** Each caller has a line for its requests, and one for their large answers. All callers without a credential share theirs. */
+/**
+ * Each caller has a line for its requests, and one for their large answers. All callers without a credential share
+ * theirs.
+ */
 export function turnHolderOf(principal: Principal | undefined, kind: 'request' | 'answer'): TurnHolder {
   return { organizationId: principal?.organization.id ?? '', line: `${kind} ${principal?.callerId ?? ''}` };
 }
@@ -52,8 +57,8 @@ function moveToEnd<T>(waiting: Map<string, T>, key: string, isKept: boolean): vo
 }
 
 /**
- * The turns of the event loop of this process. Each task is served in a callback of its own, until the time of the turn is used up;
- * then other events of the process come first.
+ * The turns of the event loop of this process. Each task is served in a callback of its own, until the time of the turn
+ * is used up; then other events of the process come first.
  */
 class Turns {
   private readonly tasks = new WaitingTasks();
@@ -82,8 +87,8 @@ class Turns {
     this.isTurnOpen = !this.tasks.isEmpty;
     if (!this.isTurnOpen) return;
     this.tasks.serveNext();
-    // What is scheduled here runs in the next turn. The first of it starts the time of the rest, which the other events of that turn
-    // would use up otherwise.
+    // What is scheduled here runs in the next turn. The first of it starts the time of the rest, which the other events
+    // of that turn would use up otherwise.
     setImmediate(() => this.openTurn());
     // Node.js handles the promises of a served task before it calls the next of these.
     for (let served = 1; served < TASKS_PER_TURN; served++) {
@@ -102,8 +107,9 @@ export function takeTurn(holder: TurnHolder): Promise<void> | undefined {
 }
 
 /**
- * Keeps one task of many small steps from holding up the event loop, such as a run whose model streams faster than its chunks are
- * handled, or a large answer on its way to a caller. Without it, every other request would wait for the work of all such tasks.
+ * Keeps one task of many small steps from holding up the event loop, such as a run whose model streams faster than its
+ * chunks are handled, or a large answer on its way to a caller. Without it, every other request would wait for the work
+ * of all such tasks.
  */
 export class WorkTurns {
   private done = 0;

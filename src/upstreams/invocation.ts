@@ -70,7 +70,9 @@ type RecordedCall = Omit<ToolCall, 'owner' | 'permitted' | 'sessionTools'>;
 
 /** What is known of a call when it is admitted or refused. */
 interface CallFindings {
-  /** True if a tool with this name exists. Callers can invent any number of names, which must not become metric labels. */
+  /**
+   * True if a tool with this name exists. Callers can invent any number of names, which must not become metric labels.
+   */
   readonly isKnownTool: boolean;
   /** True if the call is permitted because the tool is public. */
   readonly isPublic: boolean;

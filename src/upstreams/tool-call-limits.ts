@@ -12,8 +12,8 @@ export class ToolCallLimits {
   constructor(private readonly limits: RateLimits) {}
 
   /**
-   * Counts a call of a connection that has limits, and tells `call.onLimited` which of them apply. A call with `waitForLimit` waits
-   * that long for its turn.
+   * Counts a call of a connection that has limits, and tells `call.onLimited` which of them apply. A call with
+   * `waitForLimit` waits that long for its turn.
    * @returns the error for a call over the limit
    */
   async count(call: ToolCall): Promise<DomainError | undefined> {

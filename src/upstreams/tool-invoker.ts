@@ -21,8 +21,8 @@ import { UpstreamError } from './contract/upstream-error.js';
 import { UpstreamRequests } from './upstream-requests.js';
 
 /**
- * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active → permitted →
- * within the rate limits → arguments valid → (inject → forward) → record.
+ * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active →
+ * permitted → within the rate limits → arguments valid → (inject → forward) → record.
  */
 @Injectable()
 export class ToolInvoker {
@@ -90,8 +90,8 @@ export class ToolInvoker {
   }
 
   /**
-   * Calls the tool, and returns the result as the upstream sent it; a failed tool is a result too (`isError`). Before anything is
-   * sent, waits for a storage that is unavailable: nobody could tell later that the call was not made.
+   * Calls the tool, and returns the result as the upstream sent it; a failed tool is a result too (`isError`). Before
+   * anything is sent, waits for a storage that is unavailable: nobody could tell later that the call was not made.
    * @throws what `admitCall` throws, UpstreamError, and StorageLostError
    */
   async callTool(
@@ -122,7 +122,8 @@ export class ToolInvoker {
 
   /**
    * Admits or refuses a call, and records it. The caller forwards an admitted call and then settles the invocation.
-   * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`, `tool_schema_invalid`,
+   * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`,
+   *   `tool_schema_invalid`,
    * `rate_limited` or `storage_unavailable`, UpstreamError if the tools had to be listed
    */
   async admitCall(call: ToolCall): Promise<Invocation> {

@@ -61,7 +61,8 @@ describe('while the database is unavailable', () => {
       status: 'unavailable',
       checks: { database: 'unavailable', queue: 'unavailable' },
     });
-    // The record of the refused call is not written within its time limit. Until the next attempt succeeds, invocations are refused.
+    // The record of the refused call is not written within its time limit. Until the next attempt succeeds, invocations
+    // are refused.
     await untilReadiness(({ body }) => body.checks.audit === 'unavailable');
 
     await proxy.restore();

@@ -10,9 +10,9 @@ export interface AuthorizingShim {
 }
 
 /**
- * A door in front of a protected MCP endpoint for clients that send no credential, as the conformance suites do. It adds
- * `Authorization` and changes nothing else: `Host` goes on as the client sent it, bodies are streamed both ways, and who
- * hangs up on one side is heard on the other.
+ * A door in front of a protected MCP endpoint for clients that send no credential, as the conformance suites do. It
+ * adds `Authorization` and changes nothing else: `Host` goes on as the client sent it, bodies are streamed both ways,
+ * and who hangs up on one side is heard on the other.
  */
 export async function startAuthorizingShim(target: string, apiKey: string): Promise<AuthorizingShim> {
   const { hostname, port, pathname } = new URL(target);

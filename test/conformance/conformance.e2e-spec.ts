@@ -12,7 +12,8 @@ import { SUITES } from './suites.js';
 const RUN_TIMEOUT_MS = 360_000;
 
 /**
- * The ways to the fixture. What the caller of the proxy holds makes two of it: lists are relayed as they came, or filtered.
+ * The ways to the fixture. What the caller of the proxy holds makes two of it: lists are relayed as they came, or
+ * filtered.
  */
 const WAYS = [
   { way: 'the proxy, for a caller who holds everything', through: 'proxy' },

@@ -109,7 +109,10 @@ describe.each(['the proxy', 'an agent'])('@modelcontextprotocol/client 2.4 in th
   });
 });
 
-/** Without what says which server has answered, and for how long its lists may be kept; an agent sorts its tools by name. */
+/**
+ * Without what says which server has answered, and for how long its lists may be kept; an agent sorts its tools by
+ * name.
+ */
 function comparable(result: unknown): unknown {
   if (typeof result !== 'object' || result === null || Array.isArray(result)) return result;
   const { _meta, ttlMs: _ttlMs, cacheScope: _cacheScope, ...rest } = result as Record<string, unknown>;

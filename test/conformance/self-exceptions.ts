@@ -1,6 +1,6 @@
 /**
- * The checks that do not succeed against the management tools, by the reason. They belong to what the suites want of a server
- * that was made for them; what they ask of every server has to pass. `x` stands for the check `x / x`.
+ * The checks that do not succeed against the management tools, by the reason. They belong to what the suites want of a
+ * server that was made for them; what they ask of every server has to pass. `x` stands for the check `x / x`.
  */
 export const SELF_EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'calls a tool of the fixture, and there are management tools only': [

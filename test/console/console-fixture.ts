@@ -134,7 +134,10 @@ export class ConsolePage {
     expect(this.problems).toEqual([]);
   }
 
-  /** Checks that nothing needs scrolling in two dimensions at this width (WCAG 2.2 §1.4.10), and that the layout has no faults. */
+  /**
+   * Checks that nothing needs scrolling in two dimensions at this width (WCAG 2.2 §1.4.10), and that the layout has no
+   * faults.
+   */
   async expectToFit(width: number, height = 740): Promise<void> {
     const before = this.page.viewportSize();
     await this.page.setViewportSize({ width, height });

@@ -27,13 +27,16 @@ interface PageText {
   readonly parentElement: PageElement;
 }
 
-/** A line of prose with more characters is hard to read: the eye does not find the next one (WCAG 2.2 §1.4.8 asks for 80). */
+/**
+ * A line of prose with more characters is hard to read: the eye does not find the next one (WCAG 2.2 §1.4.8 asks for
+ * 80).
+ */
 const MAX_LINE = 110;
 
 /**
- * What is wrong with the layout of a page at its present size: elements that make it scroll sideways, controls that no scrolling
- * brings into view, and lines of prose that are too long to read. Tables, code and charts may be as wide as they like, because
- * they scroll.
+ * What is wrong with the layout of a page at its present size: elements that make it scroll sideways, controls that no
+ * scrolling brings into view, and lines of prose that are too long to read. Tables, code and charts may be as wide as
+ * they like, because they scroll.
  */
 export async function layoutFaults(page: Page): Promise<string[]> {
   const root = page.locator('html');

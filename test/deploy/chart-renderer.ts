@@ -36,8 +36,8 @@ export interface Manifest {
 }
 
 /**
- * Renders the chart of this repository with Go's templates and Sprig, as Helm does. It is not Helm: the test knows no other
- * functions of Helm than those that the chart uses.
+ * Renders the chart of this repository with Go's templates and Sprig, as Helm does. It is not Helm: the test knows no
+ * other functions of Helm than those that the chart uses.
  */
 export class ChartRenderer {
   private constructor(
@@ -57,7 +57,10 @@ export class ChartRenderer {
     return new ChartRenderer(folder, defaults, new Ajv({ allErrors: true, allowUnionTypes: true }).compile(schema));
   }
 
-  /** Validates the values and renders all templates. @throws Error with the places of invalid values, or of a template */
+  /**
+   * Validates the values and renders all templates.
+   * @throws Error with the places of invalid values, or of a template
+   */
   render(values: Values): { manifests: Manifest[]; notes: string } {
     if (!this.isValid(merged(this.defaults, values))) {
       const places = this.isValid.errors?.map(({ instancePath, message, params }) =>

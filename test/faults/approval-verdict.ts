@@ -13,8 +13,8 @@ interface StoredCall {
 }
 
 /**
- * Checks each approval of a thread: one answer counts, for callers, the transcript and the record of events alike; the tool was
- * called at most once, and only if that answer is yes.
+ * Checks each approval of a thread: one answer counts, for callers, the transcript and the record of events alike; the
+ * tool was called at most once, and only if that answer is yes.
  * @param payments how often the tool was called, by run
  */
 export async function judgeApprovals(

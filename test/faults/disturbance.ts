@@ -18,7 +18,9 @@ export interface DisturbanceOptions {
   readonly redis: Store | undefined;
   /** How many runs are over. */
   readonly over: () => number;
-  /** The number of runs after which both stores have been restarted. The restarts follow each other at random before it. */
+  /**
+   * The number of runs after which both stores have been restarted. The restarts follow each other at random before it.
+   */
   readonly restartsWithin: number;
   /** Called when each store has been restarted. */
   readonly onStoresRestarted: () => void;
@@ -26,8 +28,8 @@ export interface DisturbanceOptions {
 }
 
 /**
- * Ends processes at random and restarts each store once. Resolves after the signal aborts, with what was done to the stores.
- * The pace follows the service, so that a slow machine has the same faults in more time.
+ * Ends processes at random and restarts each store once. Resolves after the signal aborts, with what was done to the
+ * stores. The pace follows the service, so that a slow machine has the same faults in more time.
  */
 export async function disturb(random: Random, options: DisturbanceOptions, signal: AbortSignal): Promise<string[]> {
   const { processes, postgres, redis, over, restartsWithin, onStoresRestarted, log } = options;

@@ -1,6 +1,6 @@
 /**
- * `npm run test:faults`: runs conversations against two `api` and two `worker` processes while processes are killed at random
- * and each store is restarted once, and compares what clients saw with what is stored.
+ * `npm run test:faults`: runs conversations against two `api` and two `worker` processes while processes are killed at
+ * random and each store is restarted once, and compares what clients saw with what is stored.
  *
  * --seed <n>       what the trial's choices are made of (random, and printed)
  * --runs <n>       runs per backend (300)

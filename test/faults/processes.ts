@@ -95,7 +95,9 @@ export class Processes {
     return this.ready.has(process);
   }
 
-  /** True while the process in this place runs and no signal to end it was sent. A second SIGTERM would end it at once. */
+  /**
+   * True while the process in this place runs and no signal to end it was sent. A second SIGTERM would end it at once.
+   */
   isUndisturbed({ process }: Place): boolean {
     return !process.hasEnded && !this.ending.has(process);
   }

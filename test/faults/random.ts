@@ -1,6 +1,6 @@
 /**
- * A seeded generator (mulberry32). Each actor of a trial has one of its own, so that its choices do not depend on how the
- * actors interleave.
+ * A seeded generator (mulberry32). Each actor of a trial has one of its own, so that its choices do not depend on how
+ * the actors interleave.
  */
 export class Random {
   private state: number;

@@ -32,8 +32,8 @@ export interface RunReaderOptions {
 }
 
 /**
- * Reads one run to its `[DONE]`. It hangs up at random and continues with its last id at another process, as it does when
- * the connection breaks.
+ * Reads one run to its `[DONE]`. It hangs up at random and continues with its last id at another process, as it does
+ * when the connection breaks.
  */
 export class RunReader {
   private readonly chunks: UIMessageChunk[] = [];

@@ -44,8 +44,8 @@ export async function startPostgres(dataDir: string): Promise<Store> {
 }
 
 /**
- * A new Redis below this folder. It appends every write to a file before it answers, so that a restart keeps everything;
- * only a crash of the machine would lose up to a second.
+ * A new Redis below this folder. It appends every write to a file before it answers, so that a restart keeps
+ * everything; only a crash of the machine would lose up to a second.
  * @param options.keepsData false deletes the file at each restart
  */
 export async function startPersistentRedis(folder: string, { keepsData }: { keepsData: boolean }): Promise<Store> {

@@ -33,7 +33,9 @@ export interface Verdict {
     inProgress: number;
     bookedTwice: number;
     bookedUnknown: number;
-    /** Approvals without exactly one answer that counts: in the responses, in the transcript, in the record of events. */
+    /**
+     * Approvals without exactly one answer that counts: in the responses, in the transcript, in the record of events.
+     */
     notAnsweredOnce: number;
     paidTwice: number;
     paidUnapproved: number;

@@ -39,7 +39,9 @@ export interface TrialReport extends Verdict {
 
 const ORGANIZATION = 'trial';
 
-/** Runs the service under faults from the beginning of the first conversation to the end of the last one, and judges it. */
+/**
+ * Runs the service under faults from the beginning of the first conversation to the end of the last one, and judges it.
+ */
 export async function runTrial(options: TrialOptions): Promise<TrialReport> {
   const { seed, backend, log = () => undefined } = options;
   // PostgreSQL's user must be able to enter the folder.

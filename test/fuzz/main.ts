@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz`: sends random sequences of requests to the built service and holds each answer against rules. They are made
- * of the service's own OpenAPI document; the servers behind it are real ones.
+ * `npm run fuzz`: sends random sequences of requests to the built service and holds each answer against rules. They are
+ * made of the service's own OpenAPI document; the servers behind it are real ones.
  *
  * --requests <n>     how many, about (20,000)
  * --seed <n>         what they are made of (1); the same seed makes the same sequences

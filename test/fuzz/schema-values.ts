@@ -21,8 +21,8 @@ export interface Schema {
 }
 
 /**
- * Says what a property is where its schema does not, as with the id of something that exists. `undefined` leaves it to the
- * schema, `null` leaves the property out.
+ * Says what a property is where its schema does not, as with the id of something that exists. `undefined` leaves it to
+ * the schema, `null` leaves the property out.
  */
 export type Meaning = (path: readonly string[], isSound: boolean) => fc.Arbitrary<unknown> | null | undefined;
 

@@ -88,7 +88,8 @@ const PLACES: Readonly<Record<string, fc.Arbitrary<string>>> = {
 };
 
 /**
- * Sequences of requests: of every route and tool of the document, of every MCP method, and of the routes that it leaves out.
+ * Sequences of requests: of every route and tool of the document, of every MCP method, and of the routes that it leaves
+ * out.
  * @throws when the document has a route that nothing here knows how to ask
  */
 export function sequences(document: OpenApi): fc.Arbitrary<Sequence> {

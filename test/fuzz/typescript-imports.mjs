@@ -1,4 +1,6 @@
-/** Lets Node run the TypeScript here as it is: a relative import of a `.js` file of ours names the `.ts` file beside it. */
+/**
+ * Lets Node run the TypeScript here as it is: a relative import of a `.js` file of ours names the `.ts` file beside it.
+ */
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

@@ -1,7 +1,7 @@
 /**
- * The MCP servers behind the fuzzed service, on the official SDKs, and a model provider, in one process. Prints one line of
- * JSON with their addresses. `/legacy` has sessions (2025-11-25), `/stateless` has none, `/modern` speaks 2026-07-28 only,
- * `/either` both eras, `/guarded` wants a bearer token; `/v1` is the provider.
+ * The MCP servers behind the fuzzed service, on the official SDKs, and a model provider, in one process. Prints one
+ * line of JSON with their addresses. `/legacy` has sessions (2025-11-25), `/stateless` has none, `/modern` speaks
+ * 2026-07-28 only, `/either` both eras, `/guarded` wants a bearer token; `/v1` is the provider.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

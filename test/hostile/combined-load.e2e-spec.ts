@@ -6,8 +6,9 @@ import { ask, type HostileTarget, startHostileTarget } from './harness.js';
 const OWNER = { email: 'owner@example.com', password: 'correct horse battery staple 7' };
 const ATTACK_MS = 15_000;
 /**
- * The median of the neighbour's calls, as a part of that of the same calls of the organization that makes the load. Both wait for the same
- * event loop, on the same machine, at the same time: where nobody takes turns, they wait equally long.
+ * The median of the neighbour's calls, as a part of that of the same calls of the organization that makes the load.
+ * Both wait for the same event loop, on the same machine, at the same time: where nobody takes turns, they wait equally
+ * long.
  */
 const PART = 1 / 2;
 

@@ -1,6 +1,7 @@
 /**
- * An organization that makes every kind of load at once, as a process of its own: streams that nobody reads, large answers, waiting
- * runs, sessions, and sign-ins. Messages from the parent: `connect`, then `start` and `stop`; each is answered with one message.
+ * An organization that makes every kind of load at once, as a process of its own: streams that nobody reads, large
+ * answers, waiting runs, sessions, and sign-ins. Messages from the parent: `connect`, then `start` and `stop`; each is
+ * answered with one message.
  */
 import { once } from 'node:events';
 import { Agent, createServer, request as openRequest } from 'node:http';
@@ -91,7 +92,10 @@ async function repeat(act) {
 
 const count = (what, by = 1) => (load.counts[what] = (load.counts[what] ?? 0) + by);
 
-/** Every kind of answer that can be large: JSON or events, to callers with and without full access, through an agent, as JSON only. */
+/**
+ * Every kind of answer that can be large: JSON or events, to callers with and without full access, through an agent, as
+ * JSON only.
+ */
 const LARGE = [
   () => call(target.json, 'large', target.key),
   () => call(target.events, 'large', target.key),

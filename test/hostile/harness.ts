@@ -50,8 +50,8 @@ export interface HostileTarget {
   /** Lets the neighbour work while `action` does, and tells how that went. */
   during(action: () => Promise<unknown>): Promise<Measures>;
   /**
-   * Measures the neighbour without the attack, then during it, and expects that the process lives, that no call or run of the
-   * neighbour failed, that its longest wait stays within the bounds, and that the service gives the memory back.
+   * Measures the neighbour without the attack, then during it, and expects that the process lives, that no call or run
+   * of the neighbour failed, that its longest wait stays within the bounds, and that the service gives the memory back.
    */
   withstands(attack: () => Promise<unknown>, bounds?: Bounds): Promise<void>;
   close(): Promise<void>;

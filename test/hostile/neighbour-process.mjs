@@ -1,7 +1,8 @@
 /**
- * The neighbour as a process of its own, so that neither the attack nor the test runner slows its clock. It has an MCP server
- * on the official SDK, which answers with event streams, and makes one tool call and one run every 100 ms, however long the
- * earlier ones take. Messages from the parent: `connect`, then `start` and `stop` in turn; each is answered with one message.
+ * The neighbour as a process of its own, so that neither the attack nor the test runner slows its clock. It has an MCP
+ * server on the official SDK, which answers with event streams, and makes one tool call and one run every 100 ms,
+ * however long the earlier ones take. Messages from the parent: `connect`, then `start` and `stop` in turn; each is
+ * answered with one message.
  */
 import { createServer } from 'node:http';
 import { randomUUID } from 'node:crypto';

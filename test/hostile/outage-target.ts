@@ -32,7 +32,10 @@ export interface OutageStore {
   stop(): Promise<() => void>;
 }
 
-/** The built service as a process of its own, on stores of its own, with something of every kind that requests can refer to. */
+/**
+ * The built service as a process of its own, on stores of its own, with something of every kind that requests can refer
+ * to.
+ */
 export interface OutageTarget {
   readonly world: World;
   readonly service: ServiceProcess;
@@ -64,7 +67,8 @@ export async function startOutageTarget({ redis: hasRedis }: { redis: boolean })
     BOOTSTRAP_OWNER_PASSWORD: PASSWORD,
     UPSTREAM_ALLOW_PRIVATE: 'true',
     LOG_LEVEL: 'error',
-    // Without the database no credential can be verified, so no caller counts as authenticated, and all have one address here.
+    // Without the database no credential can be verified, so no caller counts as authenticated, and all have one
+    // address here.
     MAX_UNAUTHENTICATED_CONNECTIONS: '4000',
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB} ${HEAP_PROBE_OPTION}`,
   });

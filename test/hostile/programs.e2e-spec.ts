@@ -23,7 +23,10 @@ describe('programs', () => {
     return (body as { item: { id: string } }).item.id;
   }
 
-  /** Without a credential unless there is a key. The answer's body is read away; the service may end it before the time is up. */
+  /**
+   * Without a credential unless there is a key. The answer's body is read away; the service may end it before the time
+   * is up.
+   */
   async function post(
     method: string,
     params: object,

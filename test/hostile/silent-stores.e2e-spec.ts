@@ -4,7 +4,10 @@ import { redisServerCommand } from '../support/redis-server.js';
 import { type OutageStore, type OutageTarget, startOutageTarget } from './outage-target.js';
 import { type Answer, type RequestKind, requestKinds, send } from './request-kinds.js';
 
-/** A statement takes at most 12 s, the wait for a connection before it 3 s, the record of a failed call 1 s; the rest is for the machine. */
+/**
+ * A statement takes at most 12 s, the wait for a connection before it 3 s, the record of a failed call 1 s; the rest is
+ * for the machine.
+ */
 const BOUND_MS = 19_000;
 /** While stores are slow, each of the statements of a request can wait. */
 const SLOW_BOUND_MS = 2 * BOUND_MS;

@@ -27,8 +27,8 @@ export interface Image {
 }
 
 /**
- * Does what a Dockerfile says without a container engine: the paths of the container lie below `root`, the programs are those of
- * this machine. Knows the instructions that this repository's Dockerfile uses, and refuses others.
+ * Does what a Dockerfile says without a container engine: the paths of the container lie below `root`, the programs are
+ * those of this machine. Knows the instructions that this repository's Dockerfile uses, and refuses others.
  * @param env the environment of `RUN`
  */
 export async function buildImage(repository: string, root: string, env: NodeJS.ProcessEnv): Promise<Image> {

@@ -101,7 +101,8 @@ describe('a result of 100 MB', () => {
         expect(response.statusCode).toBe(200);
         expect(size).toBeGreaterThan(PIECES * PIECE.length);
         expect(last.trimEnd()).toMatch(/x"\}\]\}\}$/);
-        // Upstream, service and caller are all in this process: if only one of them held the result, it would grow by 100 MB.
+        // Upstream, service and caller are all in this process: if only one of them held the result, it would grow by
+        // 100 MB.
         expect(looked).toBeGreaterThan(90_000_000);
         expect(growth).toBeLessThan(70_000_000);
         expect(await auditOf(app, String(response.headers['x-request-id']))).toMatchObject({ status: 'success' });

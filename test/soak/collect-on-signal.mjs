@@ -1,6 +1,6 @@
 /**
- * Preloaded into the service. On SIGUSR2, it collects garbage and writes what the process still holds to a file. Requires
- * `--expose-gc`.
+ * Preloaded into the service. On SIGUSR2, it collects garbage and writes what the process still holds to a file.
+ * Requires `--expose-gc`.
  */
 import { EventEmitter } from 'node:events';
 import { renameSync, writeFileSync } from 'node:fs';

@@ -83,7 +83,9 @@ export async function startSoak() {
     thread: thread.id,
     upstream,
     program: { command: process.execPath, args: [path('../support/stdio-fixtures/mini-server.mjs')] },
-    /** Measures until nothing is above `reference` by more than allowed; the last measurement, after a minute at most. */
+    /**
+     * Measures until nothing is above `reference` by more than allowed; the last measurement, after a minute at most.
+     */
     async settled(reference, allowed) {
       const { liveRows, waitingCalls, children } = allowed;
       const wanted = reference ?? { liveRows, waitingCalls, children };

@@ -14,7 +14,8 @@ const INITIALIZED = {
 };
 
 /**
- * An MCP server (2025-11-25, with sessions) that counts what its clients have not ended. `slow` answers after `ms` milliseconds.
+ * An MCP server (2025-11-25, with sessions) that counts what its clients have not ended. `slow` answers after `ms`
+ * milliseconds.
  * @returns {Promise<{ url: string, sessions: Set<string>, waiting: () => number, close(): Promise<void> }>}
  */
 export async function startUpstream() {

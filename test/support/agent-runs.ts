@@ -189,8 +189,8 @@ export class ThreadClient {
   }
 
   /**
-   * What holds whatever the stream's frames went through: no id twice, chunks that a client accepts, and a stream that folds into
-   * exactly the stored message.
+   * What holds whatever the stream's frames went through: no id twice, chunks that a client accepts, and a stream that
+   * folds into exactly the stored message.
    */
   async expectAnswer(taskId: string, { ids, chunks }: CollectedStream): Promise<void> {
     const named = ids.filter((id) => id !== '');

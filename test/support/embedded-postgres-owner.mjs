@@ -1,5 +1,5 @@
-// A service reduced to its embedded PostgreSQL: `node embedded-postgres-owner.mjs <dataDir>`. Prints one line, the URL or
-// the error, and owns the server until it ends. It runs the sources as they are: Node strips the types.
+// A service reduced to its embedded PostgreSQL: `node embedded-postgres-owner.mjs <dataDir>`. Prints one line, the URL
+// or the error, and owns the server until it ends. It runs the sources as they are: Node strips the types.
 import { registerHooks } from 'node:module';
 
 registerHooks({

@@ -12,7 +12,10 @@ export interface EverythingServer {
 
 const START_TIMEOUT_MS = 60_000;
 
-/** Starts the reference server `@modelcontextprotocol/server-everything`, on a free port if none is given, and waits until it listens. */
+/**
+ * Starts the reference server `@modelcontextprotocol/server-everything`, on a free port if none is given, and waits
+ * until it listens.
+ */
 export async function startEverything(port?: number): Promise<EverythingServer> {
   return startOn(port ?? (await freePort()));
 }

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FieldClient } from './field-clients.js';
 
-/** Something that a client does with `server-everything`; answers what it got, for comparison with another way there. */
+/**
+ * Something that a client does with `server-everything`; answers what it got, for comparison with another way there.
+ */
 export interface Flow {
   title: string;
   run(client: FieldClient): Promise<unknown>;

@@ -12,7 +12,10 @@ import { TEMPLATE_DATABASE } from './database.js';
 import { serveTenantServices } from './tenant-services.js';
 import { TENANT_SERVICES_URL } from './tenant.js';
 
-/** One embedded PostgreSQL for all specs, with a migrated template database; the services of tenants; and the decision about Redis. */
+/**
+ * One embedded PostgreSQL for all specs, with a migrated template database; the services of tenants; and the decision
+ * about Redis.
+ */
 export default async function globalSetup(): Promise<void> {
   requireRedisInCi();
   const postgres = await startEmbeddedPostgres({ dataDir: await mkdtemp(join('/tmp', 'signalbox-test-')) });

@@ -20,7 +20,8 @@ export class RedisProcess {
   ) {}
 
   /**
-   * Starts the process with these settings (`name value` lines of its configuration as arguments) and waits until it answers.
+   * Starts the process with these settings (`name value` lines of its configuration as arguments) and waits until it
+   * answers.
    * @param client options with which it can be asked
    */
   static async start(

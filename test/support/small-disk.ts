@@ -15,7 +15,8 @@ export interface SmallDisk {
 }
 
 /**
- * Mounts a file system in memory. Undefined where mounting is not permitted: it needs root (with CAP_SYS_ADMIN in a container).
+ * Mounts a file system in memory. Undefined where mounting is not permitted: it needs root (with CAP_SYS_ADMIN in a
+ * container).
  */
 export function mountSmallDisk(mebibytes: number): SmallDisk | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-disk-'));

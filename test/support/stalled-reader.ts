@@ -30,7 +30,10 @@ export class StalledReader {
     return this.served.writableLength;
   }
 
-  /** Fills what the operating system holds for the connection, so that all that the service sends from now on stays in the service. */
+  /**
+   * Fills what the operating system holds for the connection, so that all that the service sends from now on stays in
+   * the service.
+   */
   async fillSystemBuffers(): Promise<void> {
     const padding = Buffer.alloc(64 * 1024);
     while (this.served.writableLength === 0) {

@@ -18,8 +18,9 @@ export async function startStatementRelay(url: string): Promise<StatementRelay> 
 }
 
 /**
- * Reads what a client sends on one connection (https://www.postgresql.org/docs/current/protocol-message-formats.html): a startup
- * message without a type, then messages of a type in one byte, a length that includes itself in four, and the content.
+ * Reads what a client sends on one connection (https://www.postgresql.org/docs/current/protocol-message-formats.html):
+ * a startup message without a type, then messages of a type in one byte, a length that includes itself in four, and the
+ * content.
  */
 function recorder(onStatement: (text: string) => void): (bytes: Buffer) => void {
   const prepared = new Map<string, string>();

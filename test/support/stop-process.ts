@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Stops a process and its children with SIGSTOP: their connections stay open, and the kernel accepts new ones, but nobody
- * answers. Returns the function that lets them continue.
+ * Stops a process and its children with SIGSTOP: their connections stay open, and the kernel accepts new ones, but
+ * nobody answers. Returns the function that lets them continue.
  * @param pid a server with one process for each connection, such as PostgreSQL's, or with one process
  */
 export function stopProcess(pid: number): () => void {

@@ -12,7 +12,10 @@ export interface StreamBackend {
   start(env?: Record<string, string>): Promise<TestApp>;
   /** Cuts the connections on which the processes hear of new frames. Returns how many there were. */
   cutSignals(): Promise<number>;
-  /** Takes away what is stored of a run's frames after frame `n`, and its end, as a crash of the server does; 0 takes all. */
+  /**
+   * Takes away what is stored of a run's frames after frame `n`, and its end, as a crash of the server does; 0 takes
+   * all.
+   */
   lose(runId: string, n: number): Promise<void>;
   /** What the processes need to know of the backend, for one that the test starts as a process of its own. */
   env: Record<string, string>;

@@ -8,7 +8,9 @@ export interface TcpProxy {
   connections(): number;
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
-  /** Keeps every connection open and accepts new ones, but lets no byte through in either direction; `thaw` ends that. */
+  /**
+   * Keeps every connection open and accepts new ones, but lets no byte through in either direction; `thaw` ends that.
+   */
   freeze(): void;
   thaw(): void;
   /** Delivers every byte of later connections this much later, in either direction. */
@@ -26,7 +28,10 @@ export function through({ port }: TcpProxy, url: string): string {
   return changed.href;
 }
 
-/** A relay in front of the server of this URL. @param onClient sees each connection of a client, before its first byte */
+/**
+ * A relay in front of the server of this URL.
+ * @param onClient sees each connection of a client, before its first byte
+ */
 export async function startTcpProxy(url: string, onClient?: (client: Socket) => void): Promise<TcpProxy> {
   const { hostname, port: targetPort } = new URL(url);
   const target = { host: hostname, port: Number(targetPort) };

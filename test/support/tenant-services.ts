@@ -18,8 +18,8 @@ interface Started {
 }
 
 /**
- * Tells on a loopback port of the service of a Jest worker, whose number is the path, and starts the service when it is asked for
- * the first time: a run without tenants starts none.
+ * Tells on a loopback port of the service of a Jest worker, whose number is the path, and starts the service when it is
+ * asked for the first time: a run without tenants starts none.
  */
 export async function serveTenantServices(): Promise<{ url: string; stop(): Promise<void> }> {
   const services = new Map<string, Promise<Started>>();

@@ -24,14 +24,17 @@ export interface TenantService {
   slug: string;
 }
 
-/** The variable with the address where the global set-up tells of the service of a worker, and starts it first if need be. */
+/**
+ * The variable with the address where the global set-up tells of the service of a worker, and starts it first if need
+ * be.
+ */
 export const TENANT_SERVICES_URL = 'TEST_TENANT_SERVICES_URL';
 
 const EVERYTHING = { self: ['*'], '*': ['*'] };
 
 /**
- * Makes an organization in the built service that all specs of this Jest worker share, with the settings of `startTestApp`.
- * For specs that need neither settings of their own nor a part of the application.
+ * Makes an organization in the built service that all specs of this Jest worker share, with the settings of
+ * `startTestApp`. For specs that need neither settings of their own nor a part of the application.
  */
 export async function newTenant(): Promise<Tenant> {
   const answer = await fetch(`${process.env[TENANT_SERVICES_URL]}/${process.env['JEST_WORKER_ID']}`);
@@ -79,7 +82,9 @@ export async function addOrganization({ query }: Pick<Tenant, 'query'>, slug: st
   return { organizationId, ...(await addKey({ query, org: slug }, { name: 'bootstrap' })) };
 }
 
-/** Stores a key of the organization, or of a person in it. Unlike the management tool, it needs nobody who may do that. */
+/**
+ * Stores a key of the organization, or of a person in it. Unlike the management tool, it needs nobody who may do that.
+ */
 export async function addKey(
   { query, org }: Pick<Tenant, 'query' | 'org'>,
   { name, userId = null, permissions = EVERYTHING }: { name: string; userId?: string | null; permissions?: object },

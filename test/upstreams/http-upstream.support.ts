@@ -9,7 +9,10 @@ import { legacyServer, type Script, type ScriptedServer, startScripted } from '.
 
 type Connect = (url: string, target?: Partial<HttpTarget>, sockets?: UpstreamSockets) => HttpUpstream;
 
-/** Returns a function that makes upstreams, which are closed after each test. Without `sockets`, all addresses are allowed. */
+/**
+ * Returns a function that makes upstreams, which are closed after each test. Without `sockets`, all addresses are
+ * allowed.
+ */
 export function useHttpUpstreams(): Connect {
   const open = new UpstreamSockets(new GuardedDispatcher(new AddressPolicy({ allowPrivate: true, allow: [] })));
   const upstreams: HttpUpstream[] = [];

@@ -53,7 +53,8 @@ async function listenedTo(server: ChangingServer): Promise<{ connectionId: strin
   return { connectionId, agent, agentId };
 }
 
-// An announced change is seen within 15 s (`until`); otherwise, tools would be refreshed after 60 s and prompts after 30 s.
+// An announced change is seen within 15 s (`until`); otherwise, tools would be refreshed after 60 s and prompts after
+// 30 s.
 describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
   it('can announce a change of its lists, on a single stream', async () => {
     const server = await started(start);

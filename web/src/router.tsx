@@ -45,8 +45,8 @@ const textsOf = (search: Record<string, unknown>): Search =>
 const RETRY_MS = 2_000;
 
 /**
- * Waits for a part of the console while the service is away. With the service there, the part is one of an earlier version: the
- * router reloads the page then.
+ * Waits for a part of the console while the service is away. With the service there, the part is one of an earlier
+ * version: the router reloads the page then.
  */
 function whenReachable<Module>(load: () => Promise<Module>): () => Promise<Module> {
   return async () => {

@@ -12,7 +12,9 @@ const RENEW_BEFORE_MS = 60_000;
 
 let current: Promise<Session> | undefined;
 
-/** The session of this page, with a token that is still valid for a minute. Calls at the same time share one request. */
+/**
+ * The session of this page, with a token that is still valid for a minute. Calls at the same time share one request.
+ */
 export function session(): Promise<Session> {
   current = next(current);
   return current;

@@ -10,7 +10,8 @@ export interface SignalboxChat {
 }
 
 /**
- * What `DefaultChatTransport` of the AI SDK needs to talk to an agent of Signalbox. The id of the chat is the id of the thread.
+ * What `DefaultChatTransport` of the AI SDK needs to talk to an agent of Signalbox. The id of the chat is the id of the
+ * thread.
  *
  *     useChat({ id: threadId, transport: new DefaultChatTransport(signalboxChat({ api, agentId, token })), resume: true })
  *

@@ -20,8 +20,8 @@ export function table(
 }
 
 /**
- * Text of others without the characters that could steer the terminal or reorder what it shows: control and bidirectional formatting
- * characters. Line breaks and tabs stay.
+ * Text of others without the characters that could steer the terminal or reorder what it shows: control and
+ * bidirectional formatting characters. Line breaks and tabs stay.
  */
 export function printable(text: string): string {
   return text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, '�');

@@ -34,7 +34,7 @@ export type RunResult = ResponseOf<Turns, 200>;
 export type RunStatus = RunResult['status'];
 
 /**
- * A chunk of a streamed answer: a UI-message chunk of the AI SDK. Later versions can send further types, so ignore those that
- * you do not know.
+ * A chunk of a streamed answer: a UI-message chunk of the AI SDK. Later versions can send further types, so ignore
+ * those that you do not know.
  */
 export type Chunk = components['schemas']['UiMessageChunk'];

@@ -5,8 +5,8 @@ export interface SignalboxOptions {
   /** Such as `http://127.0.0.1:3000`. */
   readonly url: string;
   /**
-   * An API key, an OAuth access token, or the token of one thread. A function is asked before each request. Without it, requests
-   * carry no `Authorization`: `fetch` adds what shows the caller.
+   * An API key, an OAuth access token, or the token of one thread. A function is asked before each request. Without it,
+   * requests carry no `Authorization`: `fetch` adds what shows the caller.
    */
   readonly apiKey?: string | (() => string | Promise<string>);
   /** The organization's slug. */

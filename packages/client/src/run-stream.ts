@@ -12,8 +12,8 @@ export interface StreamPosition {
 const SILENCE_MS = 60_000;
 
 /**
- * The answer of one run, as it arrives: `for await (const chunk of stream) …`. Reconnects after a broken connection and continues
- * exactly after the last chunk. Read it once.
+ * The answer of one run, as it arrives: `for await (const chunk of stream) …`. Reconnects after a broken connection and
+ * continues exactly after the last chunk. Read it once.
  */
 export class RunStream implements AsyncIterable<Chunk> {
   /** The run. Undefined while a stream of an idle thread waits for the next run. */
@@ -30,7 +30,8 @@ export class RunStream implements AsyncIterable<Chunk> {
   }
 
   /**
-   * @throws SignalboxError `stream_expired` if the connection was broken for longer than the stream is available; then read the
+   * @throws SignalboxError `stream_expired` if the connection was broken for longer than the stream is available; then
+   *   read the
    * result of the run
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Chunk, void, undefined> {

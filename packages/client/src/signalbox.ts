@@ -22,8 +22,8 @@ const OPEN = new Set(['queued', 'running']);
 const EVENT_STREAM = { accept: 'text/event-stream' };
 
 /**
- * Drives agents and calls management tools. Requests that may be repeated are repeated after network failures and temporary
- * refusals; a message carries an idempotency key, so it is never answered twice.
+ * Drives agents and calls management tools. Requests that may be repeated are repeated after network failures and
+ * temporary refusals; a message carries an idempotency key, so it is never answered twice.
  *
  * Every method throws `SignalboxError` for a refused request, and the error of `fetch` if there is no response.
  */
@@ -96,7 +96,10 @@ export class Signalbox {
     );
   }
 
-  /** Answers a question again, and streams that answer. @param messageId of the answer or its question; by default the last */
+  /**
+   * Answers a question again, and streams that answer.
+   * @param messageId of the answer or its question; by default the last
+   */
   async regenerate(threadId: string, messageId?: string, options: RunOptions = {}): Promise<RunStream> {
     const body = messageId === undefined ? {} : { messageId };
     return this.#stream(
@@ -106,7 +109,10 @@ export class Signalbox {
     );
   }
 
-  /** Streams a run from its beginning, or from `lastEventId`; without `taskId` the thread's current run, or its next one. */
+  /**
+   * Streams a run from its beginning, or from `lastEventId`; without `taskId` the thread's current run, or its next
+   * one.
+   */
   async watch(
     threadId: string,
     {

@@ -1,6 +1,7 @@
 /**
- * What a reader does not see, or what changes the order of the characters around it: controls, format characters (bidirectional marks
- * among them), unassigned and private characters, separators and spaces other than the usual one, fillers.
+ * What a reader does not see, or what changes the order of the characters around it: controls, format characters
+ * (bidirectional marks among them), unassigned and private characters, separators and spaces other than the usual one,
+ * fillers.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
 

@@ -85,7 +85,8 @@ export class AgentComposition {
   private async forAccount(agent: AgentToCompose, kept: KeptCompositions, listOf: ListOf): Promise<Composition> {
     const { accountUserId, ...shared } = agent;
     if (accountUserId == null) return this.current(shared, kept, listOf);
-    // The parts are known once the agent was composed for everyone, which calls no upstream that needs a member's account.
+    // The parts are known once the agent was composed for everyone, which calls no upstream that needs a member's
+    // account.
     if (this.hasMemberAccounts(shared)) return this.current(agent, kept, listOf);
     const composition = await this.current(shared, kept, listOf);
     const { id, organizationId } = agent;

@@ -22,7 +22,9 @@ export interface ToolPlace {
   readonly fault: UnavailableMember | undefined;
   /** The connection, or a nested agent that contributes the tool, is switched off: calls are refused. */
   readonly isInactive: boolean;
-  /** By the rule of at least one agent on the way to the tool, a run makes a call only after somebody has approved it. */
+  /**
+   * By the rule of at least one agent on the way to the tool, a run makes a call only after somebody has approved it.
+   */
   readonly needsApproval: boolean;
   /** The connection and the nested agents allow calls without a credential. */
   readonly isPublic: boolean;

@@ -6,8 +6,8 @@ type UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][num
 type FilePart = Extract<UserPart, { type: 'file' }>;
 
 /**
- * A model whose API takes only text in the results of tools, as OpenAI's chat completions do: images and sounds follow in a
- * message of the user. The SDK would send them as base64 text.
+ * A model whose API takes only text in the results of tools, as OpenAI's chat completions do: images and sounds follow
+ * in a message of the user. The SDK would send them as base64 text.
  */
 export function withMediaAfterTools(model: LanguageModelV4): LanguageModelV4 {
   return wrapLanguageModel({

@@ -28,8 +28,8 @@ import { AnswerTooLargeError } from './provider-fetch.js';
 interface ProviderFailure {
   code: ProviderFailureCode;
   /**
-   * A sentence of this service, after which it can quote the message of a provider that refused the call. Contains no URL, header or
-   * key.
+   * A sentence of this service, after which it can quote the message of a provider that refused the call. Contains no
+   * URL, header or key.
    */
   message: string;
   /** Whether a later retry of the same call can succeed. */

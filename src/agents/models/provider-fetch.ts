@@ -15,8 +15,9 @@ const KEY_BEGINNING = 8;
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /**
- * A `fetch` that replaces the key in the error documents of the provider, so that their messages can be shown: providers repeat a
- * wrong key, whole, masked or cut. Text that begins like the key is replaced up to the next character that no key has.
+ * A `fetch` that replaces the key in the error documents of the provider, so that their messages can be shown:
+ * providers repeat a wrong key, whole, masked or cut. Text that begins like the key is replaced up to the next
+ * character that no key has.
  */
 export function hidingKey(fetch: typeof globalThis.fetch, key: string | undefined): typeof globalThis.fetch {
   if (key === undefined || key === '') return fetch;

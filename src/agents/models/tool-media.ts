@@ -10,7 +10,9 @@ const OTHER_REFUSALS: ReadonlySet<number> = new Set([401, 402, 403, 408, 409, 42
 /** Some servers answer it to a model that does not see, such as llama.cpp. */
 const INTERNAL = 500;
 
-/** A model that gets only images and sounds of these types from the results of tools, and a sentence in place of others. */
+/**
+ * A model that gets only images and sounds of these types from the results of tools, and a sentence in place of others.
+ */
 export function withToolMedia(model: LanguageModelV4, types: RegExp): LanguageModelV4 {
   return wrapLanguageModel({
     model,

@@ -65,8 +65,8 @@ export class AgentConnectionData {
   prefix?: string | null;
 
   /**
-   * Which calls wait for somebody's approval in runs: `none` (default), `all`, `destructive` (all tools but those whose upstream says
-   * readOnlyHint: true or destructiveHint: false), or a list of tools by the upstream's own names.
+   * Which calls wait for somebody's approval in runs: `none` (default), `all`, `destructive` (all tools but those whose
+   * upstream says readOnlyHint: true or destructiveHint: false), or a list of tools by the upstream's own names.
    */
   @MayBeAbsent()
   @IsApprovalRule()

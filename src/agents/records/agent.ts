@@ -15,7 +15,10 @@ export const DEFAULT_APPROVAL_TIMEOUT_S = 86_400;
 export const MIN_APPROVAL_TIMEOUT_S = 60;
 export const MAX_APPROVAL_TIMEOUT_S = 2_592_000;
 
-/** Which calls of a connection's tools need an approval: of no tool, of destructive tools, of all tools, or of these tools. */
+/**
+ * Which calls of a connection's tools need an approval: of no tool, of destructive tools, of all tools, or of these
+ * tools.
+ */
 export type ApprovalRule = 'none' | 'destructive' | 'all' | readonly string[];
 
 /** One connection of an agent. */

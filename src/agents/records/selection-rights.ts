@@ -15,7 +15,8 @@ const READ_AT_ONCE = 20;
 
 /**
  * What an edit adds to the tools that an agent can call. A new prefix renames tools and so changes what grants under
- * the agent's id mean: it counts as newly selecting all tools of that connection. So does a rule that asks for fewer approvals.
+ * the agent's id mean: it counts as newly selecting all tools of that connection. So does a rule that asks for fewer
+ * approvals.
  */
 export function addedSelections(before: readonly AgentConnection[], after: readonly AgentConnection[]): Selection[] {
   const stored = new Map(before.map((member) => [member.connectionId, member]));

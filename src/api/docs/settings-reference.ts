@@ -3,7 +3,10 @@ import { SETTING_TEXTS, type SettingText } from '../../core/config/setting-texts
 import { readSettings } from '../../core/config/settings.js';
 import { markdownTable } from './markdown-table.js';
 
-/** Variables that `src/core/config` passes on to the programs of connections. They belong to the system, not to the service. */
+/**
+ * Variables that `src/core/config` passes on to the programs of connections. They belong to the system, not to the
+ * service.
+ */
 const OF_THE_SYSTEM = ['HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'SHELL', 'TMPDIR', 'TZ', 'USER'];
 /** Settings that others depend on: with these, `readSettings` reads all names. */
 const WITH_EVERYTHING = {

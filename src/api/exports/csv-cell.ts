@@ -1,14 +1,14 @@
 /**
- * A spreadsheet evaluates a cell that starts with one of these, in full width too, and also after spaces, which it can cut off (OWASP,
- * "CSV Injection").
+ * A spreadsheet evaluates a cell that starts with one of these, in full width too, and also after spaces, which it can
+ * cut off (OWASP, "CSV Injection").
  */
 const FORMULA_START = /^[\s\p{Cf}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 /** A semicolon and a tab separate cells too, depending on the spreadsheet's language. */
 const NEEDS_QUOTES = /[",;\t\r\n]/;
 
 /**
- * A value as a cell of a CSV file (RFC 4180): null is empty, objects are JSON. Text that a spreadsheet would evaluate gets a
- * leading apostrophe.
+ * A value as a cell of a CSV file (RFC 4180): null is empty, objects are JSON. Text that a spreadsheet would evaluate
+ * gets a leading apostrophe.
  */
 export function csvCell(value: unknown): string {
   if (value === null || value === undefined) return '';

@@ -23,8 +23,8 @@ const TYPES: Readonly<Record<ExportFormat, string>> = {
 const HELD_BYTES = 16 * 1_048_576;
 
 /**
- * Streams exports. The response ends regularly only after the last record: a connection that breaks off earlier is an export that
- * is not complete.
+ * Streams exports. The response ends regularly only after the last record: a connection that breaks off earlier is an
+ * export that is not complete.
  */
 @ApiTags('monitoring')
 @ApiParam({ name: 'org', description: 'Organization slug' })

@@ -9,7 +9,9 @@ type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 const MARK = 'x-component';
 const ROOT = '#/components/schemas/';
 
-/** `components.schemas`: the classes of inputs and outputs under their names, so that generators can name their types. */
+/**
+ * `components.schemas`: the classes of inputs and outputs under their names, so that generators can name their types.
+ */
 export class ComponentSchemas {
   private readonly named = new Map<string, JsonSchema>();
   private readonly names = new Map<InputClass, string>();
@@ -59,7 +61,10 @@ export class ComponentSchemas {
   }
 }
 
-/** The library takes every condition on a property for an optional one; a property that can only be null is always there. */
+/**
+ * The library takes every condition on a property for an optional one; a property that can only be null is always
+ * there.
+ */
 function requiredOf(type: InputClass, schema: JsonSchema): JsonSchema {
   const { properties = {}, required = [] } = schema as { properties?: object; required?: readonly string[] };
   const present = Object.keys(properties).filter((name) => required.includes(name) || isPresentOrNull(type, name));

@@ -93,7 +93,10 @@ function textOf(schema: JsonSchema, options: ExampleOptions): string {
   return (candidates.find((text) => text !== undefined && fits(schema, text, options)) ?? 'text') as string;
 }
 
-/** True if the value fits the schema, by the keywords that our schemas use. A test validates the examples with a complete validator. */
+/**
+ * True if the value fits the schema, by the keywords that our schemas use. A test validates the examples with a
+ * complete validator.
+ */
 function fits(schema: JsonSchema, value: unknown, options: ExampleOptions): boolean {
   const plain = options.resolve(schema);
   const { const: fixed, enum: values, anyOf, oneOf, type } = plain;

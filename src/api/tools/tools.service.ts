@@ -48,7 +48,8 @@ export class ToolsService {
    * The call is on record, allowed or denied, when the promise settles.
    * @param answer the memory budget of the response; the HTTP or MCP endpoint releases it when the response has been
    * sent
-   * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, `storage_unavailable` if the call cannot be
+   * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, `storage_unavailable` if the call
+   *   cannot be
    * recorded, or what the tool throws
    */
   async callManagementTool(name: string, input: unknown, origin: ToolCallOrigin, answer: HeldAnswer): Promise<unknown> {
@@ -69,8 +70,8 @@ export class ToolsService {
   }
 
   /**
-   * Refuses, on record, a call that the caller is not permitted to make: for an endpoint that answers so before it handles the
-   * call.
+   * Refuses, on record, a call that the caller is not permitted to make: for an endpoint that answers so before it
+   * handles the call.
    * @throws DomainError `permission_denied`
    */
   async requirePermitted(name: string, input: unknown, origin: ToolCallOrigin): Promise<void> {

@@ -23,8 +23,8 @@ export class AuditConnection {
   constructor(private readonly databaseUrl: string) {}
 
   /**
-   * Starts the statement of the next `copy`, which is half of the server's work, while an invocation is in progress. Does
-   * nothing before the first copy. Do not call during a copy.
+   * Starts the statement of the next `copy`, which is half of the server's work, while an invocation is in progress.
+   * Does nothing before the first copy. Do not call during a copy.
    */
   prepare(): void {
     const { client } = this;
@@ -88,8 +88,8 @@ export class AuditConnection {
     client.on('end', () => this.forget(client));
     try {
       await client.connect();
-      // A crash of PostgreSQL can lose the records of its last 0.6 s (three times wal_writer_delay). A durable commit would
-      // take longer than the recorded call.
+      // A crash of PostgreSQL can lose the records of its last 0.6 s (three times wal_writer_delay). A durable commit
+      // would take longer than the recorded call.
       await withTimeout(client, client.query('SET synchronous_commit = off'));
     } catch (error) {
       this.discard(client);

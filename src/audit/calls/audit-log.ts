@@ -19,7 +19,8 @@ export interface AuditEntry {
   /**
    * Records the end of the invocation; later calls do nothing. Resolves when the record is in the database. Answer the
    * invocation only after that.
-   * @throws DomainError `storage_unavailable` if the record is not stored within 8 s, or within 1 s if the invocation failed because
+   * @throws DomainError `storage_unavailable` if the record is not stored within 8 s, or within 1 s if the invocation
+   *   failed because
    * a store was unavailable. It may still be written later.
    */
   close(outcome: InvocationOutcome): Promise<void>;
@@ -69,7 +70,9 @@ export class AuditLog implements OnApplicationShutdown {
   }
 }
 
-/** The caller has waited for a store before: if it was the database, waiting for it again only delays the same answer. */
+/**
+ * The caller has waited for a store before: if it was the database, waiting for it again only delays the same answer.
+ */
 function storedSoon(written: Promise<void>): Promise<void> {
   return withTimeout(written, SOON_MS, () => {
     throw notRecorded();

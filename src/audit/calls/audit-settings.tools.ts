@@ -7,7 +7,10 @@ import { IsBoolean } from 'class-validator';
 class AuditSettingsGetInput {}
 
 class AuditSettingsUpdateInput {
-  /** Whether to record the arguments and results of tool calls. Secrets are redacted, recognized by the names of their keys. */
+  /**
+   * Whether to record the arguments and results of tool calls. Secrets are redacted, recognized by the names of their
+   * keys.
+   */
   @IsBoolean()
   content: boolean;
 }

@@ -15,8 +15,8 @@ export class AuditSettings {
   constructor(@InjectDataSource() private readonly database: DataSource) {}
 
   /**
-   * Whether arguments and results are recorded. Returns a promise only if the setting is not cached. Calls of upstream tools get
-   * the setting with their connection.
+   * Whether arguments and results are recorded. Returns a promise only if the setting is not cached. Calls of upstream
+   * tools get the setting with their connection.
    */
   recordsContent(organizationId: string): boolean | Promise<boolean> {
     return this.recording.get(organizationId, () => this.readSetting(organizationId));

@@ -70,8 +70,8 @@ const byGroup = (grouping: CallGrouping): string => `
   FROM audit_records WHERE ${IN_QUESTION}
   GROUP BY 1 ORDER BY calls DESC, 1 LIMIT $7`;
 
-// Each tool's total first, without a bucket, then over time. Records of management tools have a null connection id: hence IS NOT
-// DISTINCT FROM.
+// Each tool's total first, without a bucket, then over time. Records of management tools have a null connection id:
+// hence IS NOT DISTINCT FROM.
 const OF_TOOLS = `
   SELECT connection_id AS "connectionId", tool_name AS "toolName", bucket AS at, ${COUNTS}
   FROM (
@@ -90,7 +90,10 @@ const OF_TOOLS = `
 export class AuditStatsRepository {
   constructor(private readonly reads: LongReads) {}
 
-  /** Reads everything from one snapshot, so that the counts add up. Returns the `max` tools, and groups, with the most calls. */
+  /**
+   * Reads everything from one snapshot, so that the counts add up. Returns the `max` tools, and groups, with the most
+   * calls.
+   */
   count(
     question: StatsQuestion,
     max: number,

@@ -28,11 +28,12 @@ export interface AuditWriterLog {
 
 /**
  * Writes records in batches, one statement at a time. The main cost of a record is its share of a statement. While more
- * calls are in progress than records are waiting, a batch therefore waits up to 1 ms for further records: a busy service
- * then writes the records of one half of its callers while it serves the other half. A lone call is written immediately.
+ * calls are in progress than records are waiting, a batch therefore waits up to 1 ms for further records: a busy
+ * service then writes the records of one half of its callers while it serves the other half. A lone call is written
+ * immediately.
  *
- * While the database is unavailable, batches are kept and retried, even after their callers have timed out. If a batch was
- * written but the reply was lost, its ids conflict on the retry, so it is never written twice.
+ * While the database is unavailable, batches are kept and retried, even after their callers have timed out. If a batch
+ * was written but the reply was lost, its ids conflict on the retry, so it is never written twice.
  */
 export class AuditWriter {
   private readonly batches: AuditBatch[] = [];
@@ -60,8 +61,8 @@ export class AuditWriter {
   ) {}
 
   /**
-   * True if another invocation can start. It cannot while its record would probably be lost: a tool must not run for a caller who then waits in
-   * vain. Invocations in progress can exceed the limits.
+   * True if another invocation can start. It cannot while its record would probably be lost: a tool must not run for a
+   * caller who then waits in vain. Invocations in progress can exceed the limits.
    */
   get hasCapacity(): boolean {
     if (this.failingSince !== undefined && performance.now() - this.failingSince > this.limits.waitMs) return false;
@@ -71,7 +72,8 @@ export class AuditWriter {
   /** Announces the start of an invocation, so that the database can prepare for its record meanwhile. */
   expect(): void {
     if (this.preparing !== undefined) return;
-    // Wait until the upstream request is sent: undici checks an idle connection for the rest of this turn before it uses it.
+    // Wait until the upstream request is sent: undici checks an idle connection for the rest of this turn before it
+    // uses it.
     this.preparing = setImmediate(() => {
       this.preparing = setImmediate(() => {
         this.preparing = undefined;

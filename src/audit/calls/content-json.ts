@@ -16,10 +16,11 @@ const ELEMENT_NAME = /^[\w.-]{1,64}$/;
 const BEGINS_JSON = /^\s*[[{]/;
 
 /**
- * Converts arguments or a result to the JSON text that is recorded. Secrets are replaced, and PostgreSQL's `jsonb` accepts
- * the text for any input. More than 16 KiB or 64 levels become `{"truncated": true, "bytes": <original size>}`.
+ * Converts arguments or a result to the JSON text that is recorded. Secrets are replaced, and PostgreSQL's `jsonb`
+ * accepts the text for any input. More than 16 KiB or 64 levels become `{"truncated": true, "bytes": <original size>}`.
  * @param value as returned by `JSON.parse`
- * @param options.listsNames elements of lists are names, such as those of tools; otherwise a list can be a command line, in which a
+ * @param options.listsNames elements of lists are names, such as those of tools; otherwise a list can be a command
+ *   line, in which a
  * secret follows its name
  */
 export function contentJson(value: unknown, { listsNames = false } = {}): string {

@@ -1,8 +1,8 @@
 import type { Connection, Submittable } from 'pg';
 
 /**
- * One `COPY … FROM STDIN` for `Client.query`. Sends its lines without waiting for the server's CopyInResponse: if the server
- * rejects the statement, it skips the lines (PostgreSQL manual, "Message Flow", COPY Operations).
+ * One `COPY … FROM STDIN` for `Client.query`. Sends its lines without waiting for the server's CopyInResponse: if the
+ * server rejects the statement, it skips the lines (PostgreSQL manual, "Message Flow", COPY Operations).
  */
 export class CopyIn implements Submittable {
   private readonly settling = Promise.withResolvers<void>();

@@ -28,8 +28,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * One record as a line of COPY's text format (PostgreSQL manual, COPY, "Text Format"). PostgreSQL must accept every line,
- * regardless of what a caller sent: a rejected line would reject all records of its batch.
+ * One record as a line of COPY's text format (PostgreSQL manual, COPY, "Text Format"). PostgreSQL must accept every
+ * line, regardless of what a caller sent: a rejected line would reject all records of its batch.
  * @param at ISO 8601, UTC
  */
 export function copyLine(id: string, at: string, facts: InvocationFacts, outcome: InvocationOutcome): string {

@@ -68,9 +68,14 @@ export interface AuditEvent {
   readonly actor: EventActor;
   /** What the event is about; the name as it is at that moment, cut to 256 characters. */
   readonly target: { readonly type: EventTargetType; readonly id: string | null; readonly name: string | null } | null;
-  /** What changed, by property: `{ name: { from: 'old', to: 'new' } }`. Secrets are redacted, recognized by the names of their keys. */
+  /**
+   * What changed, by property: `{ name: { from: 'old', to: 'new' } }`. Secrets are redacted, recognized by the names of
+   * their keys.
+   */
   readonly changes?: Readonly<Record<string, unknown>>;
-  /** The network address that the event comes from; by default that of the current request, null outside of requests. */
+  /**
+   * The network address that the event comes from; by default that of the current request, null outside of requests.
+   */
   readonly source?: string | null;
 }
 

@@ -36,8 +36,8 @@ export class AuditEvents {
   }
 
   /**
-   * Records a failed sign-in in every organization of the person with this e-mail address, and nowhere for an unknown address. Do
-   * not await it before the answer: the time would reveal which addresses are known.
+   * Records a failed sign-in in every organization of the person with this e-mail address, and nowhere for an unknown
+   * address. Do not await it before the answer: the time would reveal which addresses are known.
    */
   async recordFailedSignIn(email: string): Promise<void> {
     const person = await this.repository.findPerson(email);

@@ -27,8 +27,9 @@ export class CronError extends Error {
 }
 
 /**
- * The first time of a cron expression after a moment. A local time that does not exist is replaced by the next one that does, and of a
- * local time that exists twice only the first counts; expressions that repeat each hour (`*` as hour) go on through both hours.
+ * The first time of a cron expression after a moment. A local time that does not exist is replaced by the next one that
+ * does, and of a local time that exists twice only the first counts; expressions that repeat each hour (`*` as hour) go
+ * on through both hours.
  * @param cron five fields: minute, hour, day of month, month, day of week
  * @param timezone a name of the IANA database
  * @throws CronError

@@ -46,8 +46,8 @@ export class ScheduleRunner {
 
   /**
    * Checks that the schedule can post a run, and returns how. What is returned writes in the caller's transaction.
-   * @param isCounted whether the run is in the count of `runs_per_minute`; otherwise what is returned adds it, so that of several
-   *   processes only the one that has claimed the time does
+   * @param isCounted whether the run is in the count of `runs_per_minute`; otherwise what is returned adds it, so that
+   *   of several processes only the one that has claimed the time does
    * @throws ScheduleObstacle, also from what is returned
    */
   async prepare(

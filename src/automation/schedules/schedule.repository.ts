@@ -113,8 +113,8 @@ export class ScheduleRepository {
   }
 
   /**
-   * Posts the run of a due time and sets the next one, in one transaction. Undefined if another process has done it or the schedule
-   * was changed meanwhile. If `post` rejects, nothing changes.
+   * Posts the run of a due time and sets the next one, in one transaction. Undefined if another process has done it or
+   * the schedule was changed meanwhile. If `post` rejects, nothing changes.
    */
   fire(due: ScheduleEntity, next: Date, post: Post): Promise<ScheduledRun | undefined> {
     return this.schedules.manager.transaction(async (manager) => {
@@ -146,7 +146,9 @@ export class ScheduleRepository {
     );
   }
 
-  /** Disables a schedule at its due time, unless another process has handled it or the schedule was changed meanwhile. */
+  /**
+   * Disables a schedule at its due time, unless another process has handled it or the schedule was changed meanwhile.
+   */
   async disable({ id, nextRunAt, updatedAt }: ScheduleEntity, reason: string): Promise<void> {
     await this.schedules.query(
       `UPDATE schedules SET enabled = false, next_run_at = NULL, disabled_reason = $4, updated_at = now()

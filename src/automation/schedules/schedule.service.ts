@@ -100,8 +100,8 @@ export class ScheduleService {
   }
 
   /**
-   * A caller who changes what is run, or when, is the one for whom the schedule acts from then on, so that nobody can use the rights of
-   * another. Another title does not change that, and neither does disabling.
+   * A caller who changes what is run, or when, is the one for whom the schedule acts from then on, so that nobody can
+   * use the rights of another. Another title does not change that, and neither does disabling.
    * @throws DomainError `not_found`, `conflict`, and those of `create`
    */
   async update(id: string, data: ScheduleChange, caller: Principal): Promise<ScheduleItem> {

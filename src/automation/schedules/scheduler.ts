@@ -19,8 +19,8 @@ const FIRINGS_AT_ONCE = 4;
 const MISSED_AFTER_MS = 60_000;
 
 /**
- * Posts the runs of due schedules, and disables those that can post none any more. Every `api` process does, and each time is claimed
- * by one of them.
+ * Posts the runs of due schedules, and disables those that can post none any more. Every `api` process does, and each
+ * time is claimed by one of them.
  */
 @Injectable()
 export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -29,8 +29,9 @@ export interface ClaimedDelivery {
   readonly previousSecretUntil: Date | null;
 }
 
-// `lane` steps through the index from one webhook with pending deliveries to the next, so that the backlog of one is not read to
-// find another. $1 holds the tries of this process by webhook, $2 the most that a webhook can have, $3 the room of this process.
+// `lane` steps through the index from one webhook with pending deliveries to the next, so that the backlog of one is
+// not read to find another. $1 holds the tries of this process by webhook, $2 the most that a webhook can have, $3 the
+// room of this process.
 const CLAIM = {
   name: 'webhook_claim',
   text: `
@@ -67,7 +68,8 @@ export class DeliveryRepository {
   ) {}
 
   /**
-   * Takes due deliveries. Processes skip each other's, and a delivery that is not settled is due again half a minute later.
+   * Takes due deliveries. Processes skip each other's, and a delivery that is not settled is due again half a minute
+   * later.
    * @param tries of this process, by webhook
    * @param perWebhook the most tries that a webhook can have here
    * @param room the most deliveries to take

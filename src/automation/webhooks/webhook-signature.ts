@@ -9,7 +9,8 @@ export function newWebhookSecret(): string {
 }
 
 /**
- * The headers of one try (Standard Webhooks, "Webhook headers"). The signature is over id, timestamp and body, once for each secret.
+ * The headers of one try (Standard Webhooks, "Webhook headers"). The signature is over id, timestamp and body, once for
+ * each secret.
  * @param secrets the current one first
  * @param at the time of the try, in milliseconds
  */

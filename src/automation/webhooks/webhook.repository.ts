@@ -63,8 +63,8 @@ export class WebhookRepository {
   }
 
   /**
-   * Writes the columns that `decide` derives from the locked webhook; null if there is none. Disabling drops what is pending: the lock
-   * makes events of this moment wait, and then they find the webhook disabled.
+   * Writes the columns that `decide` derives from the locked webhook; null if there is none. Disabling drops what is
+   * pending: the lock makes events of this moment wait, and then they find the webhook disabled.
    */
   async update(
     organizationId: string,
@@ -81,8 +81,9 @@ export class WebhookRepository {
   }
 
   /**
-   * Deletes the webhook with its deliveries, and returns it; null if there is none. It is disabled first, so that nothing is added and
-   * nothing is sent while its deliveries are deleted. If that fails, it stays disabled, and can be deleted again.
+   * Deletes the webhook with its deliveries, and returns it; null if there is none. It is disabled first, so that
+   * nothing is added and nothing is sent while its deliveries are deleted. If that fails, it stays disabled, and can be
+   * deleted again.
    */
   async delete(organizationId: string, id: string): Promise<WebhookEntity | null> {
     const stored = await this.locked(organizationId, id, async (webhook, manager) => {

@@ -77,7 +77,10 @@ export class WebhookService {
     return { item: toItem(orUnknown(rotated)), secret };
   }
 
-  /** Sends the event `webhook.test`, once. The result reports every fault of the receiver. @throws DomainError `not_found` */
+  /**
+   * Sends the event `webhook.test`, once. The result reports every fault of the receiver.
+   * @throws DomainError `not_found`
+   */
   async test(id: string, caller: Principal): Promise<WebhookTested> {
     const webhook = await this.find(id, caller);
     const start = performance.now();

@@ -17,8 +17,8 @@ export interface UpstreamTool extends Omit<Tool, 'name' | 'inputSchema'> {
   /** Accepts any object by default. */
   inputSchema?: Tool['inputSchema'];
   /**
-   * Returns a text or a complete result. An exception becomes a result with `isError`; a `ProtocolError` becomes a JSON-RPC
-   * error.
+   * Returns a text or a complete result. An exception becomes a result with `isError`; a `ProtocolError` becomes a
+   * JSON-RPC error.
    *
    * @param signal aborted when the service disconnects
    */

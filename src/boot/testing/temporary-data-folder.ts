@@ -8,8 +8,8 @@ import { join } from 'node:path';
 const folders = new Set<TemporaryDataFolder>();
 
 /**
- * The `DATA_DIR` of one test application. Its PostgreSQL outlives the process that started it, so the folder and the server
- * are also removed if the process ends without closing the application. After a SIGKILL both remain.
+ * The `DATA_DIR` of one test application. Its PostgreSQL outlives the process that started it, so the folder and the
+ * server are also removed if the process ends without closing the application. After a SIGKILL both remain.
  */
 export class TemporaryDataFolder {
   /** The embedded PostgreSQL creates it with the permissions that it needs. */
@@ -47,7 +47,9 @@ export class TemporaryDataFolder {
     folders.delete(this);
   }
 
-  /** The folder and the cluster. If PostgreSQL's user cannot access the folder, the cluster is a link to another folder. */
+  /**
+   * The folder and the cluster. If PostgreSQL's user cannot access the folder, the cluster is a link to another folder.
+   */
   private findPaths(): string[] {
     this.cluster ??= realPathOf(join(this.path, 'postgres'));
     return this.cluster === undefined ? [this.path] : [this.cluster, this.path];

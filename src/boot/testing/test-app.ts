@@ -24,11 +24,12 @@ const REMOVAL_WITHIN_MS = 700;
 const HANDOVER_EVERY_MS = 50;
 
 /**
- * Starts the whole service in this process: HTTP on a free loopback port, a worker, an embedded PostgreSQL in a temporary
- * folder, and an organization with one key that allows everything. Any number of them can run at the same time.
+ * Starts the whole service in this process: HTTP on a free loopback port, a worker, an embedded PostgreSQL in a
+ * temporary folder, and an organization with one key that allows everything. Any number of them can run at the same
+ * time.
  *
- * With `env.DATABASE_URL` the service uses that database instead, with a new organization. With `env.DATA_DIR` it stores its
- * data there.
+ * With `env.DATABASE_URL` the service uses that database instead, with a new organization. With `env.DATA_DIR` it
+ * stores its data there.
  */
 export async function createTestApp({ env = {}, modules = [] }: TestAppOptions = {}): Promise<TestApp> {
   const settings = readSettings({
@@ -70,8 +71,8 @@ export class TestApp extends TestClient {
   }
 
   /**
-   * Stops the service and deletes its data within five seconds. It aborts open streams and stops runs in progress. Later
-   * calls return the same promise.
+   * Stops the service and deletes its data within five seconds. It aborts open streams and stops runs in progress.
+   * Later calls return the same promise.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();

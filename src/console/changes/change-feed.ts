@@ -4,7 +4,9 @@ import { type Change, changesBetween, type Observed, OPEN_RUNS, type Snapshot, s
 import { MAX_OBSERVED, ObservedRepository } from './observed.repository.js';
 
 const LOOK_EVERY_MS = 1_000;
-/** An organization with too much to observe is told to read everything again, which costs more than a look: less often. */
+/**
+ * An organization with too much to observe is told to read everything again, which costs more than a look: less often.
+ */
 const RESYNC_EVERY_MS = 10_000;
 /** More changes than these at once are told as one `resync`: reading lists again costs less than so many events. */
 const MAX_CHANGES = 500;
@@ -20,8 +22,9 @@ interface Watched {
 }
 
 /**
- * Notices changes in organizations that have listeners, by looking once a second: one query for all of them, whatever the number of
- * listeners. What one organization has too much of leaves nothing out for another. Writers of runs pay nothing for it, and without a listener nobody does.
+ * Notices changes in organizations that have listeners, by looking once a second: one query for all of them, whatever
+ * the number of listeners. What one organization has too much of leaves nothing out for another. Writers of runs pay
+ * nothing for it, and without a listener nobody does.
  */
 @Injectable()
 export class ChangeFeed implements OnApplicationShutdown {

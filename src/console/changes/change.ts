@@ -9,8 +9,9 @@ export interface Change {
   /** The thread of a run or an approval. */
   readonly thread_id?: string;
   /**
-   * The status now; an approval is `requested` or `closed`, a schedule or webhook `enabled` or `disabled`, and what no longer exists
-   * is `deleted`. A run or webhook can change without another status: the run goes on, or a delivery was tried.
+   * The status now; an approval is `requested` or `closed`, a schedule or webhook `enabled` or `disabled`, and what no
+   * longer exists is `deleted`. A run or webhook can change without another status: the run goes on, or a delivery was
+   * tried.
    */
   readonly status?: string;
   /** When the service noticed the change, in ISO 8601. */
@@ -36,8 +37,8 @@ export function snapshotOf(observed: readonly Observed[]): Snapshot {
 }
 
 /**
- * What changed between two snapshots. Threads and finished runs leave the snapshots silently; an approval that leaves is closed, and
- * anything else is deleted.
+ * What changed between two snapshots. Threads and finished runs leave the snapshots silently; an approval that leaves
+ * is closed, and anything else is deleted.
  */
 export function changesBetween(before: Snapshot, after: Snapshot, at: string): Change[] {
   const changed = [...after]

@@ -9,7 +9,9 @@ export const MAX_OBSERVED = 5_000;
 /** A run is visible only when its transaction has ended, after its `created_at`. */
 const COMMITTED_WITHIN = `interval '5 seconds'`;
 
-/** A run in progress counts as changed with each step, and while a long step is stored at most this often, in seconds. */
+/**
+ * A run in progress counts as changed with each step, and while a long step is stored at most this often, in seconds.
+ */
 const PROGRESS_EVERY_S = 4;
 /** Of a webhook with many pending deliveries, only those that are due first are observed. */
 const OBSERVED_DELIVERIES = 20;
@@ -17,8 +19,9 @@ const OBSERVED_DELIVERIES = 20;
 const RUN = `r.id, r.thread_id AS "threadId", r.status,
   concat_ws(' ', r.status, r.attempt, r.step, floor(extract(epoch FROM r.updated_at) / ${PROGRESS_EVERY_S})) AS revision`;
 
-// Each part is served by an index: the open runs, the newest runs and threads, single runs, and pending deliveries. They cost nothing
-// to keep, because they are there for other reasons. No organization has more than `MAX_OBSERVED + 1` rows read of any part.
+// Each part is served by an index: the open runs, the newest runs and threads, single runs, and pending deliveries.
+// They cost nothing to keep, because they are there for other reasons. No organization has more than `MAX_OBSERVED + 1`
+// rows read of any part.
 const MOST = `LIMIT ${MAX_OBSERVED + 1}`;
 const OBSERVED = `
   SELECT o.id AS "organizationId", each.* FROM unnest($1::uuid[]) AS o (id), LATERAL (
@@ -68,8 +71,8 @@ export class ObservedRepository {
   }
 
   /**
-   * The connections, schedules and webhooks, the runs that are not over with their open approvals, the runs and threads since
-   * `since`, and the named runs.
+   * The connections, schedules and webhooks, the runs that are not over with their open approvals, the runs and threads
+   * since `since`, and the named runs.
    * @returns more than `MAX_OBSERVED` of an organization that has too much to observe
    */
   observe(organizationIds: readonly string[], since: Date, runIds: readonly string[]): Promise<Observed[]> {

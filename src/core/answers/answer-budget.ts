@@ -142,7 +142,9 @@ export class AnswerBudget {
     }
   }
 
-  /** Grants what has become free: in order for each caller, while those of other callers pass a caller that has to wait. */
+  /**
+   * Grants what has become free: in order for each caller, while those of other callers pass a caller that has to wait.
+   */
   private serveWaiters(): void {
     const blocked = new Set<string>();
     for (const waiter of this.waiters) {

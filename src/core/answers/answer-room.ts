@@ -17,9 +17,9 @@ interface Room {
 }
 
 /**
- * Memory for responses that turn out to be large while they are read. They are not read further until there is room. A response has
- * one room however many stages of its processing ask for it, and gives it back when it has been sent or its caller has
- * disconnected. A reader that takes nothing is disconnected, so that it cannot keep the room.
+ * Memory for responses that turn out to be large while they are read. They are not read further until there is room. A
+ * response has one room however many stages of its processing ask for it, and gives it back when it has been sent or
+ * its caller has disconnected. A reader that takes nothing is disconnected, so that it cannot keep the room.
  */
 @Injectable()
 export class AnswerRooms {

@@ -57,8 +57,8 @@ function releaseOnceClosed(answer: HeldAnswer, raw: FastifyReply['raw']): void {
 }
 
 /**
- * Disconnects the reader of a stream that takes nothing for 30 s. Nothing happens while there is nothing to take: the source can
- * be silent for longer.
+ * Disconnects the reader of a stream that takes nothing for 30 s. Nothing happens while there is nothing to take: the
+ * source can be silent for longer.
  */
 export function disconnectStalledReader(raw: FastifyReply['raw']): void {
   raw.setTimeout(STALLED_MS, () => {

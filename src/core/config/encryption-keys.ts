@@ -11,7 +11,8 @@ const KEY_BYTES = 32;
 const KEY_ID = /^[A-Za-z0-9_-]{1,32}$/;
 
 /**
- * Parses `ENCRYPTION_KEYS`: `id:base64-32-bytes[,id:…]`, standard base64 with padding. The first key encrypts, all decrypt.
+ * Parses `ENCRYPTION_KEYS`: `id:base64-32-bytes[,id:…]`, standard base64 with padding. The first key encrypts, all
+ * decrypt.
  * @throws ConfigError with a message that names the variable and the entry's position, but no part of its text
  */
 export function parseEncryptionKeys(text: string): readonly EncryptionKey[] {

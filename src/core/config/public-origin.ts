@@ -5,8 +5,8 @@ import type { AppConfig } from './app-config.js';
 const OWN_LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * The origin under which a caller reaches the service. OAuth clients compare addresses letter by letter, so a service with a
- * loopback base URL names itself as the request did: `localhost`, `127.0.0.1` or `[::1]`.
+ * The origin under which a caller reaches the service. OAuth clients compare addresses letter by letter, so a service
+ * with a loopback base URL names itself as the request did: `localhost`, `127.0.0.1` or `[::1]`.
  * @param host the request's `Host` header
  */
 export function publicOriginOf({ baseUrl }: AppConfig, host: string | undefined): string {

@@ -7,7 +7,9 @@ export interface RedisNode {
   readonly port: number;
 }
 
-/** Files of a TLS connection, as PEM text. Undefined members mean the certificates of Node.js and no client certificate. */
+/**
+ * Files of a TLS connection, as PEM text. Undefined members mean the certificates of Node.js and no client certificate.
+ */
 export interface RedisTls {
   readonly ca: string | undefined;
   readonly cert: string | undefined;

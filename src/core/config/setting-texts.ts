@@ -1,4 +1,7 @@
-/** What the documentation says about a setting, in addition to what `readSettings` shows: its range, its values, its default. */
+/**
+ * What the documentation says about a setting, in addition to what `readSettings` shows: its range, its values, its
+ * default.
+ */
 export interface SettingText {
   /** One or two sentences, with links as on a page below `docs/`. */
   readonly meaning: string;
@@ -10,7 +13,10 @@ export interface SettingText {
   readonly example?: string;
 }
 
-/** Every setting by its section. `npm run docs:reference` writes `docs/configuration.md` and `.env.example` from this table. */
+/**
+ * Every setting by its section. `npm run docs:reference` writes `docs/configuration.md` and `.env.example` from this
+ * table.
+ */
 export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, SettingText>>>> = {
   'Process and address': {
     ROLE: { meaning: 'What this process serves: HTTP (`api`), runs and webhooks (`worker`), or both.' },

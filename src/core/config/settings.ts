@@ -114,8 +114,9 @@ export function isSlug(text: string): boolean {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /**
- * Reads and validates the environment. The only other reader is the OpenTelemetry SDK: this function decides whether to load
- * it, and it then reads the standard `OTEL_*` variables (endpoints, headers, sampler, limits, resource) from `process.env`.
+ * Reads and validates the environment. The only other reader is the OpenTelemetry SDK: this function decides whether to
+ * load it, and it then reads the standard `OTEL_*` variables (endpoints, headers, sampler, limits, resource) from
+ * `process.env`.
  * @param read only the documentation passes one, which records what is read
  * @throws ConfigError with a message that names the variable
  */
@@ -277,8 +278,8 @@ function toOrigin(text: string): string {
 }
 
 /**
- * Whether a signal is exported: by exporter name (`OTEL_TRACES_EXPORTER`), otherwise if an endpoint is set. Unlike in the
- * OpenTelemetry specification, the default is no export.
+ * Whether a signal is exported: by exporter name (`OTEL_TRACES_EXPORTER`), otherwise if an endpoint is set. Unlike in
+ * the OpenTelemetry specification, the default is no export.
  */
 function isExported(read: EnvReader, signal: 'TRACES' | 'METRICS', counts: (exporter: string) => boolean): boolean {
   if (read.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return false;

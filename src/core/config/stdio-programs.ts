@@ -5,8 +5,8 @@ const INHERITED = ['HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTY
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
- * Validates one entry of `STDIO_COMMANDS`: a bare name, looked up on the PATH, or an absolute path. A relative path would
- * depend on the working directory, which a caller chooses.
+ * Validates one entry of `STDIO_COMMANDS`: a bare name, looked up on the PATH, or an absolute path. A relative path
+ * would depend on the working directory, which a caller chooses.
  * @throws ConfigError
  */
 export function toStdioCommand(text: string): string {
@@ -25,7 +25,10 @@ export function toVariablePattern(text: string): string {
 const OF_THE_SERVICE =
   /^(?:ENCRYPTION_KEYS|DATABASE_URL|REDIS_URL|REDIS_SENTINEL_PASSWORD|BOOTSTRAP_API_KEY|BOOTSTRAP_OWNER_PASSWORD|OIDC_CLIENT_SECRET|SMTP_URL|OTEL_.*)$/;
 
-/** Validates one entry of `STDIO_ENV_PASS`: a variable name that is not one of the service's secrets. @throws ConfigError */
+/**
+ * Validates one entry of `STDIO_ENV_PASS`: a variable name that is not one of the service's secrets.
+ * @throws ConfigError
+ */
 function toPassedVariable(name: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
     throw new ConfigError('STDIO_ENV_PASS must be variable names such as HTTPS_PROXY, separated by commas.');
@@ -35,8 +38,8 @@ function toPassedVariable(name: string): string {
 }
 
 /**
- * The variables that programs of STDIO connections inherit from this process: a fixed few, and those that the operator names in
- * `STDIO_ENV_PASS`. Contains no secret of the service.
+ * The variables that programs of STDIO connections inherit from this process: a fixed few, and those that the operator
+ * names in `STDIO_ENV_PASS`. Contains no secret of the service.
  * @throws ConfigError
  */
 export function readProgramEnvironment(read: EnvReader): Record<string, string> {

@@ -47,8 +47,9 @@ export function memberRange(text: string, start: number, name: string): TextRang
 }
 
 /**
- * The number of members that are written in the JSON text of an object. It exceeds the number of keys of the parsed object if a key
- * is written more than once, which parsers read differently (RFC 8259 §4). Takes half as long as parsing the text.
+ * The number of members that are written in the JSON text of an object. It exceeds the number of keys of the parsed
+ * object if a key is written more than once, which parsers read differently (RFC 8259 §4). Takes half as long as
+ * parsing the text.
  * @param text valid JSON of an object
  */
 export function countMembers(text: string): number {
@@ -65,7 +66,8 @@ export function countMembers(text: string): number {
 }
 
 /**
- * Sets a member of an object in a JSON text. Leaves all other bytes unchanged, including numbers beyond double precision.
+ * Sets a member of an object in a JSON text. Leaves all other bytes unchanged, including numbers beyond double
+ * precision.
  * @param start the index of the object's brace
  * @param value JSON text
  */

@@ -1,6 +1,9 @@
 /** Parsing, changing and serializing this many bytes takes at most 150 ms, if most are text in strings. */
 export const MAX_PARSED_BYTES = 8 * 1024 * 1024;
-/** The same time limit for JSON that is expensive to parse (distinct keys). Allows 10,000 tools with about 25 signs each. */
+/**
+ * The same time limit for JSON that is expensive to parse (distinct keys). Allows 10,000 tools with about 25 signs
+ * each.
+ */
 export const MAX_PARSED_SIGNS = 250_000;
 /** `JSON.stringify` overflows the stack at some thousands of levels. */
 const MAX_DEPTH = 1_000;
@@ -26,8 +29,9 @@ for (const [signs, kind] of Object.entries({
 }
 
 /**
- * Detects JSON that is too expensive to parse on the event loop. The cost depends on the number of values far more than on
- * the bytes: 32 MiB of `{},` take over a second. Counts the signs before values, outside of strings, and the line ends.
+ * Detects JSON that is too expensive to parse on the event loop. The cost depends on the number of values far more than
+ * on the bytes: 32 MiB of `{},` take over a second. Counts the signs before values, outside of strings, and the line
+ * ends.
  */
 export class ParseCost {
   private size = 0;

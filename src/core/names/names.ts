@@ -9,8 +9,8 @@ import { DeletedNameEntity } from './deleted-name.entity.js';
 export type NameOf = (id: string | null) => string | null;
 
 /**
- * Finds what people call the things that records name by id: the name of an API key, the title of a connection, the e-mail address
- * of a user. Also of those that were deleted, for as long as audit records are kept.
+ * Finds what people call the things that records name by id: the name of an API key, the title of a connection, the
+ * e-mail address of a user. Also of those that were deleted, for as long as audit records are kept.
  */
 @Injectable()
 export class Names {

@@ -7,8 +7,8 @@ const FEW_CONDITIONS = 5;
 const SEARCHES: readonly unknown[] = ['like', 'contains'];
 
 /**
- * Whether a list has to do costly work on every row of an organization: search for text, check many conditions, or sort by
- * another field than its own order begins with.
+ * Whether a list has to do costly work on every row of an organization: search for text, check many conditions, or sort
+ * by another field than its own order begins with.
  */
 export function coversAllRows({ where, orderBy }: ListInput, { defaultOrder, tieBreaker }: ListSpec): boolean {
   const conditions = conditionsOf(where);

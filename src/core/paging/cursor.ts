@@ -20,9 +20,9 @@ export interface CursorPosition {
 }
 
 /**
- * An opaque keyset cursor: base64url of the JSON array `[checksum, total count, …order values of the last row]`. The checksum
- * covers the scope and the position. It detects accidental changes and mix-ups. It does not have to be a signature: a cursor
- * only says where to continue in rows that the caller can read anyway.
+ * An opaque keyset cursor: base64url of the JSON array `[checksum, total count, …order values of the last row]`. The
+ * checksum covers the scope and the position. It detects accidental changes and mix-ups. It does not have to be a
+ * signature: a cursor only says where to continue in rows that the caller can read anyway.
  */
 export function encodeCursor(scope: CursorScope, { values, totalCount }: CursorPosition): string {
   const content = [totalCount, ...values];

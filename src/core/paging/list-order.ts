@@ -10,8 +10,8 @@ export interface OrderTerm {
 }
 
 /**
- * The total order of a list: the caller's terms, or the list's own, and then the tie-breaker in the direction of the last
- * term, so that one index can serve both.
+ * The total order of a list: the caller's terms, or the list's own, and then the tie-breaker in the direction of the
+ * last term, so that one index can serve both.
  * @throws DomainError `invalid_request` for a field that is unknown, nullable or named twice
  */
 export function resolveOrder(spec: ListSpec, orderBy: readonly ListOrder[]): readonly OrderTerm[] {

@@ -13,10 +13,10 @@ interface Column {
 
 interface PlainField extends Column {
   /**
-   * `number`: a column that TypeORM reads as a JS number (int, double precision; bigint and numeric are strings). It is compared
-   * as `numeric`, so that an index on it serves the order but not comparisons.
-   * `integer`: such a column of whole numbers, compared only with whole numbers, which an index serves.
-   * `date`: a `timestamptz(3)`, which a JS Date represents exactly.
+   * `number`: a column that TypeORM reads as a JS number (int, double precision; bigint and numeric are strings). It is
+   * compared as `numeric`, so that an index on it serves the order but not comparisons. `integer`: such a column of
+   * whole numbers, compared only with whole numbers, which an index serves. `date`: a `timestamptz(3)`, which a JS Date
+   * represents exactly.
    */
   readonly type: 'string' | 'number' | 'integer' | 'boolean' | 'date' | 'uuid';
 }

@@ -16,7 +16,10 @@ export interface PageOutput<T> {
   nextCursor: string | null;
 }
 
-/** A class that describes `{item}`, to be extended under a name of its own: `class ThreadOutput extends ItemOf(ThreadItem) {}`. */
+/**
+ * A class that describes `{item}`, to be extended under a name of its own:
+ * `class ThreadOutput extends ItemOf(ThreadItem) {}`.
+ */
 export function ItemOf<T extends object>(type: InputClass<T>): InputClass<ItemOutput<T>> {
   class Item implements ItemOutput<T> {
     @ValidateNested()

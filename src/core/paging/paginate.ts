@@ -14,7 +14,9 @@ export const MAX_PAGE_BYTES = 4_194_304;
 /** The assumed maximum size of a row in a list that does not measure rows. */
 const SHORT_ROW_BYTES = 2048;
 
-/** One page of a list; `totalCount` counts the items of all pages, when the first page was read, up to `count_limit`. */
+/**
+ * One page of a list; `totalCount` counts the items of all pages, when the first page was read, up to `count_limit`.
+ */
 export interface Page<E> {
   readonly items: E[];
   readonly totalCount: number;
@@ -112,7 +114,8 @@ async function readMeasuredRows<E extends ObjectLiteral>(
   const fitting = fittingRows(sizes.slice(0, limit).map(({ bytes }) => Number(bytes)));
   answer.reserve(fitting.bytes * HELD_PER_JSON_BYTE);
   if (fitting.count === 0) return { items: [], hasMore: false };
-  // A row that was added since then can take the place of the last one that was measured, which is on the next page then.
+  // A row that was added since then can take the place of the last one that was measured, which is on the next page
+  // then.
   const isLastPage = sizes.length === fitting.count;
   const rows = await page.limit(isLastPage ? fitting.count + 1 : fitting.count).getMany();
   const hasMore = rows.length > 0 && (!isLastPage || rows.length > fitting.count);
@@ -147,8 +150,8 @@ function orderValues(row: object, order: readonly OrderTerm[]): FieldValue[] {
 }
 
 /**
- * The condition for the rows after the one with these order values. An index on the terms, or on the first of them, can start at
- * that row. For (a asc, b asc) it is `(a, b) > (:a, :b)`, for mixed directions see `afterFrom`.
+ * The condition for the rows after the one with these order values. An index on the terms, or on the first of them, can
+ * start at that row. For (a asc, b asc) it is `(a, b) > (:a, :b)`, for mixed directions see `afterFrom`.
  * @param values one for each term
  */
 function afterRow(order: readonly OrderTerm[], values: readonly FieldValue[]): SqlClause {

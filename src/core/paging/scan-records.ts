@@ -25,9 +25,9 @@ interface Batch<E> {
 }
 
 /**
- * Reads all rows of a log that a filter selects, newest first, in batches of at most `ROWS_PER_BATCH`. Rows that are added
- * meanwhile are left out. Each query examines a bounded number of rows by the primary key `(…, at, id)`, so that a scan of millions
- * of rows holds neither memory nor a snapshot of the database, and stops soon after its caller does.
+ * Reads all rows of a log that a filter selects, newest first, in batches of at most `ROWS_PER_BATCH`. Rows that are
+ * added meanwhile are left out. Each query examines a bounded number of rows by the primary key `(…, at, id)`, so that
+ * a scan of millions of rows holds neither memory nor a snapshot of the database, and stops soon after its caller does.
  * @param query selects the rows that the caller can see; its alias is that of the columns in `spec`
  * @param where of a LIST of `spec`
  * @param read runs each batch; its rejection ends the scan

@@ -10,8 +10,8 @@ export interface SqlClause {
 }
 
 /**
- * PostgreSQL assumes the column's type for other values, and would fail when it compares 1.5 or 1e20 with an integer column. A
- * column that is compared with a `numeric` value is converted itself, which no index serves.
+ * PostgreSQL assumes the column's type for other values, and would fail when it compares 1.5 or 1e20 with an integer
+ * column. A column that is compared with a `numeric` value is converted itself, which no index serves.
  */
 const CASTS: Partial<Record<ListField['type'], string>> = { number: 'numeric', integer: 'bigint' };
 

@@ -43,8 +43,8 @@ export function IsPermissionMap(): PropertyDecorator {
 }
 
 /**
- * The indexes in `self` of names that are neither a management tool nor another permission. The tools of connections and agents are
- * not checked: upstreams add and remove them at any time.
+ * The indexes in `self` of names that are neither a management tool nor another permission. The tools of connections
+ * and agents are not checked: upstreams add and remove them at any time.
  */
 function unknownPermissionsOf(value: unknown): number[] {
   if (!isPermissionMap(value)) return [];

@@ -3,8 +3,9 @@ const openMaps = new WeakMap<object, Set<string>>();
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Takes the property as it was parsed: a map whose names callers choose, which can also be those that every object inherits, such as
- * `toString`. Only for properties of the body itself; what reads the map must use own properties only.
+ * Takes the property as it was parsed: a map whose names callers choose, which can also be those that every object
+ * inherits, such as `toString`. Only for properties of the body itself; what reads the map must use own properties
+ * only.
  */
 export function OpenMap(): PropertyDecorator {
   return (target, property) => {

@@ -21,7 +21,10 @@ export function schemaOf(type: InputClass): JsonSchema {
   return schema;
 }
 
-/** The class that `schemaOf` described by this schema; with several equal ones the last. For the reference, which names schemas. */
+/**
+ * The class that `schemaOf` described by this schema; with several equal ones the last. For the reference, which names
+ * schemas.
+ */
 export function classOfSchema(schema: unknown): InputClass | undefined {
   return described.get(JSON.stringify(schema));
 }

@@ -44,7 +44,9 @@ export class ApiKeyEntity {
   @Index('api_keys_maker_idx', { where: 'maker_key_id IS NOT NULL' })
   makerKeyId: string | null;
 
-  /** The deleted key whose quota it goes on using, with all others that this one has left behind; null: its own quota. */
+  /**
+   * The deleted key whose quota it goes on using, with all others that this one has left behind; null: its own quota.
+   */
   @Column({ type: 'uuid', name: 'quota_key_id', nullable: true })
   quotaKeyId: string | null;
 

@@ -81,8 +81,8 @@ export class ApiKeyRepository {
   }
 
   /**
-   * Inserts a key if `check` does not throw. Locks the maker, so that `check` sees its current permissions and its deletion
-   * cannot interleave. Also deletes keys that expired long ago.
+   * Inserts a key if `check` does not throw. Locks the maker, so that `check` sees its current permissions and its
+   * deletion cannot interleave. Also deletes keys that expired long ago.
    * @param check receives the maker, or undefined if its credential has ended; if it throws, nothing is stored
    * @throws DomainError `limit_reached`
    */
@@ -101,8 +101,8 @@ export class ApiKeyRepository {
   }
 
   /**
-   * Applies the change that `decide` returns for the stored key, with both keys locked. If `decide` throws, nothing changes.
-   * Returns undefined if the key does not exist.
+   * Applies the change that `decide` returns for the stored key, with both keys locked. If `decide` throws, nothing
+   * changes. Returns undefined if the key does not exist.
    */
   updateAs(
     change: KeyChange,
@@ -120,8 +120,9 @@ export class ApiKeyRepository {
   }
 
   /**
-   * Deletes the key if `check` does not throw, with both keys locked. The keys that it made, and those that these made, are deleted
-   * with it, or pass to its own maker and go on using its quota. Returns undefined if the key does not exist.
+   * Deletes the key if `check` does not throw, with both keys locked. The keys that it made, and those that these made,
+   * are deleted with it, or pass to its own maker and go on using its quota. Returns undefined if the key does not
+   * exist.
    * @param check receives all keys that would be deleted
    * @returns the deleted keys, and how many keys were made with the first of them
    */
@@ -163,8 +164,8 @@ export class ApiKeyRepository {
   }
 
   /**
-   * The keys with these hashes, by hash. Includes expired keys, for a specific error, but no key of a person who is no longer a
-   * member.
+   * The keys with these hashes, by hash. Includes expired keys, for a specific error, but no key of a person who is no
+   * longer a member.
    */
   async findForAuthentication(keyHashes: readonly string[]): Promise<Map<string, ActiveApiKey>> {
     const rows = await this.findActive('k.key_hash = ANY($1)', keyHashes);
@@ -238,8 +239,8 @@ function narrowedToMaker({ role, rolePermissions = null, memberPermissions = {},
 }
 
 /**
- * Locks the key that is changed and what the caller's rights depend on: its key and, for a person, its membership. Keys come in
- * a fixed order, so that transactions that change each other's makers cannot deadlock.
+ * Locks the key that is changed and what the caller's rights depend on: its key and, for a person, its membership. Keys
+ * come in a fixed order, so that transactions that change each other's makers cannot deadlock.
  */
 async function lockRows(
   manager: EntityManager,
@@ -271,8 +272,8 @@ async function findLineLimit(manager: EntityManager, id: string): Promise<KeyRat
 }
 
 /**
- * Gives the keys that a key has made to its own maker. Those of a limited key share its quota as before: otherwise the key could give
- * each of them one of its own by deleting itself.
+ * Gives the keys that a key has made to its own maker. Those of a limited key share its quota as before: otherwise the
+ * key could give each of them one of its own by deleting itself.
  */
 async function passChildren(manager: EntityManager, key: ApiKeyEntity): Promise<void> {
   const { id, makerKeyId, rateLimit } = key;
@@ -305,8 +306,8 @@ async function requireShortLine(manager: EntityManager, makerKeyId: string | nul
 }
 
 /**
- * Locks all keys that were made with this locked one, directly or by each other. Searches again until it finds no more: one of them
- * could just be making another.
+ * Locks all keys that were made with this locked one, directly or by each other. Searches again until it finds no more:
+ * one of them could just be making another.
  */
 async function lockMadeWith(manager: EntityManager, id: string): Promise<ApiKeyEntity[]> {
   let locked: ApiKeyEntity[] = [];
@@ -327,7 +328,10 @@ async function lockMadeWith(manager: EntityManager, id: string): Promise<ApiKeyE
   }
 }
 
-/** The permissions of the member, who cannot be removed before the transaction ends; undefined if there is no such member. */
+/**
+ * The permissions of the member, who cannot be removed before the transaction ends; undefined if there is no such
+ * member.
+ */
 async function lockMember(
   manager: EntityManager,
   organizationId: string,

@@ -22,8 +22,8 @@ const MAX_KEYS_PER_QUERY = 1_000;
 const MAX_PERMISSION_BYTES = 16 * 1_048_576;
 
 /**
- * Verifies API keys. Caches keys for less than a second; concurrent requests share one read. Unknown keys have a separate
- * cache, so that guesses do not evict keys in use.
+ * Verifies API keys. Caches keys for less than a second; concurrent requests share one read. Unknown keys have a
+ * separate cache, so that guesses do not evict keys in use.
  */
 @Injectable()
 @VerifiesCredentials('api_key')

@@ -31,7 +31,8 @@ export class KeyMaker {
   }
 
   /**
-   * Refuses connections to a key that opens only one resource, because it could never call them. An agent can be run through the API.
+   * Refuses connections to a key that opens only one resource, because it could never call them. An agent can be run
+   * through the API.
    * @param resource of the key
    * @param connectionIds that the permissions name
    * @throws DomainError `permission_widening`

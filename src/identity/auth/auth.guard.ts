@@ -11,9 +11,9 @@ import { Authenticator } from './authenticator.js';
 import { ProtectedResource, resourcePathOf, scopeOf } from './protected-resource.js';
 
 /**
- * Guards every route by its declared access: verifies the credential, then that it opens the requested resource and belongs to
- * the organization in the path. Malformed, unknown and foreign organizations get the same response. `EarlyAdmission` and
- * `McpRoutes` call the guard before the request body is read.
+ * Guards every route by its declared access: verifies the credential, then that it opens the requested resource and
+ * belongs to the organization in the path. Malformed, unknown and foreign organizations get the same response.
+ * `EarlyAdmission` and `McpRoutes` call the guard before the request body is read.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -39,12 +39,12 @@ export class AuthGuard implements CanActivate {
   }
 
   /**
-   * Verifies the credential of a request, stores its principal, and counts the request against the limits of its key and its
-   * organization. Returns a promise only if the credential is not cached, or quota has to be leased.
+   * Verifies the credential of a request, stores its principal, and counts the request against the limits of its key
+   * and its organization. Returns a promise only if the credential is not cached, or quota has to be leased.
    * @param threadAccess how the route is open to browser tokens; without it, it is closed to them
    * @throws DomainError `credential_missing`, `credential_invalid`, `credential_expired`, `insufficient_scope`,
-   *   `organization_mismatch`, with the challenge for the resource; `permission_denied` for a browser token; `csrf_invalid` for a
-   *   signed-in browser; `rate_limited`
+   *   `organization_mismatch`, with the challenge for the resource; `permission_denied` for a browser token;
+   *   `csrf_invalid` for a signed-in browser; `rate_limited`
    */
   admitRequest(
     request: FastifyRequest,

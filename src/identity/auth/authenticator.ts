@@ -8,7 +8,10 @@ import { CredentialSources } from '../credentials/credential-sources.js';
 const SCHEME = 'bearer ';
 const TOKEN = /^ *([^\s]+) *$/;
 
-/** A Signalbox key with its scheme has 60 characters. Longer headers are not cached: each idle connection could hold one. */
+/**
+ * A Signalbox key with its scheme has 60 characters. Longer headers are not cached: each idle connection could hold
+ * one.
+ */
 const MAX_KEPT_LENGTH = 64;
 
 /** Turns the credential of a request into a principal. */
@@ -44,8 +47,8 @@ export class Authenticator {
   }
 
   /**
-   * The source of the credential and its key there. Cached per connection: a caller sends the same header with each request, and
-   * hashing costs more than the rest of the check.
+   * The source of the credential and its key there. Cached per connection: a caller sends the same header with each
+   * request, and hashing costs more than the rest of the check.
    */
   private identify(header: string, connection: object): PresentedCredential {
     const known = this.presented.get(connection);

@@ -20,9 +20,9 @@ import { type DeclaredRoute, RouteAccessTable } from './route-access-table.js';
 type OnRequestHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void;
 
 /**
- * Runs the guard before the body of a request is read, so that the service buffers and parses only bodies of authenticated
- * callers. When Nest runs the guard later, the request is already admitted. Routes without access declared on a controller
- * rely on their own guards.
+ * Runs the guard before the body of a request is read, so that the service buffers and parses only bodies of
+ * authenticated callers. When Nest runs the guard later, the request is already admitted. Routes without access
+ * declared on a controller rely on their own guards.
  */
 @Injectable()
 export class EarlyAdmission {
@@ -67,8 +67,8 @@ export class EarlyAdmission {
 }
 
 /**
- * A hook that admits or refuses a request before its body is read. An admitted one takes its turn: in a burst of one organization, or of
- * one caller, the requests of others begin before the rest of it.
+ * A hook that admits or refuses a request before its body is read. An admitted one takes its turn: in a burst of one
+ * organization, or of one caller, the requests of others begin before the rest of it.
  * @param admit returns a promise only if something has to be read first; a request for which it throws is refused
  * @param refuse answers the error; by default Fastify passes it to the filters
  */

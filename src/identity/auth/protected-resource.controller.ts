@@ -11,8 +11,8 @@ import {
 } from './protected-resource.js';
 
 /**
- * The metadata documents of the protected resources (RFC 9728): below the resource, where the challenge points, and at the
- * well-known path of §3.1, where clients look that were not challenged. They do not reveal what exists.
+ * The metadata documents of the protected resources (RFC 9728): below the resource, where the challenge points, and at
+ * the well-known path of §3.1, where clients look that were not challenged. They do not reveal what exists.
  */
 @ApiExcludeController()
 @Controller()

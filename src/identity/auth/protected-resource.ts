@@ -22,7 +22,10 @@ export const METADATA_SUFFIX = '.well-known/oauth-protected-resource';
 
 const NAMES: Readonly<Record<Scope, string>> = { mcp: 'Signalbox MCP endpoint', api: 'Signalbox API' };
 
-/** Describes what can be called as OAuth protected resources: their paths, their metadata, and the challenge of a refusal. */
+/**
+ * Describes what can be called as OAuth protected resources: their paths, their metadata, and the challenge of a
+ * refusal.
+ */
 @Injectable()
 export class ProtectedResource {
   constructor(private readonly config: AppConfig) {}
@@ -43,8 +46,8 @@ export class ProtectedResource {
   }
 
   /**
-   * The value of `WWW-Authenticate` for a refused request (RFC 9728 §5.1), with `error` after a bad credential or one without
-   * the scope (RFC 6750 §3.1). Undefined if the refusal has no challenge.
+   * The value of `WWW-Authenticate` for a refused request (RFC 9728 §5.1), with `error` after a bad credential or one
+   * without the scope (RFC 6750 §3.1). Undefined if the refusal has no challenge.
    */
   challenge(request: FastifyRequest, access: RouteAccess, { code, status }: DomainError): string | undefined {
     if (status !== 401 && code !== 'insufficient_scope') return undefined;
@@ -62,8 +65,8 @@ export function scopeOf(access: RouteAccess): Scope {
 }
 
 /**
- * The path of the resource that a request is for: its MCP endpoint, for a `call-tool` path the endpoint that it belongs to, and
- * the organization for everything else.
+ * The path of the resource that a request is for: its MCP endpoint, for a `call-tool` path the endpoint that it belongs
+ * to, and the organization for everything else.
  */
 export function resourcePathOf({ routeOptions, params }: FastifyRequest, access: RouteAccess): string {
   const values = params as Record<string, string>;

@@ -13,9 +13,9 @@ const LIFETIME_S = 30 * 24 * 3600;
 const SECRET = /^[\w-]{43}$/;
 
 /**
- * Signed-in browsers. The cookie holds a random secret of which the database has the hash. By itself it opens pages only: below
- * `/api`, it is a credential together with a CSRF token in a header (`console/browser-session.verifier.ts`). All sessions of a
- * person end when the password changes.
+ * Signed-in browsers. The cookie holds a random secret of which the database has the hash. By itself it opens pages
+ * only: below `/api`, it is a credential together with a CSRF token in a header
+ * (`console/browser-session.verifier.ts`). All sessions of a person end when the password changes.
  */
 @Injectable()
 export class BrowserSessions {
@@ -40,8 +40,8 @@ export class BrowserSessions {
   }
 
   /**
-   * Signs a person in: ends the browser's session, if any, and sets the cookie of a new one. Returns the secret in it, for
-   * `CsrfTokens.tokenOfSession`.
+   * Signs a person in: ends the browser's session, if any, and sets the cookie of a new one. Returns the secret in it,
+   * for `CsrfTokens.tokenOfSession`.
    */
   async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<string> {
     await this.deleteStored(request);

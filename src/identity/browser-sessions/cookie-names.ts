@@ -3,8 +3,8 @@ import { AppConfig } from '../../core/config/app-config.js';
 import { isLoopback } from '../../core/loopback.js';
 
 /**
- * The names of the service's cookies. With the prefix `__Host-` (RFC 6265bis), no other host of the domain can set them. The
- * prefix needs a secure connection, which a service on a loopback address does not have.
+ * The names of the service's cookies. With the prefix `__Host-` (RFC 6265bis), no other host of the domain can set
+ * them. The prefix needs a secure connection, which a service on a loopback address does not have.
  */
 @Injectable()
 export class CookieNames {

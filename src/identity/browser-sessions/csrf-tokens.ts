@@ -14,8 +14,9 @@ export const CSRF_HEADER = 'x-csrf-token';
 const SECRET = /^[\w-]{43}$/;
 
 /**
- * Protects forms, and links that have an effect, against requests from other sites. The token is derived from the secret in the
- * browser's cookie: that of the session, or of a cookie that this class sets for a browser that is not signed in.
+ * Protects forms, and links that have an effect, against requests from other sites. The token is derived from the
+ * secret in the browser's cookie: that of the session, or of a cookie that this class sets for a browser that is not
+ * signed in.
  */
 @Injectable()
 export class CsrfTokens {
@@ -26,14 +27,17 @@ export class CsrfTokens {
     return this.token('form', request, reply);
   }
 
-  /** The token for forms of a session that the current request has started. @param secret from `BrowserSessions.start` */
+  /**
+   * The token for forms of a session that the current request has started.
+   * @param secret from `BrowserSessions.start`
+   */
   tokenOfSession(secret: string): string {
     return tokenOf(secret, 'form');
   }
 
   /**
-   * Checks the field `csrf_token` of a posted form, or the header `x-csrf-token`. Also refuses what the browser itself declares
-   * as coming from another site (`Sec-Fetch-Site`).
+   * Checks the field `csrf_token` of a posted form, or the header `x-csrf-token`. Also refuses what the browser itself
+   * declares as coming from another site (`Sec-Fetch-Site`).
    * @throws DomainError `csrf_invalid`
    */
   requireValid(request: FastifyRequest): void {
@@ -47,8 +51,9 @@ export class CsrfTokens {
   }
 
   /**
-   * The query of a link that has an effect, on the page that `reply` sends. For steps that lead on to another server, to which the
-   * answer to a form may not redirect (`form-action`). Its token is not that of forms: addresses reach logs and histories.
+   * The query of a link that has an effect, on the page that `reply` sends. For steps that lead on to another server,
+   * to which the answer to a form may not redirect (`form-action`). Its token is not that of forms: addresses reach
+   * logs and histories.
    */
   linkQueryFor(request: FastifyRequest, reply: FastifyReply): string {
     return new URLSearchParams({ [CSRF_FIELD]: this.token('link', request, reply) }).toString();

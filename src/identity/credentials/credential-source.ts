@@ -6,29 +6,29 @@ import type { CredentialKind, Principal } from '../../core/principal.js';
 /** Verifies and watches one kind of credential. A provider decorated with `@VerifiesCredentials` implements it. */
 export interface CredentialSource {
   /**
-   * The key under which `verify` finds the token, such as its hash; undefined for a token of another form. Cached with the
-   * connection of the caller.
+   * The key under which `verify` finds the token, such as its hash; undefined for a token of another form. Cached with
+   * the connection of the caller.
    */
   keyOf(token: string): string | undefined;
 
   /**
-   * The key of a credential that a request has elsewhere than in `Authorization`; undefined if it has none. Called only for
-   * requests without that header, so it must cost next to nothing for a request without such a credential.
+   * The key of a credential that a request has elsewhere than in `Authorization`; undefined if it has none. Called only
+   * for requests without that header, so it must cost next to nothing for a request without such a credential.
    * @throws DomainError `csrf_invalid`
    */
   keyOfRequest?(request: FastifyRequest): string | undefined;
 
   /**
-   * Returns a promise only if the credential is not cached. Caches it for less than a second, so that the end of a credential
-   * takes effect within a second in every process.
+   * Returns a promise only if the credential is not cached. Caches it for less than a second, so that the end of a
+   * credential takes effect within a second in every process.
    * @param org the organization slug in the path of the request; for credentials that are not bound to one organization
    * @throws DomainError `credential_invalid` or `credential_expired`
    */
   verify(key: string, org?: string): Principal | Promise<Principal>;
 
   /**
-   * The current permissions of those of the given credentials (`Principal.credentialId`) that are still valid, by id. Reads them
-   * from the database.
+   * The current permissions of those of the given credentials (`Principal.credentialId`) that are still valid, by id.
+   * Reads them from the database.
    */
   findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>>;
 }

@@ -20,8 +20,8 @@ interface Watch {
 type WatchesById = Map<string, Set<Watch>>;
 
 /**
- * Watches the credentials of responses that stay open, twice a second with one query for all of a kind. A response ends when
- * its credential ends, and also when the permissions change, because they may no longer allow the response.
+ * Watches the credentials of responses that stay open, twice a second with one query for all of a kind. A response ends
+ * when its credential ends, and also when the permissions change, because they may no longer allow the response.
  */
 @Injectable()
 export class OpenCredentials implements OnApplicationShutdown {
@@ -37,8 +37,8 @@ export class OpenCredentials implements OnApplicationShutdown {
   constructor(private readonly sources: CredentialSources) {}
 
   /**
-   * Calls `onRevoked` once when the caller's credential becomes invalid or its permissions change. Returns a function that
-   * ends the watch.
+   * Calls `onRevoked` once when the caller's credential becomes invalid or its permissions change. Returns a function
+   * that ends the watch.
    */
   watchPermissions(caller: Principal, onRevoked: () => void): () => void {
     return this.add(caller, { permissionsDigest: caller.permissionsDigest, onRevoked });

@@ -37,8 +37,8 @@ interface StartedProvider {
 }
 
 /**
- * The OAuth 2.1 authorization server. It answers for the origin under which it was reached (`publicOriginOf`), so there is one
- * `oidc-provider` for each name of the loopback interface; all of them share their state.
+ * The OAuth 2.1 authorization server. It answers for the origin under which it was reached (`publicOriginOf`), so there
+ * is one `oidc-provider` for each name of the loopback interface; all of them share their state.
  */
 @Injectable()
 export class AuthorizationServer {

@@ -11,9 +11,9 @@ const KNOWN_FOR_S = 3_600;
 const GONE: ReadonlySet<number> = new Set([404, 410]);
 
 /**
- * Fetches client id metadata documents, in place of the library, which refuses special-use addresses even where the operator
- * allows them. Anybody can name a document, so each network has a limit. Documents of widely used clients ship with the service,
- * for where they cannot be fetched.
+ * Fetches client id metadata documents, in place of the library, which refuses special-use addresses even where the
+ * operator allows them. Anybody can name a document, so each network has a limit. Documents of widely used clients ship
+ * with the service, for where they cannot be fetched.
  */
 @Injectable()
 export class ClientDocumentFetch {

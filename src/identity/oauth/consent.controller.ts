@@ -183,7 +183,8 @@ async function continueAs({ id }: SignedInUser, interaction: Interaction): Promi
 
 /** The person comes back to the request signed in. */
 function sendToSignIn(reply: FastifyReply, { uid, params }: Interaction, { isAgain }: { isAgain: boolean }): void {
-  // The sign-in page must allow the redirect to a client whose consent is remembered: Chromium applies `form-action` to it.
+  // The sign-in page must allow the redirect to a client whose consent is remembered: Chromium applies `form-action` to
+  // it.
   const client = new URLSearchParams({ redirect_uri: String(params['redirect_uri']) });
   const query = new URLSearchParams({
     return_to: `${OAUTH_PATHS.interaction}/${uid}?${client.toString()}`,

@@ -23,8 +23,8 @@ interface ConsentRequest {
 const MAX_NAME_LENGTH = 256;
 
 /**
- * Turns consents into grants. Every sign-in has a grant of its own, so that a stolen refresh token of one sign-in revokes only
- * that one.
+ * Turns consents into grants. Every sign-in has a grant of its own, so that a stolen refresh token of one sign-in
+ * revokes only that one.
  */
 @Injectable()
 export class Consents {
@@ -69,7 +69,9 @@ export class Consents {
     return given === undefined ? undefined : oidc.provider.Grant.find(given);
   }
 
-  /** A new grant for what the signed-in person has allowed this client before; undefined if the person has to be asked. */
+  /**
+   * A new grant for what the signed-in person has allowed this client before; undefined if the person has to be asked.
+   */
   async grantAgain({ oidc }: KoaContextWithOIDC, origin: string): Promise<Grant | undefined> {
     const GrantModel = oidc.provider.Grant;
     const { session, client, params } = oidc;

@@ -13,9 +13,10 @@ const NATIVE = {
 } as const;
 
 /**
- * The documents of widely used MCP clients, for services that cannot fetch them. A document that can be fetched counts instead. What
- * only decorates (logos) is left out. Each was compared with public records on 2026-11-24; the date is that of the newest record of
- * the whole document. `npm run check:client-documents` looks for the addresses in the clients' latest releases.
+ * The documents of widely used MCP clients, for services that cannot fetch them. A document that can be fetched counts
+ * instead. What only decorates (logos) is left out. Each was compared with public records on 2026-11-24; the date is
+ * that of the newest record of the whole document. `npm run check:client-documents` looks for the addresses in the
+ * clients' latest releases.
  */
 const DOCUMENTS: readonly KnownClientDocument[] = [
   // 2026-09-08. Also github.com/anthropics/claude-code/issues/42301 and /64705 (redirects), /44388 (address).
@@ -26,7 +27,8 @@ const DOCUMENTS: readonly KnownClientDocument[] = [
     client_uri: 'https://claude.ai',
     redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
   },
-  // 2026-08-14. Claude on the web, on the desktop and on phones; also github.com/anthropics/claude-ai-mcp/issues/518 (address).
+  // 2026-08-14. Claude on the web, on the desktop and on phones; also github.com/anthropics/claude-ai-mcp/issues/518
+  // (address).
   {
     ...NATIVE,
     client_id: 'https://claude.ai/oauth/mcp-oauth-client-metadata',

@@ -21,7 +21,8 @@ export const TOO_MANY_REGISTRATIONS = 'Too many clients were registered from thi
 export class OauthAdapter implements Adapter {
   /**
    * @param model of oidc-provider, such as `AccessToken`
-   * @param sourceOf the network (`networkOf`) that sent the request under way; undefined for a request that a page handles
+   * @param sourceOf the network (`networkOf`) that sent the request under way; undefined for a request that a page
+   *   handles
    */
   constructor(
     private readonly model: string,
@@ -52,8 +53,8 @@ export class OauthAdapter implements Adapter {
   }
 
   /**
-   * Of two requests with the same code or refresh token only one continues. The other revokes what both were issued for (RFC
-   * 6749 §4.1.2, RFC 9700 §4.14.2).
+   * Of two requests with the same code or refresh token only one continues. The other revokes what both were issued for
+   * (RFC 6749 §4.1.2, RFC 9700 §4.14.2).
    */
   async consume(id: string): Promise<void> {
     if (await this.records.consume(this.model, id)) return;

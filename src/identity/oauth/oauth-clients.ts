@@ -22,7 +22,9 @@ const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
   'about:',
 ]);
 
-/** OAuth clients that an organization sets up by hand, for programs that can neither register nor publish a document. */
+/**
+ * OAuth clients that an organization sets up by hand, for programs that can neither register nor publish a document.
+ */
 @Injectable()
 export class OauthClients {
   constructor(

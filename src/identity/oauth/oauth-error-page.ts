@@ -2,7 +2,9 @@ import type { Configuration } from 'oidc-provider';
 import { html, type Html } from '../../platform/pages/html.js';
 import { pageHeaders, pageMarkup } from '../../platform/pages/send-page.js';
 
-/** The page for an authorization request whose client or redirect cannot be trusted, so that it must not be redirected. */
+/**
+ * The page for an authorization request whose client or redirect cannot be trusted, so that it must not be redirected.
+ */
 export const renderOauthError: NonNullable<Configuration['renderError']> = (
   ctx,
   { error, error_description: detail },

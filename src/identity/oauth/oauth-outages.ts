@@ -4,8 +4,8 @@ import { html } from '../../platform/pages/html.js';
 import { pageMarkup } from '../../platform/pages/send-page.js';
 
 /**
- * Makes the provider answer 503 `temporarily_unavailable` (RFC 6749 §4.1.2.1) with `Retry-After` while a store is unavailable. The
- * library would answer 500 `server_error`, which makes clients give up.
+ * Makes the provider answer 503 `temporarily_unavailable` (RFC 6749 §4.1.2.1) with `Retry-After` while a store is
+ * unavailable. The library would answer 500 `server_error`, which makes clients give up.
  * @param onError receives all other unexpected errors
  */
 export function answerOutages(provider: Provider, onError: (error: Error) => void): void {

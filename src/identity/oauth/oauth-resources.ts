@@ -66,7 +66,9 @@ function readPath(path: string): RequestedResource | undefined {
 export class OauthResources {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
-  /** The resource if it exists in an organization of this person. Other answers do not tell which of the two is missing. */
+  /**
+   * The resource if it exists in an organization of this person. Other answers do not tell which of the two is missing.
+   */
   async findOwn(resource: RequestedResource, userId: string): Promise<OwnResource | undefined> {
     const { org, connectionId, isGateway = false } = resource;
     const [found]: { id: string; name: string; title: string | null }[] = await this.dataSource.query(

@@ -3,7 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import { addOnRequest } from '../auth/early-admission.js';
 import { AuthorizationServer } from './authorization-server.js';
 
-/** Hands requests to the authorization server before their bodies are read, because the library reads them from the socket. */
+/**
+ * Hands requests to the authorization server before their bodies are read, because the library reads them from the
+ * socket.
+ */
 @Injectable()
 export class OauthRoutes {
   constructor(private readonly server: AuthorizationServer) {}

@@ -14,7 +14,10 @@ declare module 'fastify' {
 const METADATA = ['.well-known/oauth-authorization-server', '.well-known/openid-configuration'];
 const CALLED_BY_CLIENTS = [OAUTH_PATHS.token, OAUTH_PATHS.register, OAUTH_PATHS.revoke];
 
-/** Declares the routes of the authorization server, whose answers do not pass through Nest: it reads and writes the sockets. */
+/**
+ * Declares the routes of the authorization server, whose answers do not pass through Nest: it reads and writes the
+ * sockets.
+ */
 @ApiExcludeController()
 @Controller()
 @Access('public')

@@ -36,9 +36,9 @@ interface ProviderParts {
 }
 
 /**
- * Configures oidc-provider as the authorization server of MCP (specification 2025-11-25, "Authorization"): authorization code
- * with PKCE S256, one resource per grant, opaque access tokens, rotating refresh tokens, dynamic registration and client id
- * metadata documents.
+ * Configures oidc-provider as the authorization server of MCP (specification 2025-11-25, "Authorization"):
+ * authorization code with PKCE S256, one resource per grant, opaque access tokens, rotating refresh tokens, dynamic
+ * registration and client id metadata documents.
  * @param issuer the origin of the service, as the request names it
  */
 export function providerConfiguration(issuer: string, settings: Settings, parts: ProviderParts): Configuration {
@@ -138,7 +138,8 @@ function requireSingle({ oidc }: KoaContextWithOIDC): void {
 }
 
 /**
- * Refuses a name that the consent page cannot show as it is: with line breaks, or marks that reverse the text around them.
+ * Refuses a name that the consent page cannot show as it is: with line breaks, or marks that reverse the text around
+ * them.
  * @throws InvalidClientMetadata
  */
 function requireShowable({ client_name: name }: { client_name?: string | undefined }): void {
@@ -149,8 +150,8 @@ function requireShowable({ client_name: name }: { client_name?: string | undefin
 }
 
 /**
- * A native client can mix https, loopback and custom-scheme redirects, and loopback redirects match with any port (RFC 8252
- * §7.3). Clients such as IDEs declare themselves as web clients although they are native.
+ * A native client can mix https, loopback and custom-scheme redirects, and loopback redirects match with any port (RFC
+ * 8252 §7.3). Clients such as IDEs declare themselves as web clients although they are native.
  */
 function makeNative(metadata: { application_type?: string; scope?: string | undefined }): void {
   metadata.application_type = 'native';
@@ -159,8 +160,8 @@ function makeNative(metadata: { application_type?: string; scope?: string | unde
 }
 
 /**
- * The library asks native clients for consent every time. Here the redirect decides: an https redirect belongs to its host, so an
- * earlier consent counts; any program can listen on a loopback port or register a custom scheme.
+ * The library asks native clients for consent every time. Here the redirect decides: an https redirect belongs to its
+ * host, so an earlier consent counts; any program can listen on a loopback port or register a custom scheme.
  */
 function consentPolicy(): interactionPolicy.DefaultPolicy {
   const { base, Check } = interactionPolicy;

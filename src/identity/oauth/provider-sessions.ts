@@ -6,9 +6,10 @@ import type { SignedInUser } from '../browser-sessions/browser-session.repositor
 type UserOf = (request: IncomingMessage) => Promise<SignedInUser | undefined>;
 
 /**
- * Makes the library's session a view of the browser session of the service: no record and no cookie of its own. The library
- * replaces the cookie with every authorization, so that of several clients that sign in at the same time only the last would get
- * its code. The session is identified by the person: an authorization request continues after the person has signed in again.
+ * Makes the library's session a view of the browser session of the service: no record and no cookie of its own. The
+ * library replaces the cookie with every authorization, so that of several clients that sign in at the same time only
+ * the last would get its code. The session is identified by the person: an authorization request continues after the
+ * person has signed in again.
  */
 export function useBrowserSessions(provider: Provider, userOf: UserOf): void {
   const { Session: Model } = provider;

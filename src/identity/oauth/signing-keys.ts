@@ -11,7 +11,9 @@ import { OauthSigningKeyEntity } from './records/oauth-signing-key.entity.js';
 const MODULUS_BITS = 2048;
 /** So that processes that start concurrently create a single key. */
 const CREATION_LOCK = 0x53424f4b;
-/** How many keys are published: the one that signs, and the one before it, which may have signed what is still valid. */
+/**
+ * How many keys are published: the one that signs, and the one before it, which may have signed what is still valid.
+ */
 const PUBLISHED = 2;
 
 /** A private key with its id, for `jwks` of oidc-provider. */

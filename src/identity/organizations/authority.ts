@@ -22,8 +22,8 @@ export class Authority {
   }
 
   /**
-   * Rejects giving a role, or changing somebody who has it, unless the caller holds everything in it. Only owners, and keys of
-   * the organization with all permissions, decide about owners.
+   * Rejects giving a role, or changing somebody who has it, unless the caller holds everything in it. Only owners, and
+   * keys of the organization with all permissions, decide about owners.
    * @throws DomainError `permission_widening`
    */
   assertManages(rights: MemberRights): void {
@@ -41,7 +41,8 @@ export class Authority {
   }
 
   /**
-   * Rejects lifting a limit of the organization, which is the caller's own, unless the caller holds all management tools.
+   * Rejects lifting a limit of the organization, which is the caller's own, unless the caller holds all management
+   * tools.
    * @throws DomainError `permission_widening`
    */
   assertCanLiftLimits(): void {

@@ -28,7 +28,10 @@ export class InvitationEntity {
   @Column({ type: 'char', name: 'mailed_hash', length: 64, unique: true, nullable: true })
   mailedHash: string | null;
 
-  /** The member who has the link, and with whose membership it ends; null for a key of the organization and for the operator. */
+  /**
+   * The member who has the link, and with whose membership it ends; null for a key of the organization and for the
+   * operator.
+   */
   @Column({ type: 'uuid', name: 'made_by', nullable: true, update: false })
   madeBy: string | null;
 

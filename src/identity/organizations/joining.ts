@@ -17,7 +17,10 @@ export interface OpenInvitation {
   readonly role: string;
   readonly organizationId: string;
   readonly organizationName: string;
-  /** Of the address: one that must be signed in to accept, or one that nobody has verified and the link was mailed, which does. */
+  /**
+   * Of the address: one that must be signed in to accept, or one that nobody has verified and the link was mailed,
+   * which does.
+   */
   readonly account: 'none' | 'existing' | 'unverified';
 }
 
@@ -51,8 +54,8 @@ export class Joining {
   }
 
   /**
-   * Creates the account of an invited person. With a mailed link, takes over an account whose address nobody has verified: whoever
-   * had an earlier link can have made it.
+   * Creates the account of an invited person. With a mailed link, takes over an account whose address nobody has
+   * verified: whoever had an earlier link can have made it.
    * @throws DomainError `not_found`, `conflict` if the address has another account
    */
   acceptAsNew(token: string, { name, passwordHash }: NewPerson): Promise<UserEntity> {

@@ -10,8 +10,8 @@ const MADE_BY = `
 const TABLES = ['invitations', 'password_links'];
 
 /**
- * Ends the invitations and reset links that members have made whose permissions become fewer: they could no longer make them, and still
- * have their addresses.
+ * Ends the invitations and reset links that members have made whose permissions become fewer: they could no longer make
+ * them, and still have their addresses.
  * @param of one person, or all with one role; without either, all whose permissions can become fewer
  */
 export async function endLinksOfMembers(

@@ -35,8 +35,8 @@ export function holdsMore(one: MemberRights, other: MemberRights): boolean {
 }
 
 /**
- * SQL that joins a membership, its custom role and its organization to a row with `organization_id` and `user_id`; the columns
- * of `MEMBER_RIGHTS_COLUMNS` are null for a person who is no member.
+ * SQL that joins a membership, its custom role and its organization to a row with `organization_id` and `user_id`; the
+ * columns of `MEMBER_RIGHTS_COLUMNS` are null for a person who is no member.
  */
 export function joinMemberRights(row: string): string {
   return `LEFT JOIN members ON members.organization_id = ${row}.organization_id AND members.user_id = ${row}.user_id

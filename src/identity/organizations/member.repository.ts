@@ -64,13 +64,19 @@ export class MemberRepository {
     await manager.insert(MemberEntity, member);
   }
 
-  /** Also ends the links with which the member's password could be reset: they were made by someone with rights over the former role. */
+  /**
+   * Also ends the links with which the member's password could be reset: they were made by someone with rights over the
+   * former role.
+   */
   async setRole(manager: EntityManager, { organizationId, userId }: MemberEntity, role: string): Promise<void> {
     await manager.update(MemberEntity, { organizationId, userId }, { role });
     await manager.delete(PasswordLinkEntity, { organizationId, userId });
   }
 
-  /** Foreign keys delete what the person has in the organization: API keys, grants, links, and invitations that the person made. */
+  /**
+   * Foreign keys delete what the person has in the organization: API keys, grants, links, and invitations that the
+   * person made.
+   */
   async removeMember(manager: EntityManager, organizationId: string, userId: string): Promise<void> {
     await manager.delete(MemberEntity, { organizationId, userId });
   }
@@ -130,8 +136,8 @@ export class MemberRepository {
   }
 
   /**
-   * Stores a link; the organization's setup page and each member have one at a time, one that was mailed, and one that the operator
-   * made.
+   * Stores a link; the organization's setup page and each member have one at a time, one that was mailed, and one that
+   * the operator made.
    */
   async replacePasswordLink(manager: EntityManager, link: NewPasswordLink): Promise<void> {
     const { organizationId, userId, isMailed } = link;

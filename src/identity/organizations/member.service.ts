@@ -63,7 +63,8 @@ export class MemberService {
 
   /**
    * Replaces an open invitation for the same address.
-   * @throws DomainError `too_many_requests`, `permission_widening`, `conflict` for a member, `invalid_request` for an unknown role
+   * @throws DomainError `too_many_requests`, `permission_widening`, `conflict` for a member, `invalid_request` for an
+   *   unknown role
    */
   async invite(
     { email, role, expiresIn = INVITATION_SECONDS }: MemberInviteInput,
@@ -98,8 +99,8 @@ export class MemberService {
   }
 
   /**
-   * @throws DomainError `not_found`, `last_owner`, `permission_denied` for the caller's own role, `permission_widening`, `conflict`
-   *   for an invitation that would hold more than before
+   * @throws DomainError `not_found`, `last_owner`, `permission_denied` for the caller's own role,
+   *   `permission_widening`, `conflict` for an invitation that would hold more than before
    */
   async update({ id, role }: MemberUpdateInput, caller: Principal): Promise<MemberItem> {
     const updated = await this.lock.withAuthority(caller, async ({ authority, ...locked }) => {
@@ -129,9 +130,8 @@ export class MemberService {
   }
 
   /**
-   * Removes a member together with the keys and grants that the person has in the organization, and the invitations and reset
-   * links that the person made; or withdraws an invitation.
-   * Everyone can remove themselves.
+   * Removes a member together with the keys and grants that the person has in the organization, and the invitations and
+   * reset links that the person made; or withdraws an invitation. Everyone can remove themselves.
    * @throws DomainError `not_found`, `last_owner`, `permission_widening`
    */
   async remove(id: string, caller: Principal): Promise<void> {
@@ -147,8 +147,8 @@ export class MemberService {
   }
 
   /**
-   * Makes a link that sets a new password. For a person of several organizations it is only mailed, because it would open the
-   * other organizations to the caller.
+   * Makes a link that sets a new password. For a person of several organizations it is only mailed, because it would
+   * open the other organizations to the caller.
    * @throws DomainError `too_many_requests`, `not_found`, `permission_widening`, `conflict`
    */
   async createResetLink(id: string, caller: Principal): Promise<string | null> {

@@ -12,8 +12,8 @@ export function membershipCredentialId(userId: string, organizationId: string): 
 }
 
 /**
- * The membership of a person as a credential that nobody can present: what a signed-in browser leaves behind, such as a schedule,
- * acts for the member, and ends with the membership instead of the session.
+ * The membership of a person as a credential that nobody can present: what a signed-in browser leaves behind, such as a
+ * schedule, acts for the member, and ends with the membership instead of the session.
  */
 @Injectable()
 @VerifiesCredentials('member')

@@ -26,7 +26,10 @@ export class OrganizationEntity {
   @Column({ type: 'jsonb', name: 'member_permissions', default: {} })
   memberPermissions: PermissionMap;
 
-  /** Who can run agents and read streams: every valid credential of the organization, or those with a grant on the agent. */
+  /**
+   * Who can run agents and read streams: every valid credential of the organization, or those with a grant on the
+   * agent.
+   */
   @Column({ type: 'varchar', name: 'run_access', length: 16, default: 'members' })
   runAccess: RunAccess;
 

@@ -34,8 +34,9 @@ export class Ownership {
   }
 
   /**
-   * Makes the person an owner. Creates the account if the address has none. An existing one that nobody has verified may be that of
-   * somebody else: unless this is its password already, it becomes that, and everything of the former owner ends.
+   * Makes the person an owner. Creates the account if the address has none. An existing one that nobody has verified
+   * may be that of somebody else: unless this is its password already, it becomes that, and everything of the former
+   * owner ends.
    */
   async ensureOwner(organizationId: string, email: string, password: string): Promise<void> {
     const isKnown = (await this.users.verifyPassword(email, password)) !== undefined;
@@ -77,8 +78,8 @@ export class Ownership {
   }
 
   /**
-   * Makes the person with this address the owner: creates the account, or sets the password of a member who belongs to no
-   * other organization.
+   * Makes the person with this address the owner: creates the account, or sets the password of a member who belongs to
+   * no other organization.
    * @throws DomainError `not_found`, `conflict` for another account, which must be signed in (`claimAs`)
    */
   claim(token: string, { email, name, passwordHash }: NewPerson & { email: string }): Promise<string> {

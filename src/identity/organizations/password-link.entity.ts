@@ -1,8 +1,8 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * A link that sets a password once: of a member, of the owner whom an organization does not have yet, or of anybody, if the operator
- * made it.
+ * A link that sets a password once: of a member, of the owner whom an organization does not have yet, or of anybody, if
+ * the operator made it.
  */
 @Entity('password_links')
 @Index('password_links_user_idx', ['userId'])
@@ -25,7 +25,10 @@ export class PasswordLinkEntity {
   @ForeignKey('users', { onDelete: 'CASCADE' })
   userId: string | null;
 
-  /** The member who made the link, and with whose membership it ends; null for a key of the organization and for the operator. */
+  /**
+   * The member who made the link, and with whose membership it ends; null for a key of the organization and for the
+   * operator.
+   */
   @Column({ type: 'uuid', name: 'made_by', nullable: true, update: false })
   madeBy: string | null;
 

@@ -16,7 +16,10 @@ const LIFETIME_MS = 24 * 3600 * 1000;
 /** Whose password a link sets. */
 export interface OpenReset {
   readonly user: UserEntity;
-  /** The account may have been another person's, whose API keys end, too: nobody has verified its address, or the operator made the link. */
+  /**
+   * The account may have been another person's, whose API keys end, too: nobody has verified its address, or the
+   * operator made the link.
+   */
   readonly hasNewOwner: boolean;
 }
 
@@ -31,8 +34,8 @@ export class PasswordResets {
   ) {}
 
   /**
-   * The token of a link for the person with this address, in place of the operator's former one; undefined without an account. Only the
-   * operator of the service can make it: it opens every organization of the person.
+   * The token of a link for the person with this address, in place of the operator's former one; undefined without an
+   * account. Only the operator of the service can make it: it opens every organization of the person.
    */
   async createToken(email: string): Promise<string | undefined> {
     const user = await this.users.findByEmail(email);

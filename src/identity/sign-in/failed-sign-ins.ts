@@ -20,8 +20,8 @@ export interface Attempt {
 }
 
 /**
- * Limits failed sign-ins in 15 minutes to 10 for an address from one source, and to 100 from one source. All processes share
- * the counts. Keys are hashes, so that the table holds no addresses.
+ * Limits failed sign-ins in 15 minutes to 10 for an address from one source, and to 100 from one source. All processes
+ * share the counts. Keys are hashes, so that the table holds no addresses.
  */
 @Injectable()
 export class FailedSignIns {
@@ -37,8 +37,8 @@ export class FailedSignIns {
   }
 
   /**
-   * Counts the attempt as failed before the password is verified, so that attempts at the same time cannot exceed the limit.
-   * Returns a function that takes it back after a successful sign-in.
+   * Counts the attempt as failed before the password is verified, so that attempts at the same time cannot exceed the
+   * limit. Returns a function that takes it back after a successful sign-in.
    * @throws DomainError `too_many_requests` with `Retry-After`, whatever the password
    */
   async begin({ email, source, knownAs }: Attempt): Promise<() => Promise<void>> {

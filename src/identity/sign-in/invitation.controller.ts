@@ -22,8 +22,8 @@ interface Faults {
 }
 
 /**
- * The page of an invitation. A new person creates an account; a person with an account accepts signed in with it. The invitation
- * sets the password only of an account that nobody has verified, if its link was mailed.
+ * The page of an invitation. A new person creates an account; a person with an account accepts signed in with it. The
+ * invitation sets the password only of an account that nobody has verified, if its link was mailed.
  */
 @Controller()
 export class InvitationController {

@@ -7,7 +7,9 @@ import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
 import type { PersonClaims } from './openid-client.js';
 
-/** The accounts of people who sign in with an issuer: `sub` identifies them; a verified address joins who is invited. */
+/**
+ * The accounts of people who sign in with an issuer: `sub` identifies them; a verified address joins who is invited.
+ */
 @Injectable()
 export class IssuerAccounts {
   constructor(

@@ -28,8 +28,8 @@ interface Started extends PendingSignIn {
 }
 
 /**
- * Signs people in with an OpenID issuer. An encrypted cookie binds the callback to the browser that started; each sign-in has its
- * own, so that several can be in progress.
+ * Signs people in with an OpenID issuer. An encrypted cookie binds the callback to the browser that started; each
+ * sign-in has its own, so that several can be in progress.
  */
 @Controller('auth/oidc')
 export class IssuerSignInController {

@@ -13,8 +13,8 @@ const MAX_ACCOUNTS = 5;
 type Known = Readonly<Record<string, string>>;
 
 /**
- * Remembers in an encrypted cookie which accounts have been signed in with this browser. Their sign-ins are counted apart, so
- * that failed attempts of other people cannot lock the owner of an account out.
+ * Remembers in an encrypted cookie which accounts have been signed in with this browser. Their sign-ins are counted
+ * apart, so that failed attempts of other people cannot lock the owner of an account out.
  */
 @Injectable()
 export class KnownAccounts {

@@ -154,8 +154,8 @@ function tooMany(error: unknown): DomainError {
 }
 
 /**
- * The origin (or the scheme) of a `redirect_uri` in the path, to which the service can redirect right after the sign-in: an
- * authorization request whose consent is remembered.
+ * The origin (or the scheme) of a `redirect_uri` in the path, to which the service can redirect right after the
+ * sign-in: an authorization request whose consent is remembered.
  */
 function redirectTargetOf(path: string | undefined): string[] {
   const target = path === undefined ? null : new URL(path, 'http://service.invalid').searchParams.get('redirect_uri');

@@ -33,7 +33,8 @@ export class SignInService {
   async verify(request: FastifyRequest, email: string, password: string): Promise<UserEntity | undefined> {
     const account = email.length > MAX_EMAIL_LENGTH ? null : await this.users.findByEmail(email);
     const knownAs = this.known.idOf(request, account?.id);
-    // The account's own spelling: the database folds more characters than ASCII, and each spelling would have a count of its own.
+    // The account's own spelling: the database folds more characters than ASCII, and each spelling would have a count
+    // of its own.
     const address = account?.email ?? email;
     const takeBack = await this.failed.begin({ email: address, source: request.ip, knownAs });
     const user = await this.users.verifyPassword(
@@ -79,7 +80,9 @@ export class SignInService {
     await this.start(request, reply, verified.id);
   }
 
-  /** Opens a session for a person who has just proved who they are, and remembers that this browser knows the account. */
+  /**
+   * Opens a session for a person who has just proved who they are, and remembers that this browser knows the account.
+   */
   async start(request: FastifyRequest, reply: FastifyReply, userId: string): Promise<string> {
     this.known.remember(request, reply, userId);
     return this.sessions.start(request, reply, userId);

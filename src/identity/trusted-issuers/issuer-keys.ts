@@ -33,8 +33,8 @@ class KnownKeys {
 }
 
 /**
- * The public keys of issuers, found by OpenID Connect Discovery 1.0 and cached. A token with an unknown key id has them read again,
- * so that rotated keys work within seconds.
+ * The public keys of issuers, found by OpenID Connect Discovery 1.0 and cached. A token with an unknown key id has them
+ * read again, so that rotated keys work within seconds.
  */
 @Injectable()
 export class IssuerKeys {

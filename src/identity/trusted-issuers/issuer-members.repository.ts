@@ -36,8 +36,9 @@ export class IssuerMembersRepository {
   constructor(@InjectDataSource() private readonly database: DataSource) {}
 
   /**
-   * A membership of the person with this e-mail address: in the given organization if there is one, otherwise in any other, so that
-   * the guard refuses it like every credential of another organization. Without an organization, the person's only membership.
+   * A membership of the person with this e-mail address: in the given organization if there is one, otherwise in any
+   * other, so that the guard refuses it like every credential of another organization. Without an organization, the
+   * person's only membership.
    */
   async findMember(email: string, org: string | undefined): Promise<FoundMember | undefined> {
     const rows: MemberRow[] = await this.database.query(

@@ -33,10 +33,11 @@ export function issuerNamedBy(token: string): string | undefined {
 }
 
 /**
- * Verifies a token: signature, `iss`, `aud`, `exp`, `nbf`, and that the issuer has verified the e-mail address (RFC 7519 §4.1, RFC
- * 8725 §3).
+ * Verifies a token: signature, `iss`, `aud`, `exp`, `nbf`, and that the issuer has verified the e-mail address (RFC
+ * 7519 §4.1, RFC 8725 §3).
  * @param resourceOf the path of a resource of this service that an audience names
- * @throws DomainError `credential_invalid`, `credential_expired`, `service_unavailable` while the issuer's keys cannot be read
+ * @throws DomainError `credential_invalid`, `credential_expired`, `service_unavailable` while the issuer's keys cannot
+ *   be read
  */
 export async function verifyIssuerToken(
   token: string,

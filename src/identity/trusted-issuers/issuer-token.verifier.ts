@@ -42,7 +42,8 @@ export class IssuerTokenVerifier implements CredentialSource {
 
   /**
    * @param org decides which membership of the person counts
-   * @throws DomainError `credential_invalid`, `credential_expired`, `service_unavailable` while the issuer's keys cannot be read
+   * @throws DomainError `credential_invalid`, `credential_expired`, `service_unavailable` while the issuer's keys
+   *   cannot be read
    */
   verify(token: string, org?: string): Principal | Promise<Principal> {
     const found = this.verified.get(`${hash('sha256', token)} ${org ?? ''}`, () => this.read(token, org));

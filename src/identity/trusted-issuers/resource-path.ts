@@ -4,8 +4,8 @@ import { isLoopback } from '../../core/loopback.js';
 const RESOURCE = /^\/api\/[^/]+(?:\/mcp\/(?:gateway\/)?[^/]+)?$|^\/mcp\/[^/]+$/;
 
 /**
- * The path of the resource of this service that an audience names, in lower case and without a trailing slash; undefined for any
- * other text. A service on loopback has several names for itself.
+ * The path of the resource of this service that an audience names, in lower case and without a trailing slash;
+ * undefined for any other text. A service on loopback has several names for itself.
  */
 export function resourcePathOf(audience: string, baseUrl: string): string | undefined {
   const url = URL.parse(audience);

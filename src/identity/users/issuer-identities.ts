@@ -28,8 +28,8 @@ export class IssuerIdentities {
   }
 
   /**
-   * Links an account whose address the issuer has verified. A password that was set before anyone had verified the address may
-   * be that of another person, so it is removed, with all that person has made.
+   * Links an account whose address the issuer has verified. A password that was set before anyone had verified the
+   * address may be that of another person, so it is removed, with all that person has made.
    * @throws DomainError `permission_denied` if the account belongs to another person of the same issuer
    */
   async link(manager: EntityManager, user: UserEntity, { issuer, subject }: IssuerIdentity): Promise<void> {

@@ -5,9 +5,9 @@ import type { EntityManager } from 'typeorm';
 type EndAccess = (manager: EntityManager, userId: string) => Promise<void>;
 
 /**
- * What ends when a person's password is changed, reset or removed, and what else when an account gets another owner. Modules that
- * give people access (browser sessions, grants, API keys) register in their constructors: the first start can set a password before any
- * module is initialized.
+ * What ends when a person's password is changed, reset or removed, and what else when an account gets another owner.
+ * Modules that give people access (browser sessions, grants, API keys) register in their constructors: the first start
+ * can set a password before any module is initialized.
  */
 @Injectable()
 export class PasswordChanges {

@@ -10,6 +10,7 @@ it('lets no organization wait for the passwords of another', async () => {
   };
   const many = Array.from({ length: 30 }, () => verify('many'));
   await Promise.all([...many, verify('one')]);
-  // In turn it starts third; in one queue it would end last. A busy machine can finish some of the others while it is hashed.
+  // In turn it starts third; in one queue it would end last. A busy machine can finish some of the others while it is
+  // hashed.
   expect(ends.indexOf('one')).toBeLessThan(many.length / 2);
 });

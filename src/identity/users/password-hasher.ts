@@ -6,8 +6,8 @@ import { OrganizationSlots } from '../../core/organization-slots.js';
 /** What OWASP recommends for Argon2id, which is the library's default algorithm: 19 MiB, two passes. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 /**
- * Hashes at once, and waiting ones, so that sign-ins cannot use up processors and memory. One organization can use both places, but the
- * next free one goes to another.
+ * Hashes at once, and waiting ones, so that sign-ins cannot use up processors and memory. One organization can use both
+ * places, but the next free one goes to another.
  */
 const SLOTS = { slots: 2, perOrganization: 2, maxWaiting: 100, waitMs: 30_000 };
 /** The share of accounts that do not exist, or are in no organization. */

@@ -2,8 +2,8 @@ export const MIN_PASSWORD_LENGTH = 12;
 export const MAX_PASSWORD_LENGTH = 128;
 
 /**
- * Words of which the most common passwords of twelve and more characters consist, in published lists of leaked passwords. The
- * longer ones come first, because they contain shorter ones.
+ * Words of which the most common passwords of twelve and more characters consist, in published lists of leaked
+ * passwords. The longer ones come first, because they contain shorter ones.
  */
 const COMMON_WORDS =
   'administrator correcthorsebatterystaple qwertyuiop superman unbelievable liverpool manchester basketball chocolate butterfly ' +
@@ -41,8 +41,8 @@ const SUBSTITUTES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The reason why a password is refused, as a sentence; undefined for a password that is accepted: 12 to 128 characters, not
- * among the most common ones, and not made of the person's own address.
+ * The reason why a password is refused, as a sentence; undefined for a password that is accepted: 12 to 128 characters,
+ * not among the most common ones, and not made of the person's own address.
  */
 export function passwordFault(password: string, email = ''): string | undefined {
   const { length } = [...password.normalize('NFC')];

@@ -74,7 +74,8 @@ export class UserService {
 
   /**
    * Sets the password, or removes it (null), and ends what the former one opened.
-   * @param options.hasNewOwner another person may have set the former one: also ends what that person has made, such as API keys
+   * @param options.hasNewOwner another person may have set the former one: also ends what that person has made, such as
+   *   API keys
    */
   async setPassword(
     manager: EntityManager,
@@ -109,7 +110,8 @@ export class UserService {
   /**
    * Sets the password of a person whose current password has just been verified, and ends what that one opened.
    * @param verified from `verifyPassword`
-   * @throws DomainError `conflict` if the account has changed since the verification: it can be a reset, which must stand
+   * @throws DomainError `conflict` if the account has changed since the verification: it can be a reset, which must
+   *   stand
    */
   async replacePassword(manager: EntityManager, verified: UserEntity, passwordHash: string): Promise<void> {
     await this.repository.lock(manager, verified.id);

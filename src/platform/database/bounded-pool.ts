@@ -7,8 +7,8 @@ export const MAX_WAITING = 2_000;
 type ConnectCallback = Parameters<Pool['connect']>[0];
 
 /**
- * A pool that refuses at once when too many wait for a connection already. While the database is slow, requests would otherwise
- * pile up faster than they time out.
+ * A pool that refuses at once when too many wait for a connection already. While the database is slow, requests would
+ * otherwise pile up faster than they time out.
  */
 export class BoundedPool extends Pool {
   /** Rejects with DomainError `storage_unavailable` if too many wait, otherwise as `pg.Pool` does. */

@@ -7,8 +7,9 @@ import { allMigrations } from './migrations.module.js';
 /** Also limits the wait for a free connection of the pool. */
 const CONNECT_WITHIN_MS = 3_000;
 /**
- * Connections that stay open when they are idle. A handshake takes several turns of the event loop: a process that hardly gets
- * processor time could not open one within the limit above, and would refuse callers whose credential it has to read.
+ * Connections that stay open when they are idle. A handshake takes several turns of the event loop: a process that
+ * hardly gets processor time could not open one within the limit above, and would refuse callers whose credential it
+ * has to read.
  */
 const KEPT_CONNECTIONS = 5;
 

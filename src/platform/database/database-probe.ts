@@ -6,9 +6,9 @@ import { HealthCheck } from '../../core/health-check.js';
 /** Between two writes that succeed. In between, an answer is enough. */
 const WRITE_EVERY_MS = 5_000;
 /**
- * Writes to the write-ahead log, which a standby refuses, and keeps 1 MiB of rows for which there is not enough memory, so that they take
- * room on the disk until the end of the statement. Changed rows and segments of the log alone would still find room on a full disk, in
- * files that are there already.
+ * Writes to the write-ahead log, which a standby refuses, and keeps 1 MiB of rows for which there is not enough memory,
+ * so that they take room on the disk until the end of the statement. Changed rows and segments of the log alone would
+ * still find room on a full disk, in files that are there already.
  */
 const WRITE = `
   BEGIN;

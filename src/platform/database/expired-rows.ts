@@ -10,7 +10,9 @@ import { PeriodicTask } from '../../core/periodic-task.js';
 /** Pause between two statements, so that large deletions do not slow down concurrent requests. */
 const PAUSE_MS = 20;
 
-/** Deletes what the `@DeletesExpired` methods of the application find, each at its own pace, until the service stops. */
+/**
+ * Deletes what the `@DeletesExpired` methods of the application find, each at its own pace, until the service stops.
+ */
 @Injectable()
 export class ExpiredRows implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(ExpiredRows.name);

@@ -31,7 +31,10 @@ const CANCEL_EVERY_MS = 200;
 
 const CANCEL = { name: 'cancel_statement', text: 'SELECT pg_cancel_backend($1::integer)' };
 
-/** Reads that can cover millions of rows. An organization has few of them at a time in each process, and each ends with its caller. */
+/**
+ * Reads that can cover millions of rows. An organization has few of them at a time in each process, and each ends with
+ * its caller.
+ */
 @Injectable()
 export class LongReads {
   private readonly slots = {
@@ -48,7 +51,8 @@ export class LongReads {
   /**
    * Runs queries on one snapshot, so that what they count adds up, each for at most 10 s.
    * @param callerLeft cancels the running statement. The read keeps its slot until that has ended.
-   * @throws DomainError `invalid_request` if a query takes longer, `too_many_requests` if too many reads of the organization wait,
+   * @throws DomainError `invalid_request` if a query takes longer, `too_many_requests` if too many reads of the
+   *   organization wait,
    * `request_abandoned` if the caller has left
    */
   async read<T>(
@@ -88,8 +92,8 @@ export class LongReads {
   }
 
   /**
-   * All rows of a log that a filter selects, see `scanRecords`. Each batch is a read of its own, in its turn with the scans of other
-   * organizations.
+   * All rows of a log that a filter selects, see `scanRecords`. Each batch is a read of its own, in its turn with the
+   * scans of other organizations.
    * @param queryOf selects the rows that the caller can see
    * @throws DomainError as `read` and `scanRecords` do
    */

@@ -26,8 +26,8 @@ export function functionCall(
 const SHARED_CONNECTIONS = 2;
 
 /**
- * Runs prepared statements, each in its own transaction. For statements that every run needs: TypeORM's own `query` parses
- * and plans each statement again. Rejects with the driver's error.
+ * Runs prepared statements, each in its own transaction. For statements that every run needs: TypeORM's own `query`
+ * parses and plans each statement again. Rejects with the driver's error.
  */
 @Injectable()
 export class PreparedStatements implements OnApplicationShutdown {
@@ -54,7 +54,10 @@ export class PreparedStatements implements OnApplicationShutdown {
     return rows;
   }
 
-  /** Runs a statement that reads a few rows by their keys, on a connection that other such statements use at the same time. */
+  /**
+   * Runs a statement that reads a few rows by their keys, on a connection that other such statements use at the same
+   * time.
+   */
   async rowsByKey<R extends QueryResultRow>(statement: PreparedStatement, values: readonly unknown[]): Promise<R[]> {
     const { rows } = await this.shared.query<R>({ ...statement, values: [...values] });
     return rows;

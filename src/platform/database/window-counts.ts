@@ -14,8 +14,8 @@ type CountTable = 'rate_limits' | 'failed_sign_ins' | 'mail_counts';
 const NOW_MS = '(extract(epoch FROM now()) * 1000)::bigint';
 
 /**
- * Counts in a table that all processes share. The window of a key begins with its first count. Only the clock of the database
- * counts: a process with another one would end the windows of the others.
+ * Counts in a table that all processes share. The window of a key begins with its first count. Only the clock of the
+ * database counts: a process with another one would end the windows of the others.
  */
 export class WindowCounts {
   private readonly addition: PreparedStatement;

@@ -39,8 +39,8 @@ export async function locateBinaries(platform = process.platform, arch: string =
 }
 
 /**
- * Makes the programs executable for `user` (undefined: this process's user). If that user cannot reach them, copies them
- * below `sharedRoot`, which only root can write to.
+ * Makes the programs executable for `user` (undefined: this process's user). If that user cannot reach them, copies
+ * them below `sharedRoot`, which only root can write to.
  */
 export async function prepareBinaries(
   located: Binaries,
@@ -93,11 +93,14 @@ async function repairInstallation({ root, initdb, postgres }: Binaries): Promise
       if ((mode & 0o555) !== 0o555) await chmod(program, mode | 0o555);
     }
   } catch {
-    // An installation owned by another user cannot be repaired. It may work nevertheless: the caller runs the programs next.
+    // An installation owned by another user cannot be repaired. It may work nevertheless: the caller runs the programs
+    // next.
   }
 }
 
-/** Copies under a temporary name first, so that a folder with the final name is complete. Returns false if it exists. */
+/**
+ * Copies under a temporary name first, so that a folder with the final name is complete. Returns false if it exists.
+ */
 async function copyOnce(from: string, to: string): Promise<boolean> {
   if (await stat(to).catch(() => undefined)) return false;
   await ensureFolder(dirname(to), 0o755);

@@ -23,8 +23,8 @@ interface NewCluster {
 const INITIAL_SETTINGS = { max_connections: '200', shared_buffers: '128MB', timezone: 'UTC', log_timezone: 'UTC' };
 
 /**
- * Creates the cluster of a data folder. `initdb` works under a temporary name, so that `<dataDir>/postgres` is complete as
- * soon as it exists. When two processes create it concurrently, the second discards its work.
+ * Creates the cluster of a data folder. `initdb` works under a temporary name, so that `<dataDir>/postgres` is complete
+ * as soon as it exists. When two processes create it concurrently, the second discards its work.
  */
 export async function createCluster(cluster: NewCluster): Promise<void> {
   const { folder, user, binaries, sharedRoot, log } = cluster;

@@ -41,8 +41,8 @@ export async function findClusterFolder(folder: DataFolder, major: number): Prom
 }
 
 /**
- * The user for the server of an existing cluster. PostgreSQL must own its files, so files that belong to root (a restored
- * backup, for example) are first handed to the system user.
+ * The user for the server of an existing cluster. PostgreSQL must own its files, so files that belong to root (a
+ * restored backup, for example) are first handed to the system user.
  */
 export async function ownerOfCluster(path: string): Promise<SystemUser | undefined> {
   const { uid, gid } = await stat(path);

@@ -16,7 +16,8 @@ export interface DataFolder {
 /** Creates the data folder if it is missing. */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const wanted = resolve(dataDir);
-  // When this process is root, PostgreSQL's system user must be able to enter. Each file inside restricts its own access.
+  // When this process is root, PostgreSQL's system user must be able to enter. Each file inside restricts its own
+  // access.
   const mode = isRoot() ? 0o711 : 0o700;
   await ensureFolder(wanted, mode);
   return dataFolderAt(await realpath(wanted));

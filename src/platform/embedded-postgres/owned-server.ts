@@ -17,8 +17,8 @@ const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 
 /**
- * A running server that this process owns. If the server dies (killed, out of memory), it is restarted on the same port, so
- * that connection pools can reconnect, and its lock is acquired again.
+ * A running server that this process owns. If the server dies (killed, out of memory), it is restarted on the same
+ * port, so that connection pools can reconnect, and its lock is acquired again.
  */
 export class OwnedServer {
   readonly #server: Omit<Ownership, 'lock'>;

@@ -22,7 +22,10 @@ export class OwnerLock {
     this.#client = client;
   }
 
-  /** Acquires the lock, or returns which process holds it. @throws EmbeddedPostgresError if the server is unreachable */
+  /**
+   * Acquires the lock, or returns which process holds it.
+   * @throws EmbeddedPostgresError if the server is unreachable
+   */
   static async acquire(server: ServerAddress): Promise<{ lock: OwnerLock } | { heldBy: string }> {
     const client = await connect(server, 'postgres', `signalbox owner ${process.pid}`);
     try {

@@ -34,8 +34,8 @@ export async function findPostmaster(folder: string, deadline: number): Promise<
 }
 
 /**
- * Removes a lock file whose process id now belongs to another program: PostgreSQL would mistake that program for a server
- * and refuse to start. If a server runs nevertheless, its shared memory prevents a second one.
+ * Removes a lock file whose process id now belongs to another program: PostgreSQL would mistake that program for a
+ * server and refuse to start. If a server runs nevertheless, its shared memory prevents a second one.
  */
 export async function removeStaleLockFile(folder: string): Promise<void> {
   const named = await readLockFile(folder);

@@ -13,8 +13,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   cluster_name: 'signalbox',
-  // Log only the server's own events. Errors go to the client that caused them; their statements and values could contain
-  // secrets. This also keeps the log small.
+  // Log only the server's own events. Errors go to the client that caused them; their statements and values could
+  // contain secrets. This also keeps the log small.
   log_min_messages: 'log',
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
@@ -68,8 +68,8 @@ export async function findFreePort(): Promise<number> {
 }
 
 /**
- * Whether another attempt may succeed: another program took the port, another process started the server at the same time,
- * or children of a killed server are still running.
+ * Whether another attempt may succeed: another program took the port, another process started the server at the same
+ * time, or children of a killed server are still running.
  */
 function isTransient(failure: string): boolean {
   return (

@@ -26,8 +26,9 @@ export async function noteOwner(cluster: string, dataFolder: string, sharedRoot:
 }
 
 /**
- * Removes the clusters below `sharedRoot` whose data folders were deleted. Keeps those that run, those that do not name their data
- * folder, and those whose file system is not mounted. Never rejects: the start of a service does not depend on it.
+ * Removes the clusters below `sharedRoot` whose data folders were deleted. Keeps those that run, those that do not name
+ * their data folder, and those whose file system is not mounted. Never rejects: the start of a service does not depend
+ * on it.
  */
 export async function removeAbandonedClusters(sharedRoot: string, log: (line: string) => void): Promise<void> {
   const folder = clustersFolder(sharedRoot);

@@ -6,7 +6,9 @@ export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The account for a new cluster: the system user if this process is root, otherwise undefined (this process's user). */
+/**
+ * The account for a new cluster: the system user if this process is root, otherwise undefined (this process's user).
+ */
 export async function chooseUser(): Promise<SystemUser | undefined> {
   return isRoot() ? systemUser() : undefined;
 }

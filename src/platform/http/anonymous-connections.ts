@@ -15,8 +15,8 @@ const SWEEP_MS = 5_000;
 const MAX_PIPELINED = 16;
 
 /**
- * The connections without a verified credential. Beyond the limits, in total and per address, the oldest one is closed. A
- * flood therefore closes its own connections, while legitimate callers authenticate right after connecting.
+ * The connections without a verified credential. Beyond the limits, in total and per address, the oldest one is closed.
+ * A flood therefore closes its own connections, while legitimate callers authenticate right after connecting.
  */
 export class AnonymousConnections {
   /** Connection → time of its addition, oldest first. */

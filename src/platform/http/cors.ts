@@ -11,9 +11,9 @@ const PREFLIGHT_CACHED_S = '600';
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~, -]{1,4096}$/;
 
 /**
- * Lets web pages of the given origins call `/api/**` (Fetch Standard, "CORS protocol"), preflights included. Pages send a token in
- * `Authorization`; cookies are not accepted, hence no credentials mode. Responses to other origins have no CORS headers, so that
- * browsers keep them from the page. Requests without `Origin` cost nothing.
+ * Lets web pages of the given origins call `/api/**` (Fetch Standard, "CORS protocol"), preflights included. Pages send
+ * a token in `Authorization`; cookies are not accepted, hence no credentials mode. Responses to other origins have no
+ * CORS headers, so that browsers keep them from the page. Requests without `Origin` cost nothing.
  */
 export function registerCors(fastify: FastifyInstance, allowedOrigins: readonly string[]): void {
   const allowed: ReadonlySet<string> = new Set(allowedOrigins);
@@ -36,8 +36,8 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
 }
 
 /**
- * A preflight carries no credential, so it is answered before one is demanded, and whether or not the route exists. All request
- * headers are allowed: MCP clients send some that depend on the tool (`Mcp-Param-*`).
+ * A preflight carries no credential, so it is answered before one is demanded, and whether or not the route exists. All
+ * request headers are allowed: MCP clients send some that depend on the tool (`Mcp-Param-*`).
  */
 function answerPreflight({ headers }: FastifyRequest, reply: FastifyReply): void {
   const requested = headers['access-control-request-headers'];

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 
 /**
- * Refuses requests with more than one `Host` header (RFC 9112, section 3.2): a proxy in front of the service may have read another one than
- * Node, which takes the first. Node itself refuses requests without one.
+ * Refuses requests with more than one `Host` header (RFC 9112, section 3.2): a proxy in front of the service may have
+ * read another one than Node, which takes the first. Node itself refuses requests without one.
  */
 export function registerHostHeader(fastify: FastifyInstance): void {
   fastify.addHook('onRequest', ({ raw }, _reply, done) => {

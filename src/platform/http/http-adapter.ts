@@ -8,7 +8,9 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 export class HttpAdapter extends FastifyAdapter {
   private hasMiddleware = false;
 
-  /** Nest calls this when it creates the adapter, and again when the application starts, after all `app.use()` calls. */
+  /**
+   * Nest calls this when it creates the adapter, and again when the application starts, after all `app.use()` calls.
+   */
   override async init(): Promise<void> {
     if (this.hasMiddleware) await super.init();
   }

@@ -15,7 +15,10 @@ declare module 'fastify' {
   }
 }
 
-/** Parses `application/json` bodies. Call before routes are registered. An empty body is `undefined`; malformed, poisoned or too deep ones are rejected. */
+/**
+ * Parses `application/json` bodies. Call before routes are registered. An empty body is `undefined`; malformed,
+ * poisoned or too deep ones are rejected.
+ */
 export function registerJsonBody(fastify: FastifyInstance): void {
   fastify.addHook('onRoute', (route) => {
     const limit = route.config?.bodyLimitBytes;

@@ -13,9 +13,10 @@ interface ListenAddress {
 }
 
 /**
- * Listens with several sockets on one address. libuv accepts one connection of each listening socket in a turn of the event loop
- * (https://github.com/libuv/libuv/pull/3696): with one socket, a caller who opens hundreds of connections to a busy process makes
- * everyone who connects after that wait for as many turns. The kernel distributes connections over the sockets (`SO_REUSEPORT`).
+ * Listens with several sockets on one address. libuv accepts one connection of each listening socket in a turn of the
+ * event loop (https://github.com/libuv/libuv/pull/3696): with one socket, a caller who opens hundreds of connections to
+ * a busy process makes everyone who connects after that wait for as many turns. The kernel distributes connections over
+ * the sockets (`SO_REUSEPORT`).
  * @param listen starts the server's own socket
  * @throws the error of `listen`, such as EADDRINUSE
  */
@@ -63,8 +64,9 @@ async function isSupported(host: string): Promise<boolean> {
 }
 
 /**
- * Finds out whether another service listens. A service that starts at the same moment would find the port free, too; so on Linux, each
- * holds the port's name in the abstract namespace of sockets, which is that of the same network, until it ends.
+ * Finds out whether another service listens. A service that starts at the same moment would find the port free, too; so
+ * on Linux, each holds the port's name in the abstract namespace of sockets, which is that of the same network, until
+ * it ends.
  * @throws Error EADDRINUSE
  */
 async function claimPort(address: ListenAddress): Promise<Server | undefined> {

@@ -14,8 +14,8 @@ declare module 'fastify' {
 }
 
 /**
- * Sets the request id and the common headers of every response, and logs every request when its response has ended. Lines that
- * a handler logs carry the request id too.
+ * Sets the request id and the common headers of every response, and logs every request when its response has ended.
+ * Lines that a handler logs carry the request id too.
  */
 export function registerRequestLog(fastify: FastifyInstance, parent: Logger): void {
   // These lines contain no secrets. Redaction would cost more than writing them.

@@ -8,8 +8,8 @@ const MAX_DRAINED_BYTES = 16 * 1024;
 const LINGER_MS = 1_000;
 
 /**
- * Closes the connection after a response that precedes the end of the body (401, 404, 413, …), unless the body is small.
- * The rest of the body is not read. Sends `100 Continue` only when the body is about to be read.
+ * Closes the connection after a response that precedes the end of the body (401, 404, 413, …), unless the body is
+ * small. The rest of the body is not read. Sends `100 Continue` only when the body is about to be read.
  */
 export function registerUnreadBodies(fastify: FastifyInstance): void {
   const server = fastify.server as Server;
@@ -41,7 +41,8 @@ function closeUnlessRead(request: IncomingMessage, response: ServerResponse): vo
   const { socket } = request;
   const { shouldKeepAlive } = response;
   response.shouldKeepAlive = false;
-  // Node calls this when the response is flushed. With unread bytes it would reset the connection and lose the response.
+  // Node calls this when the response is flushed. With unread bytes it would reset the connection and lose the
+  // response.
   const { destroySoon } = socket;
   socket.destroySoon = () => linger(socket);
   request.once('end', () => {

@@ -6,7 +6,9 @@ import type { AppliedLimit } from './rate-limits.js';
 const POLICY = 'ratelimit-policy';
 const STATE = 'ratelimit';
 
-/** Adds the limits of a request to its response (draft-ietf-httpapi-ratelimit-headers-10). A request can have several. */
+/**
+ * Adds the limits of a request to its response (draft-ietf-httpapi-ratelimit-headers-10). A request can have several.
+ */
 export function announceLimits(reply: FastifyReply, applied: readonly AppliedLimit[]): void {
   if (reply.raw.headersSent) return;
   for (const { limit, verdict } of applied) {

@@ -21,9 +21,9 @@ const WINDOW_MS = WINDOW_S * 1000;
 const STORE_RETRY_MS = 1_000;
 
 /**
- * Counts the requests of one key in windows of 60 s, in one process of several. The store counts each request before it is answered,
- * so the quota is exact over all processes. Requests that arrive during a query share the next one: a key occupies one
- * connection at most. Once the quota is used up, requests are refused without a query.
+ * Counts the requests of one key in windows of 60 s, in one process of several. The store counts each request before it
+ * is answered, so the quota is exact over all processes. Requests that arrive during a query share the next one: a key
+ * occupies one connection at most. Once the quota is used up, requests are refused without a query.
  *
  * While the store is unavailable, this process alone enforces the whole quota, and reports what it counted afterwards.
  */

@@ -14,8 +14,8 @@ export const WINDOW_S = 60;
 const ANSWER_WITHIN_MS = 1_000;
 
 /**
- * The counts of all processes: in Redis if `REDIS_URL` is set, otherwise in PostgreSQL. The window of a key begins with its
- * first request.
+ * The counts of all processes: in Redis if `REDIS_URL` is set, otherwise in PostgreSQL. The window of a key begins with
+ * its first request.
  */
 @Injectable()
 export class QuotaStore implements OnApplicationShutdown {

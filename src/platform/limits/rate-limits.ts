@@ -38,8 +38,8 @@ export class RateLimits implements OnApplicationShutdown {
   constructor(private readonly store: QuotaStore) {}
 
   /**
-   * Counts a request against all of these limits, also if one of them refuses it. Returns a promise only if a query is needed.
-   * Never rejects.
+   * Counts a request against all of these limits, also if one of them refuses it. Returns a promise only if a query is
+   * needed. Never rejects.
    */
   count(limits: readonly RateLimit[]): readonly AppliedLimit[] | Promise<readonly AppliedLimit[]> {
     const verdicts = limits.map((limit) => this.meterOf(limit.key).take(limit.perMinute));

@@ -23,8 +23,8 @@ export class RequestLimits {
   }
 
   /**
-   * Counts an HTTP request with a verified credential, and adds its limits to the response. Returns a promise only if a query is
-   * needed.
+   * Counts an HTTP request with a verified credential, and adds its limits to the response. Returns a promise only if a
+   * query is needed.
    * @throws DomainError `rate_limited`
    */
   countRequest(principal: Principal, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {

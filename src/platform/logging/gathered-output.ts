@@ -11,10 +11,11 @@ const MAX_GATHERED_LENGTH = 16 * 1024 * 1024;
 const END_WITHIN_MS = 1_000;
 
 /**
- * Standard output for the log. Writes lines in batches, some milliseconds late, on another thread: a system call per line
- * would dominate the cost of logging, and a slow disk must not delay callers. Gathers lines in an array, because a growing
- * string is copied repeatedly. Writes the remaining lines when the process exits. What cannot be written, because the terminal was
- * closed, the reader has ended or the disk is full, is lost; it neither ends the process nor keeps it from ending.
+ * Standard output for the log. Writes lines in batches, some milliseconds late, on another thread: a system call per
+ * line would dominate the cost of logging, and a slow disk must not delay callers. Gathers lines in an array, because a
+ * growing string is copied repeatedly. Writes the remaining lines when the process exits. What cannot be written,
+ * because the terminal was closed, the reader has ended or the disk is full, is lost; it neither ends the process nor
+ * keeps it from ending.
  */
 export function gatheredOutput(): DestinationStream {
   let lines: string[] = [];

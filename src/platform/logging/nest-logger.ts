@@ -10,7 +10,9 @@ const START_UP_CONTEXTS = new Set<unknown>([
   'NestApplication',
 ]);
 
-/** Nest's logger interface on pino. The arguments are `(message, …, context)`; an object as message becomes log fields. */
+/**
+ * Nest's logger interface on pino. The arguments are `(message, …, context)`; an object as message becomes log fields.
+ */
 export class NestLogger implements LoggerService {
   constructor(private readonly pino: Logger) {}
 

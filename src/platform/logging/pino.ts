@@ -18,8 +18,8 @@ const REDACTED = [
 ];
 
 /**
- * The structured log of the process: JSON lines with RFC 3339 times, on standard output by default. Removes credentials of
- * the service from every line.
+ * The structured log of the process: JSON lines with RFC 3339 times, on standard output by default. Removes credentials
+ * of the service from every line.
  */
 export function createLogger(level: string, destination: DestinationStream = gatheredOutput()): Logger {
   return pino(

@@ -21,8 +21,8 @@ const TO_ADDRESS_OF_ALL = { prefix: 'all', max: 10, windowS: 24 * HOUR_S, what: 
 const OF_ORGANIZATION = { prefix: 'organization', max: 200, windowS: HOUR_S, what: 'of this organization' };
 
 /**
- * Limits the mails that an organization has the service send, so that it is no way to flood somebody. All processes share the counts.
- * Keys are hashes, so that the table holds no addresses.
+ * Limits the mails that an organization has the service send, so that it is no way to flood somebody. All processes
+ * share the counts. Keys are hashes, so that the table holds no addresses.
  */
 @Injectable()
 export class MailLimits {

@@ -5,7 +5,9 @@ import { AppConfig } from '../../core/config/app-config.js';
 
 const TIMEOUT_MS = 20_000;
 
-/** Sends mail through the server at `SMTP_URL`. Failures are logged without the message, which contains a secret link. */
+/**
+ * Sends mail through the server at `SMTP_URL`. Failures are logged without the message, which contains a secret link.
+ */
 @Injectable()
 export class Mailer {
   private readonly logger = new Logger(Mailer.name);

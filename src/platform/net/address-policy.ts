@@ -19,9 +19,9 @@ export class AddressPolicy {
   constructor(private readonly options: AddressPolicyOptions) {}
 
   /**
-   * Checks a connection's URL without resolving it: `http` or `https`, no credentials, no fragment, and no refused address or
-   * `localhost` name as its host. Returns the parsed URL or throws `AddressRefusedError`. The dispatcher checks the resolved
-   * addresses when it connects.
+   * Checks a connection's URL without resolving it: `http` or `https`, no credentials, no fragment, and no refused
+   * address or `localhost` name as its host. Returns the parsed URL or throws `AddressRefusedError`. The dispatcher
+   * checks the resolved addresses when it connects.
    */
   checkUrl(text: string): URL {
     const url = URL.parse(text);
@@ -49,7 +49,10 @@ export class AddressPolicy {
     }
   }
 
-  /** Checks the addresses of a name. Rejects the name if one address is refused, because the socket could choose any of them. */
+  /**
+   * Checks the addresses of a name. Rejects the name if one address is refused, because the socket could choose any of
+   * them.
+   */
   checkResolved(hostname: string, port: number, addresses: readonly string[]): void {
     const host = normalizeHost(hostname);
     for (const address of addresses) {

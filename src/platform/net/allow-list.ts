@@ -53,7 +53,9 @@ function parseCidr(entry: string): [IpAddress, number] {
   return [address, bits];
 }
 
-/** Accepts `host:port`, `[v6]:port`, `[v6]` or a bare host. More than one colon without brackets means an IPv6 address. */
+/**
+ * Accepts `host:port`, `[v6]:port`, `[v6]` or a bare host. More than one colon without brackets means an IPv6 address.
+ */
 function splitPort(entry: string): { host: string; port: number | undefined } {
   const match = /^(\[[^\]]*\]|[^:]*):(\d+)$/.exec(entry);
   if (match?.[1] === undefined) return { host: entry, port: undefined };

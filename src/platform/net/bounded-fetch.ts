@@ -18,8 +18,8 @@ export class AnswerRefusedError extends Error {
 }
 
 /**
- * The `fetch` for documents and endpoints whose addresses other parties name, such as metadata, keys and tokens. Each address passes
- * the address check. Answers are at most 64 KiB, within 5 seconds, and redirects are not followed.
+ * The `fetch` for documents and endpoints whose addresses other parties name, such as metadata, keys and tokens. Each
+ * address passes the address check. Answers are at most 64 KiB, within 5 seconds, and redirects are not followed.
  */
 @Injectable()
 export class BoundedFetch implements OnApplicationShutdown {

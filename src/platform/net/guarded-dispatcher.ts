@@ -18,13 +18,13 @@ interface GuardedDispatcherOptions {
 }
 
 /**
- * The pooled undici dispatcher for every request to an upstream. It never connects to an address that the policy refuses.
- * The check runs in the lookup whose result the socket uses, so DNS rebinding has no effect. undici does not follow
- * redirects; a redirect that a caller follows is a new request with its own check. A refused request rejects with
- * `AddressRefusedError`.
+ * The pooled undici dispatcher for every request to an upstream. It never connects to an address that the policy
+ * refuses. The check runs in the lookup whose result the socket uses, so DNS rebinding has no effect. undici does not
+ * follow redirects; a redirect that a caller follows is a new request with its own check. A refused request rejects
+ * with `AddressRefusedError`.
  *
- * It uses only HTTP/1.1. With HTTP/2, which undici would offer in the TLS handshake, all callers of an origin would share
- * one socket, and one slow reader would block the others.
+ * It uses only HTTP/1.1. With HTTP/2, which undici would offer in the TLS handshake, all callers of an origin would
+ * share one socket, and one slow reader would block the others.
  */
 export class GuardedDispatcher extends Agent {
   constructor(policy: AddressPolicy, options: GuardedDispatcherOptions = {}) {

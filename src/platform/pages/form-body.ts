@@ -19,8 +19,8 @@ declare module 'fastify' {
 }
 
 /**
- * Parses the bodies of HTML forms, on routes that accept them. Every other route refuses the media type: a form of a foreign web
- * page can send it without a preflight.
+ * Parses the bodies of HTML forms, on routes that accept them. Every other route refuses the media type: a form of a
+ * foreign web page can send it without a preflight.
  */
 export function registerFormBody(fastify: FastifyInstance): void {
   const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT_BYTES } as const;

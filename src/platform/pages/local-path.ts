@@ -4,9 +4,9 @@ const MAX_LENGTH = 4096;
 const MAX_DECODINGS = 3;
 
 /**
- * The path that a sign-in returns to, from the `return_to` parameter; undefined unless it is a path of this service. Refuses
- * whatever a browser, or a server that decodes it again, could read as an address of another host: `//host`, `/\host`,
- * `/%2fhost`, `https:host`.
+ * The path that a sign-in returns to, from the `return_to` parameter; undefined unless it is a path of this service.
+ * Refuses whatever a browser, or a server that decodes it again, could read as an address of another host: `//host`,
+ * `/\host`, `/%2fhost`, `https:host`.
  */
 export function localPathOf(text: string): string | undefined {
   if (text.length > MAX_LENGTH || !text.startsWith('/') || hasUnsafeStart(text)) return undefined;

@@ -21,7 +21,10 @@ const LAYOUT_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; bas
 /** No character that could end a directive or a header. */
 const POLICY_SOURCE = /^[A-Za-z][\w.+-]*:(?:\/\/[\w.:[\]-]+)?$/;
 
-/** Sends a page. It contains no script, loads nothing but the stylesheet and the icon, is not stored and cannot be framed. */
+/**
+ * Sends a page. It contains no script, loads nothing but the stylesheet and the icon, is not stored and cannot be
+ * framed.
+ */
 export function sendPage(reply: FastifyReply, { status = 200, formActions = [], ...page }: Page): void {
   void reply.status(status).headers(pageHeaders(formActions)).type('text/html; charset=utf-8').send(pageMarkup(page));
 }

@@ -22,8 +22,8 @@ export const QUEUE_PREFIX = '{sbx-queue}';
 const LONGEST_RECONNECT_DELAY_MS = 2_000;
 
 /**
- * The options of all queues and workers of an application: Redis (or Valkey) if `REDIS_URL` is set, otherwise PostgreSQL.
- * Finished jobs are removed immediately: the database row is the record, and the job id becomes reusable.
+ * The options of all queues and workers of an application: Redis (or Valkey) if `REDIS_URL` is set, otherwise
+ * PostgreSQL. Finished jobs are removed immediately: the database row is the record, and the job id becomes reusable.
  */
 export function queueOptions({ redis, databaseUrl }: Pick<AppConfig, 'redis' | 'databaseUrl'>): QueueOptions {
   return {
@@ -34,8 +34,8 @@ export function queueOptions({ redis, databaseUrl }: Pick<AppConfig, 'redis' | '
 }
 
 /**
- * Opens the backend for `opts.connection`. Each queue and worker receives this factory as a constructor argument, so that
- * applications on different backends can share a process.
+ * Opens the backend for `opts.connection`. Each queue and worker receives this factory as a constructor argument, so
+ * that applications on different backends can share a process.
  */
 export const openBackend: BackendFactory<RedisQueueBackend> = (name, opts, needs) =>
   isPostgres(opts.connection)
@@ -57,8 +57,9 @@ interface VersionedConnection {
 }
 
 /**
- * BullMQ asks the server for its version once and caches a failure: if Redis refused the first commands (a wrong password, a
- * cluster without a master), every later operation would fail too, and a worker would spin without yielding.
+ * BullMQ asks the server for its version once and caches a failure: if Redis refused the first commands (a wrong
+ * password, a cluster without a master), every later operation would fail too, and a worker would spin without
+ * yielding.
  */
 function readVersionPatiently(connection: VersionedConnection): void {
   const read = connection.getRedisVersionAndType.bind(connection);
@@ -73,8 +74,8 @@ const openPostgres: BackendFactory<ReturnType<typeof createPostgresBackend>> = (
     // BullMQ builds that connection with the `Client` of `pg`, for which it has no option: an error before BullMQ's
     // listener is attached would end the process.
     pgModule: { Client: DatabaseClient },
-    // BullMQ checks its schema once and caches a failure: if the first connection failed, every later operation would fail
-    // too, and a worker would spin without yielding. The schema is migrated before the application starts.
+    // BullMQ checks its schema once and caches a failure: if the first connection failed, every later operation would
+    // fail too, and a worker would spin without yielding. The schema is migrated before the application starts.
     waitUntilReady: () => Promise.resolve(),
   });
   return backend;
@@ -93,7 +94,8 @@ function redisOptions(address: RedisAddress): ConnectionOptions {
   return options as ConnectionOptions;
 }
 
-// BullMQ itself opens connections to single servers and Sentinels only. Process-wide, as it has no other place for a factory.
+// BullMQ itself opens connections to single servers and Sentinels only. Process-wide, as it has no other place for a
+// factory.
 RedisConnection.clientFactory = (options) => {
   const { address, connectionName } = options as unknown as QueueRedisOptions;
   return createIORedisClient(

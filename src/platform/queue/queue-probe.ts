@@ -26,8 +26,8 @@ export class RedisProbe implements OnApplicationShutdown {
   }
 
   /**
-   * Resolves if the server, or the cluster node, that holds the queue accepts a value, otherwise rejects. At its memory limit, Redis
-   * still answers, and refuses every job.
+   * Resolves if the server, or the cluster node, that holds the queue accepts a value, otherwise rejects. At its memory
+   * limit, Redis still answers, and refuses every job.
    */
   @HealthCheck('redis')
   async check(): Promise<void> {

@@ -9,7 +9,9 @@ import { ServiceQueue, ServiceWorker } from './service-queue.js';
 BullModule.queueClass = ServiceQueue;
 BullModule.workerClass = ServiceWorker;
 
-/** The connection of all queues. A feature module imports it and registers its queue with `BullModule.registerQueue`. */
+/**
+ * The connection of all queues. A feature module imports it and registers its queue with `BullModule.registerQueue`.
+ */
 @Module({
   imports: [BullModule.forRootAsync({ inject: [AppConfig], useFactory: queueOptions })],
   providers: [

@@ -40,9 +40,9 @@ export class ServiceWorker<T = unknown> extends Worker<T, void> {
   }
 
   /**
-   * Stops accepting jobs, waits for the running ones, and closes the connections. Disconnects them after `within` milliseconds,
-   * because BullMQ waits indefinitely for an unavailable Redis. Later calls, including Nest's, wait for the first one. Never
-   * rejects.
+   * Stops accepting jobs, waits for the running ones, and closes the connections. Disconnects them after `within`
+   * milliseconds, because BullMQ waits indefinitely for an unavailable Redis. Later calls, including Nest's, wait for
+   * the first one. Never rejects.
    */
   override close(force = false, within = JOBS_END_WITHIN_MS): Promise<void> {
     this.ending ??= closeOrDisconnect(this, super.close(force), within);
@@ -57,7 +57,10 @@ async function closeOrDisconnect(instance: QueueBase, closing: Promise<void>, wi
   instance.disconnect().catch(() => undefined);
 }
 
-/** Without this listener, the `error` event of a lost connection would be thrown. One line for the same error of an outage. */
+/**
+ * Without this listener, the `error` event of a lost connection would be thrown. One line for the same error of an
+ * outage.
+ */
 function logError(this: QueueBase, error: Error): void {
   const now = performance.now();
   const last = lastErrors.get(this);

@@ -5,8 +5,8 @@ import type { RedisAddress, RedisNode } from '../../core/config/redis-address.js
 import { credentials, openServer, type RedisClient, type RedisClientOptions } from './open-redis.js';
 
 /**
- * Opens a connection for SUBSCRIBE, which reports `ready` and `close` also on a cluster. There, every node delivers what any node
- * publishes: the connection is to one node, and after its loss to the next.
+ * Opens a connection for SUBSCRIBE, which reports `ready` and `close` also on a cluster. There, every node delivers
+ * what any node publishes: the connection is to one node, and after its loss to the next.
  * @param client finds the nodes of a cluster
  */
 export function openRedisSubscriber(address: RedisAddress, client: RedisClient, options: RedisClientOptions): Redis {

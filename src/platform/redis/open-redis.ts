@@ -86,7 +86,10 @@ function openCluster(address: RedisAddress, options: RedisClientOptions): Cluste
   });
 }
 
-/** A cluster client with a command timeout, which ioredis has for single servers only: commands that wait for a node count too. */
+/**
+ * A cluster client with a command timeout, which ioredis has for single servers only: commands that wait for a node
+ * count too.
+ */
 class TimedCluster extends Cluster {
   private readonly commandTimeout: number | undefined;
 

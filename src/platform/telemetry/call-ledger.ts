@@ -16,8 +16,8 @@ class ConnectionSeries {
 
 /**
  * All calls of this process, by connection and tool, or by method for other requests. The first `MAX_SERIES` series get
- * labels of their own. After that, a new tool counts as `other`, and a new connection counts as `other` with all its tools.
- * Every call is counted, and callers cannot make the list grow without limit.
+ * labels of their own. After that, a new tool counts as `other`, and a new connection counts as `other` with all its
+ * tools. Every call is counted, and callers cannot make the list grow without limit.
  *
  * The OpenTelemetry SDK hashes the labels at each measurement (4,500 ns for the four of one call, measured) and folds
  * everything above its own limit into one series without labels. Here a call costs one or two look-ups.

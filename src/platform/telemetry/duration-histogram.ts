@@ -1,6 +1,6 @@
 /**
- * Upper bounds of the buckets in seconds, 0.5 ms to 5 min. From 10 ms they match the MCP convention; the finer ones below
- * show the latency that a proxy adds.
+ * Upper bounds of the buckets in seconds, 0.5 ms to 5 min. From 10 ms they match the MCP convention; the finer ones
+ * below show the latency that a proxy adds.
  */
 export const DURATION_BOUNDARIES = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,

@@ -37,8 +37,8 @@ class HttpSeries {
 }
 
 /**
- * Counts the HTTP requests of this process without instruments of the SDK, which hash their attributes at every measurement
- * and would slow down the proxy.
+ * Counts the HTTP requests of this process without instruments of the SDK, which hash their attributes at every
+ * measurement and would slow down the proxy.
  */
 @Injectable()
 export class HttpMetrics implements MetricProducer {

@@ -53,8 +53,8 @@ class LedgerMetrics implements MetricProducer {
 }
 
 /**
- * The source of metrics and their readers: `/metrics` if it has a port, and OTLP if the standard `OTEL_*` variables enable
- * it.
+ * The source of metrics and their readers: `/metrics` if it has a port, and OTLP if the standard `OTEL_*` variables
+ * enable it.
  */
 export class Metering {
   private constructor(

@@ -15,11 +15,11 @@ import { withTimeout } from '../../core/with-timeout.js';
 const FLUSH_MS = 2000;
 
 /**
- * Exports the metrics: as Prometheus text on `METRICS_HOST:METRICS_PORT`, and to an OTLP collector if the standard `OTEL_*`
- * variables enable it. At shutdown it flushes metrics and traces.
+ * Exports the metrics: as Prometheus text on `METRICS_HOST:METRICS_PORT`, and to an OTLP collector if the standard
+ * `OTEL_*` variables enable it. At shutdown it flushes metrics and traces.
  *
- * If the port is taken, the process logs a warning and serves no metrics, so that a worker and an api process with the same
- * settings can run on one host.
+ * If the port is taken, the process logs a warning and serves no metrics, so that a worker and an api process with the
+ * same settings can run on one host.
  */
 @Injectable()
 export class MetricsExport implements OnModuleInit, OnApplicationShutdown {

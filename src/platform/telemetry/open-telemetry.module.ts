@@ -32,9 +32,9 @@ export class OpenTelemetryModule {
 }
 
 /**
- * `nestjs-otel` without its middleware, which only serves its "wide events": a single middleware adds a look-up to every
- * request, proxied ones included (`HttpAdapter`). A module that needs wide events applies `WideEventMiddleware` to its own
- * routes.
+ * `nestjs-otel` without its middleware, which only serves its "wide events": a single middleware adds a look-up to
+ * every request, proxied ones included (`HttpAdapter`). A module that needs wide events applies `WideEventMiddleware`
+ * to its own routes.
  */
 function nestOtel(): DynamicModule {
   const { imports = [], ...rest } = NestOtelModule.forRoot();

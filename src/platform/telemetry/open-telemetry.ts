@@ -5,8 +5,8 @@ import { Tracing } from './tracing.js';
 /** How the providers of an application are opened. */
 interface OpenOptions {
   /**
-   * Registers them globally, so that `MetricService`, `@Span` and every other user of the OpenTelemetry API reach the same
-   * readers and exporters. Only for an application that has its own process; others do not register theirs.
+   * Registers them globally, so that `MetricService`, `@Span` and every other user of the OpenTelemetry API reach the
+   * same readers and exporters. Only for an application that has its own process; others do not register theirs.
    */
   readonly global: boolean;
 }
@@ -19,8 +19,8 @@ export class OpenTelemetry {
   ) {}
 
   /**
-   * Opens the providers that the settings enable. Open global ones before modules are loaded: instruments that are created
-   * earlier have no effect.
+   * Opens the providers that the settings enable. Open global ones before modules are loaded: instruments that are
+   * created earlier have no effect.
    */
   static async open(settings: Settings, options: OpenOptions): Promise<OpenTelemetry> {
     const [metering, tracing] = await Promise.all([Metering.open(settings, options), Tracing.open(settings, options)]);

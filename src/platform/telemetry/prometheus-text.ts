@@ -9,8 +9,8 @@ const POINTS_PER_PIECE = 50;
 
 /**
  * Serializes the metrics in Prometheus' text format 0.0.4, in chunks, so that other work can run between them. The
- * serializer of `@opentelemetry/exporter-prometheus` writes everything at once and blocked the event loop for 1.7 s with
- * 2,000 series.
+ * serializer of `@opentelemetry/exporter-prometheus` writes everything at once and blocked the event loop for 1.7 s
+ * with 2,000 series.
  */
 export async function* prometheusText({ resource, scopeMetrics }: ResourceMetrics): AsyncGenerator<string> {
   yield `# HELP target_info Target metadata\n# TYPE target_info gauge\ntarget_info${inBraces(labelsOf(resource.attributes))} 1\n`;

@@ -32,8 +32,8 @@ const MCP_OPERATIONS = {
 };
 
 /**
- * The metrics of proxied requests, derived from the ledger whenever they are collected. Requests, errors and durations come
- * from the same counts, so they are always consistent. All are cumulative since the start.
+ * The metrics of proxied requests, derived from the ledger whenever they are collected. Requests, errors and durations
+ * come from the same counts, so they are always consistent. All are cumulative since the start.
  */
 @Injectable()
 export class ProxyMetrics implements MetricProducer {

@@ -10,8 +10,8 @@ import { version } from '../../core/version.js';
 import { SCOPE_NAME } from './names.js';
 
 /**
- * The source of the telemetry: the service's name and version, this process, and the attributes from `OTEL_SERVICE_NAME` and
- * `OTEL_RESOURCE_ATTRIBUTES`.
+ * The source of the telemetry: the service's name and version, this process, and the attributes from
+ * `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
  */
 export function serviceResource(): Resource {
   return defaultResource()

@@ -81,7 +81,9 @@ export class RunTelemetry {
     private readonly metrics: RunMetrics,
   ) {}
 
-  /** Starts to observe an attempt. Every attempt is a span of its own in the trace of the request that posted the run. */
+  /**
+   * Starts to observe an attempt. Every attempt is a span of its own in the trace of the request that posted the run.
+   */
   begin(run: ObservedRun): RunObservation {
     return new RunObservation(run, this.tracing, this.metrics);
   }

@@ -7,9 +7,9 @@ import { serviceResource } from './resource.js';
  * The source of spans, if the standard `OTEL_*` variables enable tracing. Only then is the SDK loaded; it takes its
  * exporter, sampler and limits from these variables.
  *
- * `NodeSDK` can only register its provider globally. A service that has its own process keeps the registration. Otherwise it
- * is undone in the same synchronous step, so that several applications can share a process. A provider that is already
- * registered (a preloaded auto-instrumentation) is used instead and not changed.
+ * `NodeSDK` can only register its provider globally. A service that has its own process keeps the registration.
+ * Otherwise it is undone in the same synchronous step, so that several applications can share a process. A provider
+ * that is already registered (a preloaded auto-instrumentation) is used instead and not changed.
  */
 export class Tracing {
   private constructor(

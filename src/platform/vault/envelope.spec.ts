@@ -23,7 +23,8 @@ describe('envelope', () => {
   });
 
   it('opens an envelope of another implementation', () => {
-    // Created with AESGCM of Python's cryptography 48. Key and IV are from test case 16 of McGrew and Viega's GCM paper.
+    // Created with AESGCM of Python's cryptography 48. Key and IV are from test case 16 of McGrew and Viega's GCM
+    // paper.
     const half = 'feffe9928665731c6d6a8f9467308308';
     const known = { id: 'k1', key: Buffer.from(half + half, 'hex') };
     const envelope = 'v1.k1.yv66vvrO263eyviI.8zGSpQj_EIcoHB4I5LLLkYc.IdLp9zMPi1ObjgjJY8H0XQ';

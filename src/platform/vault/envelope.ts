@@ -40,8 +40,8 @@ export class TamperedEnvelopeError extends Error {
 }
 
 /**
- * Encrypts with AES-256-GCM (NIST SP 800-38D): a random 96-bit IV, a 128-bit tag. With random IVs, a key is safe for 2^32
- * envelopes (§8.3).
+ * Encrypts with AES-256-GCM (NIST SP 800-38D): a random 96-bit IV, a 128-bit tag. With random IVs, a key is safe for
+ * 2^32 envelopes (§8.3).
  * @param context the owner of the value, such as `connection:<id>:headers`; the envelope opens only in this context
  */
 export function seal(key: EnvelopeKey, plaintext: string, context: string): string {
@@ -78,7 +78,9 @@ export function keyIdOf(envelope: string): string | undefined {
   return ENVELOPE.exec(envelope)?.[1];
 }
 
-/** Version and key id contain no dot, so the encoding is unambiguous: everything after the second dot is the context. */
+/**
+ * Version and key id contain no dot, so the encoding is unambiguous: everything after the second dot is the context.
+ */
 function additionalData(keyId: string, context: string): Buffer {
   if (!context.isWellFormed()) throw new RangeError('A context must not contain unpaired surrogates.');
   return Buffer.from(`${VERSION}.${keyId}.${context}`, 'utf8');

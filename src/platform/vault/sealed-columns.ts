@@ -10,8 +10,8 @@ export interface SealedColumn {
 }
 
 /**
- * Every column that stores envelopes. Rotation covers only these: an envelope stored elsewhere becomes unreadable when its
- * key is removed.
+ * Every column that stores envelopes. Rotation covers only these: an envelope stored elsewhere becomes unreadable when
+ * its key is removed.
  */
 export const SEALED_COLUMNS = {
   connectionToken: {

@@ -30,10 +30,10 @@ interface SealedRow {
 type Outcome = 'resealed' | 'current' | 'gone';
 
 /**
- * Re-encrypts every envelope of a column under the vault's first key, while other processes read and write the table. Each
- * update is a compare-and-set: a concurrently stored value is never overwritten, but processed again. Other columns,
- * including `updated_at` and `revision`, do not change. Opens every envelope, including current ones: if none is
- * unreadable, the first key opens all.
+ * Re-encrypts every envelope of a column under the vault's first key, while other processes read and write the table.
+ * Each update is a compare-and-set: a concurrently stored value is never overwritten, but processed again. Other
+ * columns, including `updated_at` and `revision`, do not change. Opens every envelope, including current ones: if none
+ * is unreadable, the first key opens all.
  *
  * The rotation can be interrupted and restarted at any time, and several can run concurrently.
  */

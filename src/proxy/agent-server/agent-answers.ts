@@ -27,7 +27,10 @@ const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
 /** How long a description waits for upstreams that were not asked before, in milliseconds. */
 const HINDRANCE_WAIT_MS = 250;
 
-/** Answers what concerns the agent as a whole. The tool list is composed here; an MCP server of this service answers the rest. */
+/**
+ * Answers what concerns the agent as a whole. The tool list is composed here; an MCP server of this service answers the
+ * rest.
+ */
 @Injectable()
 export class AgentAnswers implements OnApplicationShutdown {
   private readonly hosted: HostedMcp<AgentServerContext>;
@@ -141,8 +144,8 @@ function requestsDescription({ method }: InboundMessage): boolean {
 }
 
 /**
- * The `initialize` that opens sessions with connections of the agent in the name of a client that answers requests, as JSON text;
- * undefined for other clients.
+ * The `initialize` that opens sessions with connections of the agent in the name of a client that answers requests, as
+ * JSON text; undefined for other clients.
  * @throws DomainError `invalid_rpc_request` if it is too large to store
  */
 function clientInitialize(message: InboundMessage): string | undefined {

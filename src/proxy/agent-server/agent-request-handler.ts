@@ -15,8 +15,8 @@ import { AgentAnswers } from './agent-answers.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 
 /**
- * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with the
- * upstream's tool name. This service answers almost everything else itself.
+ * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with
+ * the upstream's tool name. This service answers almost everything else itself.
  */
 @Injectable()
 export class AgentRequestHandler {

@@ -24,7 +24,10 @@ import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 import { ListChanges } from './offering/list-changes.js';
 
-/** Serves an agent as an MCP server: what it offers a caller, and the sessions with its connections in that caller's name. */
+/**
+ * Serves an agent as an MCP server: what it offers a caller, and the sessions with its connections in that caller's
+ * name.
+ */
 @Module({
   imports: [
     AgentsModule,

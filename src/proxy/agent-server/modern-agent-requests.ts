@@ -13,14 +13,14 @@ import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources
 import { AgentToolRouter, renameTool } from './offering/agent-tool-router.js';
 
 /**
- * Names that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not look
- * encoded.
+ * Names that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not
+ * look encoded.
  */
 const PLAIN = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Forwards requests of modern clients (MCP 2026-07-28) that concern one connection of an agent. They are forwarded unchanged
- * except for the upstream's own name, so that an upstream can answer that it needs further input.
+ * Forwards requests of modern clients (MCP 2026-07-28) that concern one connection of an agent. They are forwarded
+ * unchanged except for the upstream's own name, so that an upstream can answer that it needs further input.
  */
 @Injectable()
 export class ModernAgentRequests {
@@ -39,7 +39,10 @@ export class ModernAgentRequests {
     await this.forward(await this.tools.route(context));
   }
 
-  /** Forwards a request for a prompt or a resource; false if it does not concern exactly one connection. @throws DomainError */
+  /**
+   * Forwards a request for a prompt or a resource; false if it does not concern exactly one connection.
+   * @throws DomainError
+   */
   async forwardToSource(context: McpRequestContext): Promise<boolean> {
     const { caller, message } = context;
     if (message.kind !== 'request' || caller.connection.status === 'inactive') return false;
@@ -86,7 +89,9 @@ function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller)
   return new ProxyCaller(principal, connection, requestId);
 }
 
-/** The MCP headers of a request that is forwarded under another name. `Mcp-Name` is replaced only if the caller sent it. */
+/**
+ * The MCP headers of a request that is forwarded under another name. `Mcp-Name` is replaced only if the caller sent it.
+ */
 export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
   const forwarded = forwardedHeaders(headers);
   if (!('mcp-name' in forwarded)) return forwarded;

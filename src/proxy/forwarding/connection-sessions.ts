@@ -48,7 +48,10 @@ export class ConnectionSessions {
     private readonly rooms: AnswerRooms,
   ) {}
 
-  /** Streams the unsolicited messages of the upstream; HEAD gets the head of that answer without a stream. @throws DomainError */
+  /**
+   * Streams the unsolicited messages of the upstream; HEAD gets the head of that answer without a stream.
+   * @throws DomainError
+   */
   async listen(context: SessionRequest): Promise<void> {
     const { request, reply, caller, session } = context;
     requireStream(caller, session);

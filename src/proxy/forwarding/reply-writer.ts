@@ -11,7 +11,9 @@ import type { RelayedAnswer } from './relay/relay-plan.js';
 /** Keep proxies between this service and the caller from buffering events. */
 const STREAM_HEADERS = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' };
 
-/** Up to this size, Node sends the head and a text in one write for less than it takes to write a buffer after the head. */
+/**
+ * Up to this size, Node sends the head and a text in one write for less than it takes to write a buffer after the head.
+ */
 const MAX_TEXT_BYTES = 4 * 1024;
 
 /** Sends relayed answers to their callers. */

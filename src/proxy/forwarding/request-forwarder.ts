@@ -50,7 +50,10 @@ export class RequestAdmission {
     private readonly catalog: ToolCatalog,
   ) {}
 
-  /** @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a credential */
+  /**
+   * @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a
+   *   credential
+   */
   async admitRequest(context: ForwardingContext<InboundRequest>): Promise<Admission> {
     return context.message.method === 'tools/call' ? this.admitToolCall(context) : this.measure(context);
   }
@@ -125,7 +128,10 @@ const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
 interface ForwardingOptions {
   /** Replaces the sender that forwards the message unchanged. */
   readonly sender?: MessageSender;
-  /** True if the answer can be an event stream. Otherwise it is collected into one JSON body. The default follows `Accept`. */
+  /**
+   * True if the answer can be an event stream. Otherwise it is collected into one JSON body. The default follows
+   * `Accept`.
+   */
   readonly acceptsStream?: boolean;
 }
 
@@ -231,7 +237,9 @@ function callerDisconnected(answer: UpstreamAnswer): UpstreamError {
   return new UpstreamError('cancelled', 'The caller disconnected.');
 }
 
-/** In a caller's session and in the modern era, the caller's MCP headers are sent; in one of the service, the service's. */
+/**
+ * In a caller's session and in the modern era, the caller's MCP headers are sent; in one of the service, the service's.
+ */
 export function headersFor(request: FastifyRequest, route: Route): Record<string, string> {
   const own = { 'x-request-id': request.id };
   if (route.kind === 'pooled') return own;

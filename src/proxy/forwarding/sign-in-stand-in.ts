@@ -9,8 +9,8 @@ import type { ForwardingContext } from './upstream-router.js';
 import type { Sent } from './upstream-sender.js';
 
 /**
- * The answer to a request that describes or lists, at an upstream where a person has to sign in first. Clients show no error of
- * these requests, so they succeed: with one tool that carries the link.
+ * The answer to a request that describes or lists, at an upstream where a person has to sign in first. Clients show no
+ * error of these requests, so they succeed: with one tool that carries the link.
  * @throws the error, if it has another reason or the request is another one
  */
 export function standInFor(error: unknown, { message, request, caller }: ForwardingContext): Sent {

@@ -13,8 +13,8 @@ import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 
 /**
- * How a message reaches its upstream: in the session that the caller has opened, as the `initialize` that opens one, in a session
- * that the service opens, or statelessly, as every message of the modern era (MCP 2026-07-28).
+ * How a message reaches its upstream: in the session that the caller has opened, as the `initialize` that opens one, in
+ * a session that the service opens, or statelessly, as every message of the modern era (MCP 2026-07-28).
  */
 export type Route =
   | {
@@ -45,7 +45,8 @@ export interface ForwardingContext<M extends InboundMessage = InboundMessage> ex
 }
 
 /**
- * The route of a message for which the service opens the session. Callers without a session get the tool list of the shared one.
+ * The route of a message for which the service opens the session. Callers without a session get the tool list of the
+ * shared one.
  * @param session that the client has with this service
  */
 export function pooledRoute(
@@ -71,7 +72,9 @@ export function isRequest(context: ForwardingContext): context is ForwardingCont
   return context.message.kind === 'request';
 }
 
-/** True if others can send requests in the same session, or to an upstream without sessions that might mix up their ids. */
+/**
+ * True if others can send requests in the same session, or to an upstream without sessions that might mix up their ids.
+ */
 export function isShared({ caller, route }: { caller: ProxyCaller; route: Route }): boolean {
   if (route.kind !== 'session') return route.kind === 'pooled';
   return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;

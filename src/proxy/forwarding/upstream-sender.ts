@@ -18,7 +18,8 @@ export interface Sent {
   /** The id that was sent instead of the caller's, as JSON text. */
   readonly sentId?: string | undefined;
   /**
-   * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared session.
+   * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared
+   * session.
    */
   readonly isTranslated?: true;
   /** Set for an answer of this service, which every caller may see. */
@@ -34,7 +35,10 @@ export interface MessageSender {
   sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
 }
 
-/** Sends callers' messages upstream as the bytes that were received. Only a request in a session of the service gets another id. */
+/**
+ * Sends callers' messages upstream as the bytes that were received. Only a request in a session of the service gets
+ * another id.
+ */
 @Injectable()
 export class UpstreamSender implements MessageSender {
   constructor(
@@ -132,9 +136,9 @@ export function sessionAtUpstream(
 }
 
 /**
- * A JSON-RPC id, as JSON text, that is unique across all processes. Callers who share an upstream session can choose equal ids,
- * and upstreams tell requests apart by the id alone. The id is so unlikely to occur elsewhere that an answer can be recognized by
- * it without parsing.
+ * A JSON-RPC id, as JSON text, that is unique across all processes. Callers who share an upstream session can choose
+ * equal ids, and upstreams tell requests apart by the id alone. The id is so unlikely to occur elsewhere that an answer
+ * can be recognized by it without parsing.
  */
 function uniqueId(): string {
   return `${PREFIX}${(count++).toString(36)}"`;

@@ -4,7 +4,9 @@ import { OpenCredentials } from '../../identity/credentials/open-credentials.js'
 import type { Principal } from '../../core/principal.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 
-/** The credential of a call is watched only after this time. Most calls end earlier, and cost only an entry in a set. */
+/**
+ * The credential of a call is watched only after this time. Most calls end earlier, and cost only an entry in a set.
+ */
 const WATCH_AFTER_MS = 500;
 
 interface Call {

@@ -12,9 +12,9 @@ import { AppConfig } from '../../core/config/app-config.js';
 import { isLoopback } from '../../core/loopback.js';
 
 /**
- * Protects the MCP endpoints from foreign web pages (MCP 2025-11-25, transports, "Security Warning"). Allowed are the service's
- * own origin, those in `ALLOWED_ORIGINS`, and loopback origins if the service itself is on loopback. A service on loopback also
- * refuses a foreign `Host`, which indicates DNS rebinding.
+ * Protects the MCP endpoints from foreign web pages (MCP 2025-11-25, transports, "Security Warning"). Allowed are the
+ * service's own origin, those in `ALLOWED_ORIGINS`, and loopback origins if the service itself is on loopback. A
+ * service on loopback also refuses a foreign `Host`, which indicates DNS rebinding.
  */
 @Injectable()
 export class OriginPolicy {

@@ -16,9 +16,9 @@ declare module 'fastify' {
 }
 
 /**
- * Declares a route of the MCP transport: the credential is verified but optional (public tools), the body stays the bytes that
- * were received, and errors are JSON-RPC. The method takes exactly the request and the reply, in this order. `McpRoutes` calls
- * it.
+ * Declares a route of the MCP transport: the credential is verified but optional (public tools), the body stays the
+ * bytes that were received, and errors are JSON-RPC. The method takes exactly the request and the reply, in this order.
+ * `McpRoutes` calls it.
  */
 export function McpEndpoint(): MethodDecorator {
   return (target, name, descriptor) => {

@@ -18,8 +18,8 @@ import {
 import { SIGN_IN } from '../protocol/sign-in-tool.js';
 
 /**
- * Answers errors on MCP endpoints that no filter of another module catches, as JSON-RPC errors. A 401 has the challenge of RFC
- * 9728 §5.1. `McpRoutes` calls it directly, and Nest's pipeline through `ProblemDetailsFilter`.
+ * Answers errors on MCP endpoints that no filter of another module catches, as JSON-RPC errors. A 401 has the challenge
+ * of RFC 9728 §5.1. `McpRoutes` calls it directly, and Nest's pipeline through `ProblemDetailsFilter`.
  */
 @Injectable()
 export class McpErrorResponder extends ErrorResponder {

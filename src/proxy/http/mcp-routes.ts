@@ -21,13 +21,13 @@ type Serve = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 type Endpoints = Readonly<Record<string | symbol, Serve | undefined>>;
 
 /**
- * Serves the MCP endpoints without Nest's request pipeline, which is more than a tenth of the proxy's cost for a call. It calls
- * the guard, the method and the error filter one after the other, as Nest would. The routes are still declared on controllers, so
- * the OpenAPI document and the table of access contain them.
+ * Serves the MCP endpoints without Nest's request pipeline, which is more than a tenth of the proxy's cost for a call.
+ * It calls the guard, the method and the error filter one after the other, as Nest would. The routes are still declared
+ * on controllers, so the OpenAPI document and the table of access contain them.
  *
- * If a module adds a guard, an interceptor, a pipe, an exception filter or a parameter decorator (`PipelineAdditions`), requests
- * take Nest's pipeline instead. On both paths, middleware runs first, the guard runs before the body is read, and errors that no
- * other filter catches are JSON-RPC.
+ * If a module adds a guard, an interceptor, a pipe, an exception filter or a parameter decorator (`PipelineAdditions`),
+ * requests take Nest's pipeline instead. On both paths, middleware runs first, the guard runs before the body is read,
+ * and errors that no other filter catches are JSON-RPC.
  */
 @Injectable()
 export class McpRoutes {

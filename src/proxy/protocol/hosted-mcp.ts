@@ -18,8 +18,9 @@ const STREAM_HEADERS: ReadonlySet<string> = new Set(['cache-control', 'x-accel-b
 const OWN_HEADERS: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'connection']);
 
 /**
- * Serves an MCP server of this service on a Fastify route, for both protocol eras. Each request gets its own server instance, so
- * there is no state between requests and any process can answer. `T` is what the server needs to know of its caller.
+ * Serves an MCP server of this service on a Fastify route, for both protocol eras. Each request gets its own server
+ * instance, so there is no state between requests and any process can answer. `T` is what the server needs to know of
+ * its caller.
  */
 export class HostedMcp<T> {
   private readonly handler: McpHttpHandler;
@@ -74,8 +75,8 @@ function answerIn(events: string): string {
 }
 
 /**
- * The headers of the MCP transport, without the credential. The SDK's server answers a POST only if the client accepts both
- * content types; `answer` converts for a client that does not.
+ * The headers of the MCP transport, without the credential. The SDK's server answers a POST only if the client accepts
+ * both content types; `answer` converts for a client that does not.
  */
 function headersOf({ headers, method }: FastifyRequest): Headers {
   const forwarded = new Headers();

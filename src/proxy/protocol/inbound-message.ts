@@ -43,8 +43,8 @@ const MAX_METHOD_LENGTH = 256;
 const NOTIFICATION = 'notifications/';
 
 /**
- * Reads the message of a POST body (MCP 2025-11-25, streamable HTTP; JSON-RPC 2.0 §4). The body is forwarded as it is, so
- * everything that another parser could read differently is rejected.
+ * Reads the message of a POST body (MCP 2025-11-25, streamable HTTP; JSON-RPC 2.0 §4). The body is forwarded as it is,
+ * so everything that another parser could read differently is rejected.
  * @throws DomainError `malformed_json` or `invalid_rpc_request`
  */
 export function readMessage(body: unknown): InboundMessage {
@@ -64,8 +64,8 @@ export function readMessage(body: unknown): InboundMessage {
     throw invalid(`\`method\` must be a string of 1 to ${MAX_METHOD_LENGTH} characters.`);
   }
   refuseCredential(method);
-  // Names are recorded and used in metrics, so they must not contain a credential. Arguments belong to the caller and are not
-  // checked.
+  // Names are recorded and used in metrics, so they must not contain a credential. Arguments belong to the caller and
+  // are not checked.
   for (const name of [params['name'], params['uri']]) if (typeof name === 'string') refuseCredential(name);
   if ('result' in value || 'error' in value) throw invalid('A message is either a request or an answer.');
   if (!('id' in value)) {
@@ -154,8 +154,8 @@ export function isModernMessage(headers: IncomingHttpHeaders, message: InboundMe
 }
 
 /**
- * Compares the headers that repeat values of the body with the body (MCP 2026-07-28, transports). Intermediaries that route or
- * filter by headers must see what the receiver of the body sees.
+ * Compares the headers that repeat values of the body with the body (MCP 2026-07-28, transports). Intermediaries that
+ * route or filter by headers must see what the receiver of the body sees.
  * @throws DomainError `header_mismatch`
  */
 export function checkHeaders(headers: IncomingHttpHeaders, message: InboundMessage): void {

@@ -71,8 +71,8 @@ export function signInPageOf({ code, data }: DomainError): string | undefined {
 }
 
 /**
- * The JSON text of an answer that asks for input (MCP 2026-07-28, "Multi round-trip requests"): to open a page, then to repeat the
- * request.
+ * The JSON text of an answer that asks for input (MCP 2026-07-28, "Multi round-trip requests"): to open a page, then to
+ * repeat the request.
  */
 export function signInRequestText(error: DomainError, url: string, id: string, requestState: string): string {
   const params = { mode: 'url', url, message: error.message };
@@ -90,8 +90,8 @@ export function cannotSignInText(error: DomainError, id: string, requestId: stri
 }
 
 /**
- * The JSON text of the answer to a tool call that the model should know of: a failed tool, because clients pass only results on to
- * their model (SEP-1303).
+ * The JSON text of the answer to a tool call that the model should know of: a failed tool, because clients pass only
+ * results on to their model (SEP-1303).
  * @param id the request's id as JSON text
  */
 export function toolErrorText(error: DomainError, id: string, requestId: string, isModern: boolean): string {

@@ -97,7 +97,8 @@ const LEGACY_TASK_RESULT = 'tasks/result';
 const NEED_SESSION = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'tasks/'];
 
 /**
- * Checks whether the caller is permitted to send this message to the connection. Tool calls pass: `ToolInvoker` checks them.
+ * Checks whether the caller is permitted to send this message to the connection. Tool calls pass: `ToolInvoker` checks
+ * them.
  * @throws DomainError `permission_denied`, `credential_missing`, `unknown_method`
  */
 export function requireMethod({ method = '', params }: InboundMessage, caller: ProxyCaller): void {
@@ -119,7 +120,8 @@ export function requireMethod({ method = '', params }: InboundMessage, caller: P
 }
 
 /**
- * Requires any grant on the connection, because listening occupies a socket to the upstream. A public tool is not a grant.
+ * Requires any grant on the connection, because listening occupies a socket to the upstream. A public tool is not a
+ * grant.
  * @throws DomainError `permission_denied`, `credential_missing`
  */
 export function requireGrant(caller: ProxyCaller): void {

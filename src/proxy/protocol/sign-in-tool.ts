@@ -1,4 +1,7 @@
-/** The name of the tool that stands for the tools of upstreams where a person has to sign in first, and the key of input requests for it. */
+/**
+ * The name of the tool that stands for the tools of upstreams where a person has to sign in first, and the key of input
+ * requests for it.
+ */
 export const SIGN_IN = 'sign_in';
 
 /** The answer of the stand-in when it is called after the sign-in. */

@@ -27,8 +27,8 @@ export function requireTranslatable({ method = '' }: Pick<InboundMessage, 'metho
 }
 
 /**
- * The capabilities that a client and an upstream of different eras can use. They declare no `listChanged`, because there is no
- * channel for such notifications.
+ * The capabilities that a client and an upstream of different eras can use. They declare no `listChanged`, because
+ * there is no channel for such notifications.
  */
 export function translatableCapabilities(capabilities: ServerCapabilities): ServerCapabilities {
   const offered = TRANSLATABLE_CAPABILITIES.filter((name) => capabilities[name] !== undefined);

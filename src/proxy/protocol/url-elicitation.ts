@@ -12,8 +12,8 @@ declare module 'fastify' {
 const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 /**
- * True if the message declares that its client asks people to open URLs (MCP 2025-11-25, "URL Mode Elicitation"). The capabilities are
- * those of `initialize`, or in the modern era those of each request.
+ * True if the message declares that its client asks people to open URLs (MCP 2025-11-25, "URL Mode Elicitation"). The
+ * capabilities are those of `initialize`, or in the modern era those of each request.
  */
 export function declaresUrlElicitation({ params }: Pick<InboundMessage, 'params'>): boolean {
   const meta = params['_meta'];

@@ -86,7 +86,9 @@ function failure(error: DomainError, requestId: string): CallToolResult {
   return { isError: true, content: [{ type: 'text', text }] };
 }
 
-/** What is wrong, for a model; a program reads the JSON after it. Names every fault, because the detail names only one. */
+/**
+ * What is wrong, for a model; a program reads the JSON after it. Names every fault, because the detail names only one.
+ */
 function sentenceOf({ detail, title, errors = [] }: DomainError): string {
   if (errors.length < 2) return detail ?? `${title}.`;
   const faults = errors

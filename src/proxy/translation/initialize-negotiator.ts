@@ -15,8 +15,8 @@ import { gather } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /**
- * Sends `initialize` upstream. If an upstream rejects a well-formed one because it supports only the modern era, the service
- * answers it instead. The service also answers the `initialize` of a caller without a credential to a program.
+ * Sends `initialize` upstream. If an upstream rejects a well-formed one because it supports only the modern era, the
+ * service answers it instead. The service also answers the `initialize` of a caller without a credential to a program.
  */
 @Injectable()
 export class InitializeNegotiator implements MessageSender {

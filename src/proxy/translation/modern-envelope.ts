@@ -12,8 +12,8 @@ const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
 const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /**
- * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and "`_meta`").
- * `checkHeaders` has already compared the headers with the body.
+ * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and
+ * "`_meta`"). `checkHeaders` has already compared the headers with the body.
  * @throws DomainError `header_mismatch`, `invalid_rpc_request`
  */
 export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
@@ -55,7 +55,10 @@ export function unsupportedVersion(message: InboundRequest): string | undefined 
   return version === undefined || MODERN_VERSIONS.includes(version) ? undefined : version;
 }
 
-/** Returns the request as a client of the legacy era sends it: without the envelope, and otherwise byte for byte the same. */
+/**
+ * Returns the request as a client of the legacy era sends it: without the envelope, and otherwise byte for byte the
+ * same.
+ */
 export function withoutEnvelope(message: InboundRequest): InboundRequest {
   const text = message.body.toString('utf8');
   const params = memberRange(text, 0, 'params');

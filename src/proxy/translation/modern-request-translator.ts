@@ -13,8 +13,8 @@ import { UpstreamEras } from './upstream-eras.js';
 const UNSUPPORTED_VERSION = -32022;
 
 /**
- * Forwards one request of the modern era. An upstream that supports the era gets the bytes that were received. Any other upstream
- * gets the same request of the legacy era, in a session that the service opens for the caller.
+ * Forwards one request of the modern era. An upstream that supports the era gets the bytes that were received. Any
+ * other upstream gets the same request of the legacy era, in a session that the service opens for the caller.
  */
 @Injectable()
 export class ModernRequestTranslator {
@@ -55,7 +55,8 @@ export class ModernRequestTranslator {
         );
       return true;
     }
-    // A program needs a session for each caller, and the modern era has no sessions. Inactive connections are refused later.
+    // A program needs a session for each caller, and the modern era has no sessions. Inactive connections are refused
+    // later.
     if (isProgram || connection.status === 'inactive') return !isProgram;
     try {
       return (await this.eras.describeUpstream(connection, deadline.signal)).isModern;

@@ -13,8 +13,9 @@ import { toProxyError } from '../protocol/to-proxy-error.js';
 const CANCELLED = 'notifications/cancelled';
 
 /**
- * Forwards notifications and answers of callers. A client of the legacy era cancels a request with a notification. Where the
- * upstream does not know whose request is cancelled, or is of the modern era, this service ends the exchange of the request instead.
+ * Forwards notifications and answers of callers. A client of the legacy era cancels a request with a notification.
+ * Where the upstream does not know whose request is cancelled, or is of the modern era, this service ends the exchange
+ * of the request instead.
  */
 @Injectable()
 export class OneWayForwarder {

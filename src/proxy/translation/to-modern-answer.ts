@@ -47,8 +47,8 @@ export function toModernAnswer(
 }
 
 /**
- * Adds the members that the modern era requires to the result of a message, as JSON text. The result is never cacheable for other
- * callers, because it depends on one caller's permissions. An error stays unchanged.
+ * Adds the members that the modern era requires to the result of a message, as JSON text. The result is never cacheable
+ * for other callers, because it depends on one caller's permissions. An error stays unchanged.
  */
 export function toModernMessage(text: string, { method, serverInfo }: AnsweredRequest): string {
   const result = parseMessage(text)?.['result'];
@@ -80,7 +80,9 @@ export function gather(source: AnswerBody, response?: AnsweredWithRoom): Promise
   return wholeOf(source, tooLarge, response);
 }
 
-/** Yields the response and its progress notifications. In the modern era, the answer to a request contains nothing else. */
+/**
+ * Yields the response and its progress notifications. In the modern era, the answer to a request contains nothing else.
+ */
 async function* events(
   source: AnswerBody,
   answered: AnsweredRequest,

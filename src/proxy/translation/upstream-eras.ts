@@ -26,7 +26,8 @@ export class UpstreamEras {
   ) {}
 
   /**
-   * Returns the cached description, or requests it from the upstream. @throws DomainError `connection_unavailable`, UpstreamError
+   * Returns the cached description, or requests it from the upstream. @throws DomainError `connection_unavailable`,
+   * UpstreamError
    */
   async describeUpstream(connection: Connection, signal: AbortSignal): Promise<ServerDescription> {
     const { revision } = connection;

@@ -19,8 +19,10 @@ export class ApprovalService {
   ) {}
 
   /**
-   * Records the answer, and lets the run continue if it was the last one. The same answer by the same caller again changes nothing.
-   * @throws DomainError `thread_not_found`, `approval_not_found`, `permission_denied`; `approval_closed` if another answer counts
+   * Records the answer, and lets the run continue if it was the last one. The same answer by the same caller again
+   * changes nothing.
+   * @throws DomainError `thread_not_found`, `approval_not_found`, `permission_denied`; `approval_closed` if another
+   *   answer counts
    */
   async answer(
     { threadId, approvalId }: { threadId: string; approvalId: string },

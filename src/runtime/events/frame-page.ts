@@ -29,8 +29,8 @@ export const UNKNOWN_RUN: FramePage = {
 };
 
 /**
- * Reduces whole batches to the requested frames, all of one epoch. A stream that lost its first frames (to eviction, for
- * example) counts as expired.
+ * Reduces whole batches to the requested frames, all of one epoch. A stream that lost its first frames (to eviction,
+ * for example) counts as expired.
  */
 export function framePage(
   { ended, nextFrame, batches }: StoredSlice,

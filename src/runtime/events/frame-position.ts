@@ -1,6 +1,6 @@
 /**
- * A frame as one reader knows it. Frames are numbered within their stream. A stream that has lost its tail assigns a number
- * twice, so only number and writer epoch together identify a frame.
+ * A frame as one reader knows it. Frames are numbered within their stream. A stream that has lost its tail assigns a
+ * number twice, so only number and writer epoch together identify a frame.
  */
 export interface FramePosition {
   /** 0 before the first frame. */

@@ -38,8 +38,8 @@ const APPEND = {
 const START = { name: 'run_event_start', text: 'SELECT run_event_start($1, $2, $3, $4, $5, $6, $7, $8, $9) AS stored' };
 const NOTIFY = { name: 'run_event_notify', text: 'SELECT pg_notify($1, $2)' };
 
-// One statement, so one snapshot: a reader never sees the stream's end without its last frames. The window sum bounds the
-// bytes of a page without reading further batches. The batch that holds the reader's frame supplies its epoch.
+// One statement, so one snapshot: a reader never sees the stream's end without its last frames. The window sum bounds
+// the bytes of a page without reading further batches. The batch that holds the reader's frame supplies its epoch.
 const READ = {
   name: 'run_event_read',
   text: `

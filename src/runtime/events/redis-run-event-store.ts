@@ -37,8 +37,8 @@ interface RedisRunEventStoreOptions extends RunEventExpiry {
 }
 
 /**
- * The run event bus on Redis or Valkey: one stream entry per batch. One script stores it, sets its time to live and publishes
- * it. Readers subscribe by Pub/Sub and replay with XRANGE. The server deletes expired streams.
+ * The run event bus on Redis or Valkey: one stream entry per batch. One script stores it, sets its time to live and
+ * publishes it. Readers subscribe by Pub/Sub and replay with XRANGE. The server deletes expired streams.
  */
 export class RedisRunEventStore extends RunEventStore {
   private readonly redis: RedisClient;

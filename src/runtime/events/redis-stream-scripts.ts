@@ -2,11 +2,13 @@ import { RedisScript } from './redis-script.js';
 import { MAX_PAGE_BYTES } from './run-event-store.js';
 
 // A run is a hash {fence, epoch, next, ended} and a stream with one entry per batch. An entry's id is
-// `<last frame>-<first frame>`: ids must increase, so the server rejects a batch out of order, and the batches after frame
-// n start at id `<n + 1>`.
-// Numbers reach Lua as text and are compared as text where that suffices.
+// `<last frame>-<first frame>`: ids must increase, so the server rejects a batch out of order, and the batches after
+// frame n start at id `<n + 1>`. Numbers reach Lua as text and are compared as text where that suffices.
 
-/** KEYS hash, stream. ARGV fence, epoch, ms to live. Returns the next frame number, or 0 if a higher fence holds the stream. */
+/**
+ * KEYS hash, stream. ARGV fence, epoch, ms to live. Returns the next frame number, or 0 if a higher fence holds the
+ * stream.
+ */
 export const OPEN_STREAM = new RedisScript(`
   local fence = redis.call('HGET', KEYS[1], 'fence')
   if fence and tonumber(fence) > tonumber(ARGV[1]) then
@@ -20,10 +22,9 @@ export const OPEN_STREAM = new RedisScript(`
 `);
 
 /**
- * KEYS hash, stream.
- * ARGV fence, first, next, entry id ('' for no frames), end ('0' or '1'), frames, ms to live, channel, payload, epoch.
- * Stores and publishes. Returns 1 also for a batch that is already stored, and 0 if the writer is fenced off or the batch
- * does not continue the stream.
+ * KEYS hash, stream. ARGV fence, first, next, entry id ('' for no frames), end ('0' or '1'), frames, ms to live,
+ * channel, payload, epoch. Stores and publishes. Returns 1 also for a batch that is already stored, and 0 if the writer
+ * is fenced off or the batch does not continue the stream.
  */
 const APPEND = `
   local fence, first, next, id, ended, frames = unpack(ARGV)
@@ -55,8 +56,8 @@ const APPEND = `
 export const APPEND_BATCH = new RedisScript(APPEND);
 
 /**
- * Creates a stream if it does not exist, then continues like `APPEND_BATCH`, with the same arguments. A repeated call only
- * appends, which succeeds for a batch that is already stored.
+ * Creates a stream if it does not exist, then continues like `APPEND_BATCH`, with the same arguments. A repeated call
+ * only appends, which succeeds for a batch that is already stored.
  */
 export const START_STREAM = new RedisScript(`
   if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -66,9 +67,9 @@ export const START_STREAM = new RedisScript(`
 `);
 
 /**
- * KEYS hash, stream. ARGV the reader's frame, the number of frames to read after it.
- * Returns nothing for an unknown run, otherwise { next, ended, id, epoch, frames, id, epoch, frames, … }, starting with the
- * batch that holds the reader's frame. If that batch ends with the reader's frame, its frames are omitted.
+ * KEYS hash, stream. ARGV the reader's frame, the number of frames to read after it. Returns nothing for an unknown
+ * run, otherwise { next, ended, id, epoch, frames, id, epoch, frames, … }, starting with the batch that holds the
+ * reader's frame. If that batch ends with the reader's frame, its frames are omitted.
  */
 export const READ_BATCHES = new RedisScript(`
   local held = redis.call('HMGET', KEYS[1], 'next', 'ended')

@@ -31,11 +31,12 @@ interface QueuedFrame {
 const DONE = Promise.resolve();
 
 /**
- * Writes one attempt's chunks to the event store, in order. Writes a chunk at once while the store is idle, together with what else
- * comes in the same turn of the event loop; chunks pushed during a write form the next batch. A batch costs as much as one chunk.
+ * Writes one attempt's chunks to the event store, in order. Writes a chunk at once while the store is idle, together
+ * with what else comes in the same turn of the event loop; chunks pushed during a write form the next batch. A batch
+ * costs as much as one chunk.
  *
- * After a permanent write failure, every later call rejects with its error: `StaleWriterError`, or the driver's error once
- * the store has been unreachable for `giveUpAfterMs`.
+ * After a permanent write failure, every later call rejects with its error: `StaleWriterError`, or the driver's error
+ * once the store has been unreachable for `giveUpAfterMs`.
  */
 export class RunEventPublisher {
   private readonly queue: QueuedFrame[] = [];
@@ -58,8 +59,8 @@ export class RunEventPublisher {
   ) {}
 
   /**
-   * Publishes to a new stream. The first write claims the stream, so this method does not call the store. If another writer
-   * holds the stream, the first write fails.
+   * Publishes to a new stream. The first write claims the stream, so this method does not call the store. If another
+   * writer holds the stream, the first write fails.
    */
   static start(
     store: RunEventStore,

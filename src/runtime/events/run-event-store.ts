@@ -6,7 +6,10 @@ export interface RunTopic {
   readonly threadId: string;
 }
 
-/** A run of consecutive frames of one writer, numbered from `first`. A frame is the JSON text of one AI SDK UI-message chunk. */
+/**
+ * A run of consecutive frames of one writer, numbered from `first`. A frame is the JSON text of one AI SDK UI-message
+ * chunk.
+ */
 export interface FrameBatch {
   readonly runId: string;
   /** Identifies the writer. Distinguishes these frames from lost ones that had the same numbers. */
@@ -29,7 +32,9 @@ export interface StreamWriter {
 export interface FramePage {
   /** False if the run was never opened or has expired. */
   readonly known: boolean;
-  /** True if the stored stream has no frame, or a different one, at the reader's position: the store has lost frames. */
+  /**
+   * True if the stored stream has no frame, or a different one, at the reader's position: the store has lost frames.
+   */
   readonly diverged: boolean;
   /** True when the run has ended and these frames reach its end. */
   readonly ended: boolean;
@@ -46,8 +51,9 @@ export interface FramePage {
 export type PreviousRun = string | null;
 
 /**
- * A signal to a live reader. `batch`: stored frames; the first frames of a run can name the run before it on its thread.
- * `hint`: frames too large for a signal were stored; read them. `resync`: signals may have been lost; read the followed run.
+ * A signal to a live reader. `batch`: stored frames; the first frames of a run can name the run before it on its
+ * thread. `hint`: frames too large for a signal were stored; read them. `resync`: signals may have been lost; read the
+ * followed run.
  */
 export type RunSignal =
   | ({ readonly type: 'batch'; readonly follows?: PreviousRun } & FrameBatch)
@@ -84,24 +90,25 @@ export const DEFAULT_EXPIRY: Required<RunEventExpiry> = { retentionMs: 300_000, 
  */
 export abstract class RunEventStore {
   /**
-   * Registers a run's stream for one writer, or takes it over from another. Reopens an ended stream. Rejects all other writers
-   * from then on.
+   * Registers a run's stream for one writer, or takes it over from another. Reopens an ended stream. Rejects all other
+   * writers from then on.
    * @returns the next free frame number, 1 for a new stream
    * @throws StaleWriterError if a higher fence holds the stream
    */
   abstract open(topic: RunTopic, runId: string, writer: StreamWriter): Promise<number>;
 
   /**
-   * Registers a new stream and stores its first batch, numbered from 1, in one step. The signal names the preceding run.
-   * Repeating the same call does nothing.
+   * Registers a new stream and stores its first batch, numbered from 1, in one step. The signal names the preceding
+   * run. Repeating the same call does nothing.
    * @throws StaleWriterError if the stream contains other frames or belongs to another writer
    */
   abstract start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void>;
 
   /**
-   * Stores one batch of at most `MAX_BATCH_FRAMES` frames atomically and signals it to the topic's readers. Repeating the same
-   * batch does nothing.
-   * @throws StaleWriterError if the stream belongs to another writer, has expired, or does not continue with `batch.first`
+   * Stores one batch of at most `MAX_BATCH_FRAMES` frames atomically and signals it to the topic's readers. Repeating
+   * the same batch does nothing.
+   * @throws StaleWriterError if the stream belongs to another writer, has expired, or does not continue with
+   *   `batch.first`
    */
   abstract append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void>;
 
@@ -117,7 +124,9 @@ export abstract class RunEventStore {
    */
   abstract subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe>;
 
-  /** Broadcasts a run's cancellation to every process, including this one. Best effort: the database is authoritative. */
+  /**
+   * Broadcasts a run's cancellation to every process, including this one. Best effort: the database is authoritative.
+   */
   abstract announceCancel(runId: string): Promise<void>;
 
   /** Subscribes to cancellations. The subscription becomes active about one round trip later. */

@@ -28,8 +28,9 @@ export class RunEvents implements OnApplicationShutdown {
   }
 
   /**
-   * Calls back with the id of each run of the thread whose stream ends or pauses, and with undefined when signals may have been lost.
-   * Best effort: a worker that stops right after the run's end never ends the stream. The run's record is authoritative.
+   * Calls back with the id of each run of the thread whose stream ends or pauses, and with undefined when signals may
+   * have been lost. Best effort: a worker that stops right after the run's end never ends the stream. The run's record
+   * is authoritative.
    * @throws DomainError `storage_unavailable` if the store cannot be reached within 2 s
    */
   watchStops(topic: RunTopic, onStop: (runId: string | undefined) => void): Promise<Unsubscribe> {

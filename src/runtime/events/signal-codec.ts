@@ -30,8 +30,8 @@ export function encodePrevious(follows: PreviousRun): string {
 }
 
 /**
- * The wire form of a batch: `<run id> <first> <1 at the end, otherwise 0> <epoch>`, optionally the preceding run, then the
- * frames, each preceded by a separator.
+ * The wire form of a batch: `<run id> <first> <1 at the end, otherwise 0> <epoch>`, optionally the preceding run, then
+ * the frames, each preceded by a separator.
  */
 export function encodeBatch(batch: FrameBatch, joinedFrames: string, follows?: PreviousRun): string {
   const previous = follows === undefined ? '' : ` ${encodePrevious(follows)}`;

@@ -7,8 +7,8 @@ import { decodeSignal } from './signal-codec.js';
 /** The connection on which a process receives signals (LISTEN or SUBSCRIBE). */
 export interface SignalLink {
   /**
-   * Subscribes to and unsubscribes from channels; resolves when both have taken effect. If it rejects, the hub does not use
-   * the link again: its owner must replace it.
+   * Subscribes to and unsubscribes from channels; resolves when both have taken effect. If it rejects, the hub does not
+   * use the link again: its owner must replace it.
    */
   apply(add: readonly string[], remove: readonly string[]): Promise<void>;
 }
@@ -64,7 +64,10 @@ export class SignalHub {
     };
   }
 
-  /** Starts using a new connection: restores all subscriptions, then sends readers a resync for signals they may have missed. */
+  /**
+   * Starts using a new connection: restores all subscriptions, then sends readers a resync for signals they may have
+   * missed.
+   */
   attach(link: SignalLink): void {
     this.link = link;
     this.subscribed.clear();

@@ -80,8 +80,8 @@ export class SignalInbox {
   }
 
   /**
-   * The buffered frames of a run after `after`. When one writer takes over from another, only the store knows whether its
-   * frames continue those that the reader has.
+   * The buffered frames of a run after `after`. When one writer takes over from another, only the store knows whether
+   * its frames continue those that the reader has.
    */
   next(runId: string, after: FramePosition): NextStep {
     const { n } = after;

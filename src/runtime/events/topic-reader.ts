@@ -17,7 +17,8 @@ export interface FollowOptions {
 
 /**
  * One reader of a topic: replays a run from the store and continues with live signals, without gaps or duplicates. Its
- * memory is bounded: it reads signalled frames that do not fit from the store later. Call `follow` and `nextRun` one at a time.
+ * memory is bounded: it reads signalled frames that do not fit from the store later. Call `follow` and `nextRun` one at
+ * a time.
  */
 export class TopicReader {
   private readonly inbox = new SignalInbox();

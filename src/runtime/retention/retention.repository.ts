@@ -9,7 +9,10 @@ import { deleteFound } from '../../platform/database/delete-batch.js';
 const THREADS_PER_STATEMENT = 20;
 const RUNS_PER_STATEMENT = 500;
 
-/** Deletes the threads and runs that organizations no longer keep (`organizations.retention`), by the time of their last change. */
+/**
+ * Deletes the threads and runs that organizations no longer keep (`organizations.retention`), by the time of their last
+ * change.
+ */
 @Injectable()
 export class RetentionRepository {
   constructor(
@@ -18,8 +21,8 @@ export class RetentionRepository {
   ) {}
 
   /**
-   * Deletes threads without an open run, with their messages and runs. A thread that changes meanwhile is kept: its row is locked,
-   * and compared again after that.
+   * Deletes threads without an open run, with their messages and runs. A thread that changes meanwhile is kept: its row
+   * is locked, and compared again after that.
    */
   @DeletesExpired('threads')
   deleteThreads(now: Date): Promise<number> {

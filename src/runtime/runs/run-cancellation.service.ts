@@ -15,8 +15,8 @@ import { UnstartedRun } from './unstarted-run.js';
 const MAX_TRIES = 3;
 
 /**
- * Cancels runs: queued runs at once, running runs by notifying their worker in whichever process, and runs that wait for approvals by
- * having a worker end them.
+ * Cancels runs: queued runs at once, running runs by notifying their worker in whichever process, and runs that wait
+ * for approvals by having a worker end them.
  */
 @Injectable()
 export class RunCancellationService {
@@ -33,7 +33,8 @@ export class RunCancellationService {
   ) {}
 
   /**
-   * @throws DomainError `thread_not_found`, `run_not_found`, `permission_denied`; nothing is cancelled while the event bus is unavailable
+   * @throws DomainError `thread_not_found`, `run_not_found`, `permission_denied`; nothing is cancelled while the event
+   *   bus is unavailable
    */
   async cancelOnThread(
     threadId: string,

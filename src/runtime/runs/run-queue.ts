@@ -43,15 +43,17 @@ export class RunQueue {
   constructor(@InjectQueue(RUN_QUEUE) private readonly queue: ServiceQueue<RunJob>) {}
 
   /**
-   * Offers every attempt to this process first. A job, its lock and its removal cost as much as a short run, and the record
-   * of a run does not depend on them: a run whose process stops is found by its heartbeat, like one whose job was lost.
+   * Offers every attempt to this process first. A job, its lock and its removal cost as much as a short run, and the
+   * record of a run does not depend on them: a run whose process stops is found by its heartbeat, like one whose job
+   * was lost.
    */
   offerTo(local: LocalRuns): void {
     this.local = local;
   }
 
   /**
-   * Posts a run and sees that it is executed. If this process has room, the run starts in the transaction that posts it.
+   * Posts a run and sees that it is executed. If this process has room, the run starts in the transaction that posts
+   * it.
    * @param post posts the run, and starts it if it gets an epoch (`RunPosting.postRun`)
    */
   async postAndStart(tenant: Tenant, post: (epoch?: string) => Promise<PostedRun>): Promise<PostedRun> {

@@ -51,8 +51,8 @@ export class RunRequestService {
   }
 
   /**
-   * Answers a stored question again, with the tier and the temperature that it was posted with. The earlier answer and everything
-   * after it is superseded.
+   * Answers a stored question again, with the tier and the temperature that it was posted with. The earlier answer and
+   * everything after it is superseded.
    * @throws DomainError for every fault of the request; nothing is stored then
    */
   async regenerate(threadId: string, { messageId }: RegenerateRequest, call: RunRequestCall): Promise<AcceptedRun> {
@@ -115,7 +115,10 @@ function originOf({ caller, requestId, trace }: RunRequestCall) {
   };
 }
 
-/** Whose share of the slots the caller's runs use; `run_post_and_start` has the same rule. Every caller has a key or is a person. */
+/**
+ * Whose share of the slots the caller's runs use; `run_post_and_start` has the same rule. Every caller has a key or is
+ * a person.
+ */
 function holderOf({ apiKeyId, userId }: Principal): string {
   return (apiKeyId ?? userId) as string;
 }

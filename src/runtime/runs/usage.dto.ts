@@ -55,8 +55,8 @@ export class UsageCounts {
 
 export class UsageGroup extends UsageCounts {
   /**
-   * The id of the agent or of the API key, the name of the model, or the day in UTC (`2026-01-31`). Null for runs without an API
-   * key, and for runs that no model has answered yet.
+   * The id of the agent or of the API key, the name of the model, or the day in UTC (`2026-01-31`). Null for runs
+   * without an API key, and for runs that no model has answered yet.
    */
   @MayBeNull()
   @IsString()

@@ -31,8 +31,8 @@ export function eventStreamRange(accept: string | undefined): EventStreamRange |
 }
 
 /**
- * As `eventStreamRange`, for a caller who can have the answer as JSON, too: undefined if it wants that one. Of equal weights, JSON wins
- * where both are named, and what is named wins over a wildcard.
+ * As `eventStreamRange`, for a caller who can have the answer as JSON, too: undefined if it wants that one. Of equal
+ * weights, JSON wins where both are named, and what is named wins over a wildcard.
  * @throws DomainError `invalid_request` for a version that is malformed or too old
  */
 export function preferredEventStream(accept: string | undefined): EventStreamRange | undefined {

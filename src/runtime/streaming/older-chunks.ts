@@ -16,8 +16,8 @@ const REPEATED = 'The call was interrupted. The step is repeated.';
 /**
  * The chunks of one run for a reader with `ai` 6, which fails at a chunk that it does not know.
  *
- * Version 6 cannot drop what it has received of a step. Before the step is repeated, its open parts are closed instead: the
- * reader shows what it had until it loads the transcript.
+ * Version 6 cannot drop what it has received of a step. Before the step is repeated, its open parts are closed instead:
+ * the reader shows what it had until it loads the transcript.
  */
 export class OlderChunks {
   /** The chunks that close the parts of the current step that are still open, by the part's id. */

@@ -53,11 +53,12 @@ export class RunStreamService {
   }
 
   /**
-   * Posts a run and returns its stream, from its beginning. Subscribes first: a run is not posted when its stream cannot be read.
-   * The caller closes the stream.
+   * Posts a run and returns its stream, from its beginning. Subscribes first: a run is not posted when its stream
+   * cannot be read. The caller closes the stream.
    * @param aiVersion the version of `ai` that the caller states
    * @param post checks that the caller can run the agent of the thread
-   * @throws DomainError `storage_unavailable`, `stream_expired` for a run that was posted before, and what `post` throws
+   * @throws DomainError `storage_unavailable`, `stream_expired` for a run that was posted before, and what `post`
+   *   throws
    */
   async openWith(thread: RunTopic, aiVersion: number | undefined, post: () => Promise<PostedRun>): Promise<RunStream> {
     const reader = await this.events.openTopic(thread);
@@ -94,8 +95,8 @@ export class RunStreamService {
   }
 
   /**
-   * True if the reader can still reach the end of the run. Frames of an open run that the live buffer has lost are streamed
-   * again.
+   * True if the reader can still reach the end of the run. Frames of an open run that the live buffer has lost are
+   * streamed again.
    */
   private async checkPosition(run: RunEntity, after: FramePosition): Promise<void> {
     if (isOpen(run)) return;

@@ -28,8 +28,8 @@ interface RunRecords {
   /** The run that was posted to the thread next after this one. */
   findNext(previousId: string | undefined): Promise<StreamedRun | undefined>;
   /**
-   * The frames that the reader lacks of a run that no worker streams now: the remaining ones, or those so far of a run that waits.
-   * Undefined if the reader has to continue reading.
+   * The frames that the reader lacks of a run that no worker streams now: the remaining ones, or those so far of a run
+   * that waits. Undefined if the reader has to continue reading.
    */
   complete(runId: string, frames: RunFrames): Promise<StoredFrames | undefined>;
 }

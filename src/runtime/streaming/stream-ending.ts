@@ -36,9 +36,9 @@ export class StreamEnding {
   }
 
   /**
-   * The frames that complete a run for the reader: everything it lacks of the answer, from the transcript. Of a run that waits for
-   * approvals, the answer so far. Undefined when the reader has to continue, because the run is in progress or its stream has
-   * more frames.
+   * The frames that complete a run for the reader: everything it lacks of the answer, from the transcript. Of a run
+   * that waits for approvals, the answer so far. Undefined when the reader has to continue, because the run is in
+   * progress or its stream has more frames.
    */
   async complete(organizationId: string, runId: string, frames: RunFrames): Promise<StoredFrames | undefined> {
     const run = await this.runs.findRun(organizationId, runId);

@@ -21,7 +21,8 @@ export class ThreadTokenService {
   ) {}
 
   /**
-   * @throws DomainError `thread_not_found`; `permission_denied` or `permission_widening` for what the caller itself cannot do with the
+   * @throws DomainError `thread_not_found`; `permission_denied` or `permission_widening` for what the caller itself
+   *   cannot do with the
    * thread
    */
   async create(input: ThreadTokenCreateInput, caller: Principal): Promise<ThreadTokenCreated> {

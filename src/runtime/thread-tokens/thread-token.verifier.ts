@@ -26,8 +26,8 @@ interface UsableToken {
 }
 
 /**
- * Verifies browser tokens. A token acts as the credential that made it, narrowed to one thread: when that credential ends, or loses
- * permissions, so does the token.
+ * Verifies browser tokens. A token acts as the credential that made it, narrowed to one thread: when that credential
+ * ends, or loses permissions, so does the token.
  */
 @Injectable()
 @VerifiesCredentials('thread_token')

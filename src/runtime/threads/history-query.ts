@@ -18,11 +18,11 @@ export function historyBytesFor(heapBytes: number, runs: number): number {
 /**
  * The conversation of a run, newest first: the messages of its own request, whatever their size, and the newest earlier
  * runs that fit into the limits. A run is included with its request and its answer or not at all, so that every answer
- * follows its question. The run before is included even if it exceeds the agent's tokens, since a model receives large tool
- * outputs cut. Sizes are summed before any message is unpacked, and no message beyond the agent's limit is read. The
- * limits come from the agent in the same round trip. Superseded messages are left out. An answer to a question that was answered
- * again belongs to that question, the latest request before it. Values: organization, thread, position of the request, id of the run's own answer,
- * agent, maximum bytes.
+ * follows its question. The run before is included even if it exceeds the agent's tokens, since a model receives large
+ * tool outputs cut. Sizes are summed before any message is unpacked, and no message beyond the agent's limit is read.
+ * The limits come from the agent in the same round trip. Superseded messages are left out. An answer to a question that
+ * was answered again belongs to that question, the latest request before it. Values: organization, thread, position of
+ * the request, id of the run's own answer, agent, maximum bytes.
  */
 export const HISTORY = {
   name: 'transcript_history',

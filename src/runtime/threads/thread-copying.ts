@@ -6,8 +6,9 @@ import { OPEN_RUN_STATUS_LIST } from '../../core/run-status.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import type { ThreadCopyInput } from './thread.dto.js';
 
-// One statement, so one snapshot. The answer of an open run is not finished; its question is. The messages keep their places, which are
-// before those of every later run. Without a new thread, because its id is taken, no message is copied.
+// One statement, so one snapshot. The answer of an open run is not finished; its question is. The messages keep their
+// places, which are before those of every later run. Without a new thread, because its id is taken, no message is
+// copied.
 const COPY = {
   name: 'thread_copy',
   text: `
@@ -59,7 +60,8 @@ export class ThreadCopying {
 
   /**
    * @returns the id of the new thread
-   * @throws DomainError `thread_not_found`, `message_not_found`, `superseded`, `thread_busy`; `thread_exists` if `new_id` is taken
+   * @throws DomainError `thread_not_found`, `message_not_found`, `superseded`, `thread_busy`; `thread_exists` if
+   *   `new_id` is taken
    */
   async copy(input: ThreadCopyInput, caller: Principal): Promise<string> {
     const newThreadId = input.new_id ?? newId();

@@ -182,7 +182,10 @@ export class ThreadMessagesInput {
   @IsIn(['asc', 'desc'])
   order?: 'asc' | 'desc';
 
-  /** Also list messages whose place a later answer has taken; `superseded_by` in their metadata is the taskId of that answer. */
+  /**
+   * Also list messages whose place a later answer has taken; `superseded_by` in their metadata is the taskId of that
+   * answer.
+   */
   @MayBeAbsent()
   @IsBoolean()
   include_superseded?: boolean;
@@ -203,7 +206,10 @@ export class MessageItem {
   @IsObject({ each: true })
   parts: object[];
 
-  /** For an answer: taskId, model, usage, finishReason, and aborted when the run was cancelled. With superseded_by if superseded. */
+  /**
+   * For an answer: taskId, model, usage, finishReason, and aborted when the run was cancelled. With superseded_by if
+   * superseded.
+   */
   @IsObject()
   metadata: Record<string, unknown>;
 

@@ -15,7 +15,9 @@ import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto
 /** A message in the form that the agent loop reads; `isRequest` for those that the run answers. */
 export type TranscriptMessage = UIMessage & { isRequest: boolean };
 
-/** The fields of a run that the transcript needs: its agent, its place in the thread and the message with its answer. */
+/**
+ * The fields of a run that the transcript needs: its agent, its place in the thread and the message with its answer.
+ */
 interface TranscriptRun {
   readonly organizationId: string;
   readonly threadId: string;
@@ -89,7 +91,8 @@ export class TranscriptService {
 
   /**
    * The conversation up to and including the request of this run, oldest first. It includes answers of earlier runs,
-   * but not the run's own answer. A long conversation is cut to the newest runs that fit the agent's limits, see `HISTORY`.
+   * but not the run's own answer. A long conversation is cut to the newest runs that fit the agent's limits, see
+   * `HISTORY`.
    * @param maxBytes of JSON text
    */
   async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {

@@ -15,9 +15,8 @@ export const MAX_WAIT_S = 60;
 const WAIT = /^wait\s*=\s*(?:"(\d+)"|(\d+))$/i;
 
 /**
- * Reads the form from `Accept` and `Prefer`. A stream has to be asked for by its media type, and to be preferred to JSON;
- * it wins over `Prefer`. A longer wait
- * than `MAX_WAIT_S` becomes that one.
+ * Reads the form from `Accept` and `Prefer`. A stream has to be asked for by its media type, and to be preferred to
+ * JSON; it wins over `Prefer`. A longer wait than `MAX_WAIT_S` becomes that one.
  * @throws DomainError `invalid_request` for a malformed `wait` or `ai`; unknown preferences are ignored (RFC 7240 §2)
  */
 export function answerFormOf({ accept, prefer }: IncomingHttpHeaders): AnswerForm {

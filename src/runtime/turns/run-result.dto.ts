@@ -14,7 +14,10 @@ export class RunResult {
   @IsIn(RUN_STATUSES)
   status: RunStatus;
 
-  /** The answer as in `COLLECTION_THREAD_MESSAGES_LIST`, with its parts so far while the run is in progress; null before the first. */
+  /**
+   * The answer as in `COLLECTION_THREAD_MESSAGES_LIST`, with its parts so far while the run is in progress; null before
+   * the first.
+   */
   @MayBeNull()
   @ValidateNested()
   @Type(() => MessageItem)

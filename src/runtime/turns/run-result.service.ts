@@ -18,7 +18,8 @@ export class RunResultService {
   ) {}
 
   /**
-   * A run that the caller can read: authorized as for its stream. To a browser token, runs of other threads do not exist.
+   * A run that the caller can read: authorized as for its stream. To a browser token, runs of other threads do not
+   * exist.
    * @throws DomainError `run_not_found`, `permission_denied`
    */
   async findReadable(caller: Principal, taskId: string): Promise<RunEntity> {

@@ -31,8 +31,8 @@ interface WaitingRequest {
 type WaitingEnd = 'over' | 'late' | 'left' | 'revoked' | 'stopping';
 
 /**
- * Waits until runs are over or wait for approvals, in whichever process that happens. A waiting request holds a subscription and no
- * connection.
+ * Waits until runs are over or wait for approvals, in whichever process that happens. A waiting request holds a
+ * subscription and no connection.
  */
 @Injectable()
 export class RunWaiting implements OnModuleDestroy {
@@ -52,7 +52,10 @@ export class RunWaiting implements OnModuleDestroy {
     private readonly credentials: OpenCredentials,
   ) {}
 
-  /** Resolves when the run is over or waits for approvals, when the time has passed, or when there is no reason to wait any more. Never rejects. */
+  /**
+   * Resolves when the run is over or waits for approvals, when the time has passed, or when there is no reason to wait
+   * any more. Never rejects.
+   */
   async untilOver(run: AwaitedRun, { caller, reply, withinMs }: WaitingRequest): Promise<WaitingEnd> {
     const { promise, resolve: end } = Promise.withResolvers<WaitingEnd>();
     this.waiting.set(end, run.id);
@@ -87,7 +90,10 @@ export class RunWaiting implements OnModuleDestroy {
     this.unsent.add(sent);
   }
 
-  /** Looks at the run once it is subscribed to, because it may have stopped before. Without the event bus, `looks` remains. */
+  /**
+   * Looks at the run once it is subscribed to, because it may have stopped before. Without the event bus, `looks`
+   * remains.
+   */
   private async subscribe(run: AwaitedRun, end: (end: WaitingEnd) => void): Promise<(() => void) | undefined> {
     try {
       const unsubscribe = await this.events.watchStops(run, (runId) => {

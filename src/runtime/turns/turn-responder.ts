@@ -38,8 +38,8 @@ export class TurnResponder {
   ) {}
 
   /**
-   * Starts the run and answers: 202 with the `taskId`, 200 with the result if the run ends while the request waits, or its stream.
-   * Sets the status. A caller that leaves cancels nothing.
+   * Starts the run and answers: 202 with the `taskId`, 200 with the result if the run ends while the request waits, or
+   * its stream. Sets the status. A caller that leaves cancels nothing.
    * @param start checks that the caller can run the agent of the thread
    */
   async respond(exchange: TurnExchange, start: () => Promise<AcceptedRun>): Promise<TurnAnswer> {

@@ -29,10 +29,9 @@ export interface AgentLoopInput {
 }
 
 /**
- * Calls the model and its tools in turn until the model calls no more tools or reaches the step limit. The model's step is
- * stored before its tools are called, and each tool outcome before the next step. While calls of a step need an approval, the
- * attempt stops with the reason `waiting`. The last step is stored with the end of
- * the run.
+ * Calls the model and its tools in turn until the model calls no more tools or reaches the step limit. The model's step
+ * is stored before its tools are called, and each tool outcome before the next step. While calls of a step need an
+ * approval, the attempt stops with the reason `waiting`. The last step is stored with the end of the run.
  * @returns why the last model call ended
  */
 export async function runAgentLoop(

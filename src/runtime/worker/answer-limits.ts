@@ -25,8 +25,8 @@ export class AnswerOverflowError extends Error {
 }
 
 /**
- * Returns why a JSON value cannot be part of an answer, as the end of a sentence. Returns undefined if it can; the value is
- * then safe to serialize.
+ * Returns why a JSON value cannot be part of an answer, as the end of a sentence. Returns undefined if it can; the
+ * value is then safe to serialize.
  */
 export function excessOf(value: unknown): string | undefined {
   const exceeded = exceededLimit(value, VALUE_LIMITS);
@@ -40,8 +40,8 @@ export function isTooDeep(value: unknown): boolean {
 }
 
 /**
- * The approximate size of a chunk in the stream, in characters. Deltas are frequent, so they are not serialized to measure
- * them.
+ * The approximate size of a chunk in the stream, in characters. Deltas are frequent, so they are not serialized to
+ * measure them.
  */
 export function sizeOfChunk(chunk: UIMessageChunk): number {
   switch (chunk.type) {

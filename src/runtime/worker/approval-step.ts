@@ -42,8 +42,8 @@ async function gate(call: PendingToolCall, tool: AgentTool | undefined): Promise
 }
 
 /**
- * Gives every call of a stored step its outcome. Calls without an approval are made at once. While an approval is open, the attempt
- * stops with the reason `waiting`; afterwards, another one makes the approved calls.
+ * Gives every call of a stored step its outcome. Calls without an approval are made at once. While an approval is open,
+ * the attempt stops with the reason `waiting`; afterwards, another one makes the approved calls.
  * @param isResumed an earlier attempt stored the step, and may have made its calls
  * @throws RunStoppedError
  */
@@ -81,7 +81,10 @@ async function streamRequests(answer: RunAnswer, approvals: AttemptApprovals): P
   }
 }
 
-/** Streams the decisions, and makes the approved calls. A call whose tool has changed since it was approved is asked about again. */
+/**
+ * Streams the decisions, and makes the approved calls. A call whose tool has changed since it was approved is asked
+ * about again.
+ */
 async function applyDecisions(answer: RunAnswer, settlement: ToolCallSettlement): Promise<void> {
   const { tools, approvals, approvalTimeoutS, control, observation } = settlement;
   const { signal } = control;

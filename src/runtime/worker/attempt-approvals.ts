@@ -60,7 +60,8 @@ export class AttemptApprovals {
   }
 
   /**
-   * Must be called right before an approved call. False if the call must not be made, because an attempt has made it before.
+   * Must be called right before an approved call. False if the call must not be made, because an attempt has made it
+   * before.
    * @throws StaleAttemptError, StorageLostError
    */
   async take({ id }: Decision): Promise<boolean> {

@@ -9,8 +9,8 @@ import type { RunAnswer } from './run-answer.js';
 export type Conclusion = Omit<RunOutcome, 'finishReason'> & { finishReason: FinishReason | null };
 
 /**
- * Streams the last chunks of an answer, `finish`, `error` or `abort` by the run's outcome, and stores it with the end of the
- * run. The stream stays open until then, so that `[DONE]` means that the record can be read.
+ * Streams the last chunks of an answer, `finish`, `error` or `abort` by the run's outcome, and stores it with the end
+ * of the run. The stream stays open until then, so that `[DONE]` means that the record can be read.
  * @returns the next run of the thread, which can start now, if one waits
  */
 export async function concludeAnswer(
@@ -38,8 +38,8 @@ export async function concludeAnswer(
 }
 
 /**
- * Gives pending tool calls an error outcome, so that the message does not wait for them forever. Readers may have started a
- * step that the live buffer has since lost; the answer then starts it too.
+ * Gives pending tool calls an error outcome, so that the message does not wait for them forever. Readers may have
+ * started a step that the live buffer has since lost; the answer then starts it too.
  */
 async function closeOpenParts(
   answer: RunAnswer,

@@ -18,8 +18,8 @@ export interface StoredAnswer {
 /**
  * Folds the UI-message chunks of one answer into the parts of its `UIMessage`.
  *
- * The result equals that of `readUIMessageStream` (package `ai`), which clones the whole message at every chunk. This class
- * changes its own state, so a delta costs the same in a short answer as in a long one.
+ * The result equals that of `readUIMessageStream` (package `ai`), which clones the whole message at every chunk. This
+ * class changes its own state, so a delta costs the same in a short answer as in a long one.
  */
 export class MessageFolder {
   private id: string;
@@ -56,8 +56,8 @@ export class MessageFolder {
    * (inputs, outputs, data) are shared with the chunks and must not be changed.
    */
   parts(): UIMessage['parts'] {
-    // `ai` has a type for each state of a tool call; here one type holds them all. The property test of this class, not the
-    // compiler, shows that the fields fit the state.
+    // `ai` has a type for each state of a tool call; here one type holds them all. The property test of this class, not
+    // the compiler, shows that the fields fit the state.
     return this.folded.all().map(snapshot) as UIMessage['parts'];
   }
 

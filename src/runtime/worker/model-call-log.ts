@@ -6,7 +6,9 @@ import { type ModelCall, readCall, type StoredModelCall } from '../runs/records/
 /** An agent has at most 100 steps; a run that many workers lose in the middle of a call can exceed this. */
 const MAX_RECORDED = 200;
 
-/** The model calls of a run so far, and what they cost. A later attempt continues the record of the attempts before it. */
+/**
+ * The model calls of a run so far, and what they cost. A later attempt continues the record of the attempts before it.
+ */
 export class ModelCallLog {
   private readonly recorded: ModelCall[];
   private dollars: number | null;

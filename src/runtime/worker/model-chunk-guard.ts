@@ -20,9 +20,10 @@ interface GuardedCall {
 }
 
 /**
- * Filters the chunks of one model call before they enter an answer. It corrects errors of the provider, so that everything
- * in an answer can be streamed, stored, and sent to a model again: inputs and metadata are bounded in depth and size, tool
- * calls in number; ids of tool calls are unique in the answer, and names of tools have the form that providers accept.
+ * Filters the chunks of one model call before they enter an answer. It corrects errors of the provider, so that
+ * everything in an answer can be streamed, stored, and sent to a model again: inputs and metadata are bounded in depth
+ * and size, tool calls in number; ids of tool calls are unique in the answer, and names of tools have the form that
+ * providers accept.
  */
 export class ModelChunkGuard {
   /** By the provider's id; a repeated id refers to its latest call. */
@@ -40,8 +41,8 @@ export class ModelChunkGuard {
   }
 
   /**
-   * Filters the model's own stream for `streamText`, which could not copy excessive values. The input of a tool call that
-   * exceeds the limits becomes empty, and `accept` refuses the call.
+   * Filters the model's own stream for `streamText`, which could not copy excessive values. The input of a tool call
+   * that exceeds the limits becomes empty, and `accept` refuses the call.
    */
   stream(stream: ReadableStream<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
     const reader = stream.getReader();

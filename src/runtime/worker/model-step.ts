@@ -65,8 +65,8 @@ export interface ModelStepResult {
 }
 
 /**
- * Calls the model once and adds its text, reasoning and tool calls to the answer. It does not execute the tools, because the
- * calls are stored first.
+ * Calls the model once and adds its text, reasoning and tool calls to the answer. It does not execute the tools,
+ * because the calls are stored first.
  * @throws the provider's error; parts that have arrived stay in the answer
  */
 export async function streamModelStep(
@@ -191,8 +191,8 @@ function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools
 }
 
 /**
- * A tool call as if it had needed no approval: a model learns what came of it, and why. `streamText` would take an approval for a
- * request to make the call.
+ * A tool call as if it had needed no approval: a model learns what came of it, and why. `streamText` would take an
+ * approval for a request to make the call.
  */
 function withoutApproval(part: UIMessage['parts'][number]): UIMessage['parts'][number] {
   if (part.type !== 'dynamic-tool' || part.approval === undefined) return part;
@@ -214,7 +214,9 @@ function withoutApproval(part: UIMessage['parts'][number]): UIMessage['parts'][n
   }
 }
 
-/** The tools that the conversation called: outputs of tools that the agent no longer has are converted like all others. */
+/**
+ * The tools that the conversation called: outputs of tools that the agent no longer has are converted like all others.
+ */
 function earlierTools(conversation: readonly Pick<UIMessage, 'parts'>[]): ToolSet {
   const names = conversation.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === 'dynamic-tool' ? [part.toolName] : [])),

@@ -23,8 +23,8 @@ export type RetryChunk = Extract<UIMessageChunk, { type: `data-${string}` }> & {
 };
 
 /**
- * Calls the model, again if its provider refuses the call for the moment (such as 429 or 503) or cannot be reached. Waits 2 s and
- * 4 s, or as long as the provider's `retry-after` says if that is at most a minute.
+ * Calls the model, again if its provider refuses the call for the moment (such as 429 or 503) or cannot be reached.
+ * Waits 2 s and 4 s, or as long as the provider's `retry-after` says if that is at most a minute.
  * @param report called before each wait
  * @throws the error of the last call, or the reason of the abort
  */

@@ -20,9 +20,9 @@ export class RunAnswerFactory {
   ) {}
 
   /**
-   * Streams `start` for a first attempt. A later attempt aligns the stream with the stored answer: it resets a step that was
-   * streamed but not finished, because the step is executed again, and streams parts of finished steps that the live buffer
-   * has lost.
+   * Streams `start` for a first attempt. A later attempt aligns the stream with the stored answer: it resets a step
+   * that was streamed but not finished, because the step is executed again, and streams parts of finished steps that
+   * the live buffer has lost.
    * @param onStale called once when another attempt owns the stream
    * @throws StaleWriterError
    */
@@ -55,8 +55,8 @@ export class RunAnswerFactory {
   }
 
   /**
-   * Streams finished steps that the live buffer lacks. The buffer can have lost the end of the stream or all of it; it can
-   * also hold more than is stored.
+   * Streams finished steps that the live buffer lacks. The buffer can have lost the end of the stream or all of it; it
+   * can also hold more than is stored.
    */
   private async streamMissing(run: ClaimedRun, answer: RunAnswer): Promise<void> {
     const stored = (await this.transcript.findAnswer(run))?.parts ?? [];

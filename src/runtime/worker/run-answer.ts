@@ -19,15 +19,16 @@ import {
 } from './pending-tool-calls.js';
 
 /**
- * The interval at which an answer in progress is stored between its steps, so that the transcript shows its parts so far.
+ * The interval at which an answer in progress is stored between its steps, so that the transcript shows its parts so
+ * far.
  */
 const SAVE_EVERY_MS = 1000;
 /** How many chunks a run handles before it lets others go on. */
 const CHUNKS_PER_TURN = 16;
 
 /**
- * The growing answer of one attempt. Every chunk goes to the live stream and into the message. Only what was streamed is
- * stored, so that a later attempt can continue from either.
+ * The growing answer of one attempt. Every chunk goes to the live stream and into the message. Only what was streamed
+ * is stored, so that a later attempt can continue from either.
  */
 export class RunAnswer {
   private timer: NodeJS.Timeout | undefined;
@@ -160,7 +161,9 @@ export class RunAnswer {
     return this.afterSaves(() => this.saveNow(store));
   }
 
-  /** Schedules a save that outcomes in quick succession share, so that each is stored soon without a save of its own. */
+  /**
+   * Schedules a save that outcomes in quick succession share, so that each is stored soon without a save of its own.
+   */
   saveSoon(): void {
     this.saveWithin(Math.min(SAVE_EVERY_MS, this.saveCost * 4));
   }

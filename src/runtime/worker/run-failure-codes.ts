@@ -1,8 +1,8 @@
 import { PROVIDER_FAILURE_CODES } from '../../agents/models/provider-failure-codes.js';
 
 /**
- * Every value of a run's `error.code`, apart from the codes of requests, with its meaning. `docs/api/errors.md` is generated
- * from it.
+ * Every value of a run's `error.code`, apart from the codes of requests, with its meaning. `docs/api/errors.md` is
+ * generated from it.
  */
 export const RUN_FAILURE_CODES = {
   ...PROVIDER_FAILURE_CODES,

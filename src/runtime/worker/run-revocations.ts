@@ -15,9 +15,9 @@ const CONCURRENCY = 5;
 const OUTCOME = { status: 'failed', error: CREDENTIAL_REVOKED, finishReason: 'error' } as const;
 
 /**
- * Ends the runs whose API key was deleted or has expired. One query for all runs, instead of one for each step, also covers
- * expired keys, both queues, and keys that were deleted by a process that has since stopped. While the database is
- * unavailable, no run ends; the next round catches up.
+ * Ends the runs whose API key was deleted or has expired. One query for all runs, instead of one for each step, also
+ * covers expired keys, both queues, and keys that were deleted by a process that has since stopped. While the database
+ * is unavailable, no run ends; the next round catches up.
  */
 @Injectable()
 export class RunRevocations implements OnApplicationBootstrap, OnApplicationShutdown {

@@ -13,8 +13,9 @@ const MAX_TRIES = 3;
 const MAX_CLAIMS = 20;
 
 /**
- * The slots for runs in this process. While slots are free, a run starts when its job arrives. Otherwise a job only signals
- * that runs wait, and the database decides which run is next, so neither the order nor the length of the queue matters.
+ * The slots for runs in this process. While slots are free, a run starts when its job arrives. Otherwise a job only
+ * signals that runs wait, and the database decides which run is next, so neither the order nor the length of the queue
+ * matters.
  */
 @Injectable()
 export class RunSlots {
@@ -51,8 +52,8 @@ export class RunSlots {
   }
 
   /**
-   * Claims the next run for a slot that has become free; undefined if no run waits, or none that can run here now. One search at
-   * a time: several at once would find the same run, and all but one of them fail to claim it.
+   * Claims the next run for a slot that has become free; undefined if no run waits, or none that can run here now. One
+   * search at a time: several at once would find the same run, and all but one of them fail to claim it.
    */
   async takeNext(): Promise<ClaimedRun | undefined> {
     const found = this.search.then(() => this.searchNext());

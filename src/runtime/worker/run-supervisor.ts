@@ -70,8 +70,8 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   /**
-   * Hands over all attempts, including those whose claim is still in progress: they would otherwise fail when the process
-   * closes its connections. Resolves when the current attempts have ended, or after `withinMs` milliseconds.
+   * Hands over all attempts, including those whose claim is still in progress: they would otherwise fail when the
+   * process closes its connections. Resolves when the current attempts have ended, or after `withinMs` milliseconds.
    */
   async handOver(withinMs = 0): Promise<void> {
     this.isHandingOver = true;

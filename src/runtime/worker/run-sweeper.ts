@@ -5,8 +5,8 @@ import { RunExecution } from '../runs/records/run-execution.js';
 import { RunQueue } from '../runs/run-queue.js';
 
 /**
- * Finds runs whose worker stopped or whose job was lost, and enqueues their next attempt. Every worker sweeps; the claim
- * admits only one of them.
+ * Finds runs whose worker stopped or whose job was lost, and enqueues their next attempt. Every worker sweeps; the
+ * claim admits only one of them.
  */
 @Injectable()
 export class RunSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -33,9 +33,9 @@ export class RunSweeper implements OnApplicationBootstrap, OnApplicationShutdown
   }
 
   /**
-   * Enqueueing a waiting run twice is harmless, so it counts as stalled after a sixth of the lock time. A running one counts
-   * as stalled after three quarters without a heartbeat: the next sweep, a sixth later at most, finds it within the lock
-   * time.
+   * Enqueueing a waiting run twice is harmless, so it counts as stalled after a sixth of the lock time. A running one
+   * counts as stalled after three quarters without a heartbeat: the next sweep, a sixth later at most, finds it within
+   * the lock time.
    */
   private async sweep(): Promise<void> {
     const { runLockMs } = this.config.settings;

@@ -24,9 +24,9 @@ const MAX_STALLED_COUNT = 1000;
 const FETCHING = 1;
 
 /**
- * Executes runs: claims the run of a job, executes it, and enqueues the next one. Starts an attempt that this process posts
- * without a job while slots are free, or that was started by the request that posted it; together, these ways never use more
- * slots than configured.
+ * Executes runs: claims the run of a job, executes it, and enqueues the next one. Starts an attempt that this process
+ * posts without a job while slots are free, or that was started by the request that posted it; together, these ways
+ * never use more slots than configured.
  */
 @Processor(RUN_QUEUE, { autorun: false, maxStalledCount: MAX_STALLED_COUNT })
 export class RunProcessor

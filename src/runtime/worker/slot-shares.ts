@@ -5,8 +5,9 @@ const RESERVE_FROM = 4;
 const RESERVED_PART = 20;
 
 /**
- * Tracks the occupied slots of a process and keeps some free for newcomers. An organization cannot take the last twentieth
- * (at least one slot), and within an organization an API key, or a user without one, leaves as many again to the others.
+ * Tracks the occupied slots of a process and keeps some free for newcomers. An organization cannot take the last
+ * twentieth (at least one slot), and within an organization an API key, or a user without one, leaves as many again to
+ * the others.
  */
 export class SlotShares {
   private readonly organizations = new Map<string, number>();

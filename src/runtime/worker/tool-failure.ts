@@ -16,7 +16,8 @@ const UNAVAILABLE_KINDS: ReadonlySet<UpstreamErrorKind> = new Set([
 type CalledTool = Pick<AgentTool, 'connectionTitle' | 'fault'>;
 
 /**
- * The error text that the model receives for a failed call. It names the connection that is down, or the fault in the call.
+ * The error text that the model receives for a failed call. It names the connection that is down, or the fault in the
+ * call.
  */
 export function describeToolFailure(error: unknown, tool: CalledTool): string {
   if (error instanceof UpstreamError) {

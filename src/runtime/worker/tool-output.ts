@@ -16,8 +16,8 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 export type ToolOutcome = { output: unknown } | { errorText: string };
 
 /**
- * Converts an MCP result to an outcome. A failed tool gives the reason in its text content. A result that is too large for the
- * transcript is cut, and says so.
+ * Converts an MCP result to an outcome. A failed tool gives the reason in its text content. A result that is too large
+ * for the transcript is cut, and says so.
  */
 export function toOutcome(result: CallToolResult): ToolOutcome {
   if (result.isError === true) {
@@ -52,8 +52,8 @@ function leftOutNote(characters: number): string {
 }
 
 /**
- * Converts a stored output for the model: to text if it holds only text, to parts if it holds images or audio, otherwise to JSON.
- * The model receives the beginning of a long output, as text.
+ * Converts a stored output for the model: to text if it holds only text, to parts if it holds images or audio,
+ * otherwise to JSON. The model receives the beginning of a long output, as text.
  */
 export function toModelOutput(output: unknown): ToolResultPart['output'] {
   if (isToolResult(output)) {
@@ -82,7 +82,10 @@ function partsOf(content: CallToolResult['content'], media: readonly (ContentPar
   });
 }
 
-/** The image or sound of a block, which can be embedded as a resource; undefined for any other. Stored blocks are not validated. */
+/**
+ * The image or sound of a block, which can be embedded as a resource; undefined for any other. Stored blocks are not
+ * validated.
+ */
 function mediaOf(block: CallToolResult['content'][number]): ContentPart | undefined {
   const { mimeType, data } =
     block.type === 'resource'

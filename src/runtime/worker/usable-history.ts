@@ -14,8 +14,8 @@ const REFUSED_ESCAPE = /\\u(?:d[89a-f]|0000)/i;
 const MAX_ID_LENGTH = 128;
 
 /**
- * The parts of a stored message, without references to the provider's own records. A provider does not keep the records of
- * an interrupted answer, and other providers and accounts do not have them.
+ * The parts of a stored message, without references to the provider's own records. A provider does not keep the records
+ * of an interrupted answer, and other providers and accounts do not have them.
  */
 export function usableMessageParts(role: UIMessage['role'], stored: unknown): UIMessage['parts'] {
   const parts = usableParts(stored);
@@ -24,8 +24,8 @@ export function usableMessageParts(role: UIMessage['role'], stored: unknown): UI
 
 /**
  * The stored parts of a message in a form that models accept. A sentence replaces a part that no model request can hold
- * (nested too deeply, of the wrong form), so that one message cannot fail every later run of its thread. Blank texts are
- * omitted, because some providers reject them.
+ * (nested too deeply, of the wrong form), so that one message cannot fail every later run of its thread. Blank texts
+ * are omitted, because some providers reject them.
  */
 export function usableParts(parts: unknown): UIMessage['parts'] {
   const list: readonly unknown[] = Array.isArray(parts) ? parts : [parts];

@@ -10,19 +10,24 @@ const WORKER_APPLICATION_NAME = 'signalbox-worker';
 
 /** A check also finds out that the database has given the connection up. */
 const CHECK_EVERY_MS = 2_000;
-/** A worker that hardly gets processor time must not replace a connection that works: it would lose its runs meanwhile. */
+/**
+ * A worker that hardly gets processor time must not replace a connection that works: it would lose its runs meanwhile.
+ */
 const ANSWER_WITHIN_MS = 10_000;
 const LONGEST_PAUSE_MS = 250;
 
-/** The database gives up a silent connection after 9 s; without this, a host that loses its power keeps its lock for hours. */
+/**
+ * The database gives up a silent connection after 9 s; without this, a host that loses its power keeps its lock for
+ * hours.
+ */
 const SESSION = `
   SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; SET tcp_user_timeout = 9000;
   SET idle_session_timeout = 0`;
 
 /**
- * The lock in the database that tells whether this process lives. It belongs to a connection: when the process is killed, its
- * kernel closes the connection, and the database frees the lock. A process that is stopped keeps it. While the lock is lost,
- * the listener's heartbeats show that the process lives.
+ * The lock in the database that tells whether this process lives. It belongs to a connection: when the process is
+ * killed, its kernel closes the connection, and the database frees the lock. A process that is stopped keeps it. While
+ * the lock is lost, the listener's heartbeats show that the process lives.
  */
 @Injectable()
 export class WorkerLock implements OnModuleInit, OnApplicationShutdown {

@@ -10,7 +10,8 @@ import { compilePlain, type Validate } from './schema-validator.js';
 const TIMES: IsolationTimes = { deadline: 1_000, quarantine: 60_000, maxWait: 10_000 };
 
 /**
- * Larger schemas are refused without reading them: legitimate tools do not need them, and they would cost the process too much.
+ * Larger schemas are refused without reading them: legitimate tools do not need them, and they would cost the process
+ * too much.
  */
 const SCHEMA_LIMITS: JsonLimits = { nodes: 20_000, depth: 100, characters: 512 * 1024 };
 const REFUSALS: Record<keyof JsonLimits, ArgumentVerdict> = {
@@ -19,7 +20,9 @@ const REFUSALS: Record<keyof JsonLimits, ArgumentVerdict> = {
   characters: unusable(`its texts have more than ${SCHEMA_LIMITS.characters} characters`),
 };
 
-/** Nodes of the schema times nodes of the arguments up to which the event loop checks them: a few milliseconds at worst. */
+/**
+ * Nodes of the schema times nodes of the arguments up to which the event loop checks them: a few milliseconds at worst.
+ */
 const INLINE_WORK = 50_000;
 /** How many characters take as long as one node. */
 const CHARACTERS_PER_NODE = 64;
@@ -34,9 +37,10 @@ interface SchemaEntry extends IsolatedSchema {
 }
 
 /**
- * Validates the arguments of tool calls against the tools' input schemas, which come from upstreams and can be hostile. Plain
- * schemas are checked synchronously, in microseconds; all others on a thread with a deadline (see `IsolatedChecks`). Arguments are
- * never modified: defaults are not filled in, and types are not coerced. A required property that has a default may be absent.
+ * Validates the arguments of tool calls against the tools' input schemas, which come from upstreams and can be hostile.
+ * Plain schemas are checked synchronously, in microseconds; all others on a thread with a deadline (see
+ * `IsolatedChecks`). Arguments are never modified: defaults are not filled in, and types are not coerced. A required
+ * property that has a default may be absent.
  */
 export class ArgumentChecker implements OnApplicationShutdown {
   /** By identity: an entry lives as long as the tool list that contains its schema. */

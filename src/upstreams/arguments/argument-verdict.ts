@@ -1,8 +1,8 @@
 import { DomainError, type FieldError } from '../../core/domain-error.js';
 
 /**
- * The result of a validation. `unfit` has at most 20 faults with path and rule, and never a value of the arguments. `unusable`
- * states in a sentence why the schema cannot be used. `busy` means that too many validations are queued.
+ * The result of a validation. `unfit` has at most 20 faults with path and rule, and never a value of the arguments.
+ * `unusable` states in a sentence why the schema cannot be used. `busy` means that too many validations are queued.
  */
 export type ArgumentVerdict =
   | { readonly outcome: 'fit' }

@@ -51,8 +51,8 @@ export interface NamedSchema {
 }
 
 /**
- * A thread that performs one check at a time, and is terminated when a check takes too long. The first request starts it. It
- * keeps the process alive only during a request.
+ * A thread that performs one check at a time, and is terminated when a check takes too long. The first request starts
+ * it. It keeps the process alive only during a request.
  */
 export class CheckThread {
   private worker?: Worker;

@@ -2,9 +2,9 @@ import { parentPort } from 'node:worker_threads';
 import type { CheckAnswer, CheckRequest, Ready } from './check-thread.js';
 import type { Validate } from './schema-validator.js';
 
-// The body of a check thread: compiles untrusted schemas, and checks arguments against them. Node runs this file directly: from
-// `dist`, or, under Jest, from `src` with its types stripped. `src` has no `.js` files, so the modules that are shared with the
-// main thread are imported with the extension of this file.
+// The body of a check thread: compiles untrusted schemas, and checks arguments against them. Node runs this file
+// directly: from `dist`, or, under Jest, from `src` with its types stripped. `src` has no `.js` files, so the modules
+// that are shared with the main thread are imported with the extension of this file.
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const load = (name: string): Promise<unknown> => import(new URL(`./${name}${extension}`, import.meta.url).href);
 const { compileSchema } = (await load('schema-validator')) as typeof import('./schema-validator.js');

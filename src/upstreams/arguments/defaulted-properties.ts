@@ -25,9 +25,10 @@ const UNEVALUATED = ['unevaluatedItems', 'unevaluatedProperties'] as const;
 const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'] as const;
 
 /**
- * Changes a schema so that a property with a `default` is not required: the server fills it in. Generators that describe the
- * result of parsing list such properties as required (zod's `io: 'output'` does). The changed schema accepts whatever the original
- * accepts: `not`, `if` and `contains` stay as they are, and those that refer to what may have changed are left out.
+ * Changes a schema so that a property with a `default` is not required: the server fills it in. Generators that
+ * describe the result of parsing list such properties as required (zod's `io: 'output'` does). The changed schema
+ * accepts whatever the original accepts: `not`, `if` and `contains` stay as they are, and those that refer to what may
+ * have changed are left out.
  * @param root parsed JSON, which is changed in place
  */
 export function relaxDefaulted(root: unknown): void {
@@ -123,7 +124,10 @@ class Relaxation {
     return [...branches, ...this.targetsOf(schema)];
   }
 
-  /** What the references of a schema can mean. Where that depends on more than the schema, all of it: that only accepts more. */
+  /**
+   * What the references of a schema can mean. Where that depends on more than the schema, all of it: that only accepts
+   * more.
+   */
   private targetsOf(schema: Schema): Schema[] {
     const references = REFERENCES.map((keyword) => schema[keyword]).filter((ref) => typeof ref === 'string');
     return references.flatMap((reference) => {

@@ -46,9 +46,9 @@ const OWNER_QUARANTINED = unusable(
 );
 
 /**
- * Performs checks that could block the event loop, one at a time on a thread that alternates between owners. A check that misses
- * the deadline is given up, and its schema is quarantined; after a few such checks, all schemas of their owner are. An owner can
- * therefore delay the checks of others only by a few deadlines within the time of a quarantine.
+ * Performs checks that could block the event loop, one at a time on a thread that alternates between owners. A check
+ * that misses the deadline is given up, and its schema is quarantined; after a few such checks, all schemas of their
+ * owner are. An owner can therefore delay the checks of others only by a few deadlines within the time of a quarantine.
  */
 export class IsolatedChecks {
   private readonly queue = new FairQueue<Job>(QUEUE_LIMITS);

@@ -2,9 +2,9 @@ import { isRecord } from '../../core/is-record.js';
 import { ASSERTED_FORMATS } from './schema-validator.js';
 
 /**
- * A schema reduced to keywords that check in bounded time: those of `READERS`, well-formed and few, without annotations. It
- * contains no reference and no regular expression, so a check compares each of its nodes with each node of the arguments at most
- * once.
+ * A schema reduced to keywords that check in bounded time: those of `READERS`, well-formed and few, without
+ * annotations. It contains no reference and no regular expression, so a check compares each of its nodes with each node
+ * of the arguments at most once.
  */
 export interface PlainForm {
   readonly schema: object;
@@ -22,7 +22,9 @@ const MAX_CHARACTERS = 16 * 1024;
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 const FORMATS = new Set<string>(ASSERTED_FORMATS);
 
-/** Keywords that a plain schema cannot have. Keywords in neither list are annotations or unknown, and have no effect. */
+/**
+ * Keywords that a plain schema cannot have. Keywords in neither list are annotations or unknown, and have no effect.
+ */
 const NOT_PLAIN = new Set([
   '$ref',
   '$dynamicRef',
@@ -49,7 +51,10 @@ const NOT_PLAIN = new Set([
 /** Thrown if the schema is not plain; `plainFormOf` catches it. */
 class NotPlain extends Error {}
 
-/** The plain form of a schema; undefined if it has none. Stops reading once the schema exceeds the limits of a plain one. */
+/**
+ * The plain form of a schema; undefined if it has none. Stops reading once the schema exceeds the limits of a plain
+ * one.
+ */
 export function plainFormOf(schema: object): PlainForm | undefined {
   const reader = new PlainReader();
   try {

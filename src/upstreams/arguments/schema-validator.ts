@@ -50,9 +50,9 @@ export function compilePlain(form: object): Validate {
 }
 
 /**
- * Compiles any schema. `$schema` selects the draft: draft-07 and older, or 2020-12.
- * Without one of these, the draft is 2020-12, the default of MCP since 2025-11-25, or draft-07 if the schema is valid only as
- * that, which is what servers of the older revisions mean. A `$ref` is never fetched.
+ * Compiles any schema. `$schema` selects the draft: draft-07 and older, or 2020-12. Without one of these, the draft is
+ * 2020-12, the default of MCP since 2025-11-25, or draft-07 if the schema is valid only as that, which is what servers
+ * of the older revisions mean. A `$ref` is never fetched.
  * @throws Error with a message that describes the fault of the schema
  */
 export function compileSchema(schema: unknown): Validate {
@@ -119,8 +119,8 @@ function lenientRegExp(pattern: string, flags: string): RegExp {
 }
 
 /**
- * Returns a copy without Ajv's extensions that would cause errors: `$async`, and `nullable` without a `type`. It also omits
- * `$schema`, because the draft has been selected.
+ * Returns a copy without Ajv's extensions that would cause errors: `$async`, and `nullable` without a `type`. It also
+ * omits `$schema`, because the draft has been selected.
  */
 function withoutDialect(schema: unknown): object | boolean {
   if (typeof schema === 'boolean') return schema;

@@ -10,7 +10,9 @@ const THROTTLE_MS = 1_000;
 @Injectable()
 export class ListChangeFeed {
   private readonly listeners: Listener[] = [];
-  /** The changes that were reported just now, by kind and connection; true once the upstream has repeated the report. */
+  /**
+   * The changes that were reported just now, by kind and connection; true once the upstream has repeated the report.
+   */
   private readonly recent = new Map<string, boolean>();
 
   onChange(listener: Listener): void {

@@ -11,7 +11,10 @@ import { type ToolList, toToolList } from './tool-list.js';
 const FRESH_MS = 60_000;
 /** A tool that is not listed may be new, so the list is read again, but not more often than this. */
 const MIN_INTERVAL_MS = 2_000;
-/** A list that was not used during this time is not read when it changes, so that an upstream cannot keep its list in use. */
+/**
+ * A list that was not used during this time is not read when it changes, so that an upstream cannot keep its list in
+ * use.
+ */
 const IN_USE_MS = 5 * 60_000;
 /** The total of all lists, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 64 * 1024 * 1024;
@@ -29,8 +32,8 @@ interface Entry {
 }
 
 /**
- * Caches the tools of every connection in use, with their input schemas and public marks. A list is read from the database or, if
- * it is not stored, from the upstream. It is then refreshed in the background.
+ * Caches the tools of every connection in use, with their input schemas and public marks. A list is read from the
+ * database or, if it is not stored, from the upstream. It is then refreshed in the background.
  */
 @Injectable()
 export class ToolCatalog {

@@ -5,8 +5,8 @@ import type { UpstreamTool } from '../contract/upstream.js';
 export interface KnownTool {
   readonly name: string;
   /**
-   * As the upstream sent it. The object stays the same as long as the list is cached, because compiled validators are cached by
-   * it.
+   * As the upstream sent it. The object stays the same as long as the list is cached, because compiled validators are
+   * cached by it.
    */
   readonly inputSchema: object;
   /** True if the upstream marks it as callable by everyone (`_meta`, interface "Tool metadata"). */

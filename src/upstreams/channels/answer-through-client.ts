@@ -10,8 +10,8 @@ interface Request {
 }
 
 /**
- * Answers a caller's message through the MCP client of an upstream that cannot receive its bytes: a process, or a server that
- * supports only the modern era. One-way messages of callers without a session are dropped.
+ * Answers a caller's message through the MCP client of an upstream that cannot receive its bytes: a process, or a
+ * server that supports only the modern era. One-way messages of callers without a session are dropped.
  */
 export async function answerThroughClient(
   upstream: Upstream,

@@ -23,8 +23,8 @@ import { answerThroughClient } from './answer-through-client.js';
 const CANCEL_TIMEOUT_MS = 10_000;
 
 /**
- * Sends messages in a session that this process opens and keeps with the upstream, one of the owner or the shared one. Several
- * clients can send requests in it, so their ids must be unique.
+ * Sends messages in a session that this process opens and keeps with the upstream, one of the owner or the shared one.
+ * Several clients can send requests in it, so their ids must be unique.
  */
 class PooledChannel {
   constructor(

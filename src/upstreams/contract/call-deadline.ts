@@ -2,8 +2,8 @@ import { unlessAborted } from '../../core/with-timeout.js';
 import { UpstreamError } from './upstream-error.js';
 
 /**
- * The deadline of one call: ends when its time is over or its caller gives up, whichever is first. The abort reason is fixed,
- * because the SDK sends it to the upstream.
+ * The deadline of one call: ends when its time is over or its caller gives up, whichever is first. The abort reason is
+ * fixed, because the SDK sends it to the upstream.
  */
 export class CallDeadline {
   private controller: AbortController | undefined;
@@ -41,7 +41,9 @@ export class CallDeadline {
     return unlessAborted(start(), this.signal);
   }
 
-  /** Calls back when the call is stopped, at once if it already is. Cheaper than a signal with listeners for every call. */
+  /**
+   * Calls back when the call is stopped, at once if it already is. Cheaper than a signal with listeners for every call.
+   */
   onStop(callback: () => void): void {
     if (this.why === undefined) this.stopCallbacks.push(callback);
     else callback();
@@ -52,7 +54,9 @@ export class CallDeadline {
     this.stop('cancelled');
   }
 
-  /** Maps an error of the call to its cause: the timeout or cancellation if there was one, otherwise the error itself. */
+  /**
+   * Maps an error of the call to its cause: the timeout or cancellation if there was one, otherwise the error itself.
+   */
   explain(error: unknown): unknown {
     if (this.why === 'timeout') return new UpstreamError('timeout', 'The upstream did not answer in time.');
     if (this.why === 'cancelled') return new UpstreamError('cancelled', 'The request was cancelled.');
@@ -63,8 +67,8 @@ export class CallDeadline {
   end(): void {
     clearTimeout(this.timer);
     this.caller?.removeEventListener('abort', this.giveUp);
-    // The callbacks reference the whole exchange. A deadline that is collected late must not keep it, or every call would be
-    // copied into the old generation.
+    // The callbacks reference the whole exchange. A deadline that is collected late must not keep it, or every call
+    // would be copied into the old generation.
     this.stopCallbacks.length = 0;
   }
 

@@ -2,7 +2,9 @@ import type { Principal } from '../../core/principal.js';
 
 /** The caller of a tool. */
 export interface ToolCaller {
-  /** The person for whom the call is made; absent for a key of the organization and for a caller without a credential. */
+  /**
+   * The person for whom the call is made; absent for a key of the organization and for a caller without a credential.
+   */
   readonly userId?: string | null;
   readonly apiKeyId?: string | null;
   /** The key whose quotas the caller uses, if that is not its own (`quotaHolderOf`). */
@@ -17,7 +19,9 @@ export interface ToolCaller {
 /** The caller of the service's own requests, such as listing tools. */
 export const SERVICE = 'service';
 
-/** The key of a caller's quota: one for each API key, one for each person, and one for all callers without a credential. */
+/**
+ * The key of a caller's quota: one for each API key, one for each person, and one for all callers without a credential.
+ */
 export function keyOfCaller({
   quotaKeyId,
   apiKeyId,
@@ -30,8 +34,8 @@ export function keyOfCaller({
 export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId'>;
 
 /**
- * Who has upstream sessions and programs of its own, so that nobody else sees what it does in them: the session of a client, a
- * thread, or a caller without either.
+ * Who has upstream sessions and programs of its own, so that nobody else sees what it does in them: the session of a
+ * client, a thread, or a caller without either.
  */
 export interface StateOwner {
   /** Unique among all owners. */
@@ -58,7 +62,10 @@ interface OwningThread {
   readonly createdAt: Date;
 }
 
-/** A thread, whose runs belong together, whichever key posts them. What ends a run ends its calls; its sessions end when they are idle. */
+/**
+ * A thread, whose runs belong together, whichever key posts them. What ends a run ends its calls; its sessions end when
+ * they are idle.
+ */
 export function ownerOfThread({ id, createdAt }: OwningThread, callerId: string): StateOwner {
   return { key: `thread ${id} ${createdAt.getTime()}`, callerId };
 }

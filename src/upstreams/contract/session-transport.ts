@@ -4,7 +4,10 @@ import type { Transport } from '@modelcontextprotocol/client';
 export interface SessionTransport extends Transport {
   /** The session that the upstream opened, if it assigned an id. */
   readonly sessionId: string | undefined;
-  /** True if the connection has ended, so that a new session is needed. Always false for a transport that connects for each request. */
+  /**
+   * True if the connection has ended, so that a new session is needed. Always false for a transport that connects for
+   * each request.
+   */
   readonly hasEnded: boolean;
   /** Why the connection ended, if it was not closed on request. */
   readonly fault: Error | undefined;

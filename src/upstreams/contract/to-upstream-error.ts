@@ -51,7 +51,8 @@ export function addressLabel(url: string): string {
 }
 
 /**
- * Converts any error of the SDK, undici or this service's checks to an `UpstreamError`. Never quotes text of the upstream.
+ * Converts any error of the SDK, undici or this service's checks to an `UpstreamError`. Never quotes text of the
+ * upstream.
  * @param hasCredential true if a credential was sent to the upstream
  */
 export function toUpstreamError(error: unknown, address: string, hasCredential = true): UpstreamError {

@@ -12,8 +12,8 @@ const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
 
 /**
- * Follows `nextCursor` to the last page. If a tool is listed twice, the first one counts. Rejects with `UpstreamMisbehaviour` if
- * the cursors are circular or the list is too long.
+ * Follows `nextCursor` to the last page. If a tool is listed twice, the first one counts. Rejects with
+ * `UpstreamMisbehaviour` if the cursors are circular or the list is too long.
  */
 export async function collectTools(fetchPage: (cursor: string | undefined) => Promise<ToolPage>): Promise<Tool[]> {
   const tools = new Map<string, Tool>();

@@ -1,9 +1,10 @@
 /**
- * The kinds of failures that callers distinguish: `unreachable` no connection, or the upstream reports that it cannot serve (429,
- * 5xx) · `unauthorized` it does not accept the stored credential · `timeout` no answer in time · `protocol` its answer violates
- * MCP or exceeds the limits · `rpc` it answered with a JSON-RPC error · `refused_address` the address policy refuses it ·
- * `cancelled` the service ended the request · `session_lost` it no longer knows the session and did not process the request ·
- * `busy` no socket or process is free for it · `authorization_required` a person has to authorize the account at it first.
+ * The kinds of failures that callers distinguish: `unreachable` no connection, or the upstream reports that it cannot
+ * serve (429, 5xx) · `unauthorized` it does not accept the stored credential · `timeout` no answer in time · `protocol`
+ * its answer violates MCP or exceeds the limits · `rpc` it answered with a JSON-RPC error · `refused_address` the
+ * address policy refuses it · `cancelled` the service ended the request · `session_lost` it no longer knows the session
+ * and did not process the request · `busy` no socket or process is free for it · `authorization_required` a person has
+ * to authorize the account at it first.
  */
 export type UpstreamErrorKind =
   | 'unreachable'
@@ -25,8 +26,8 @@ export interface UpstreamRpcError {
 }
 
 /**
- * A failed exchange with an upstream. The message is a sentence for the caller without any header, body or credential. There is
- * deliberately no `cause`, because the underlying errors quote what the upstream sent.
+ * A failed exchange with an upstream. The message is a sentence for the caller without any header, body or credential.
+ * There is deliberately no `cause`, because the underlying errors quote what the upstream sent.
  */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
@@ -50,8 +51,8 @@ export class UpstreamError extends Error {
 }
 
 /**
- * An upstream violated MCP or exceeded the limits of this service. The message completes the sentence "The upstream at <address>
- * …"; `toUpstreamError` turns it into one of kind `protocol`.
+ * An upstream violated MCP or exceeded the limits of this service. The message completes the sentence "The upstream at
+ * <address> …"; `toUpstreamError` turns it into one of kind `protocol`.
  */
 export class UpstreamMisbehaviour extends Error {
   override readonly name = 'UpstreamMisbehaviour';

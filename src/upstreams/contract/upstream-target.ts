@@ -14,7 +14,10 @@ interface TargetBase {
   sharesState?: boolean | undefined;
 }
 
-/** The account at an upstream that demands OAuth. Its methods reject with DomainError, also if a person has to authorize it. */
+/**
+ * The account at an upstream that demands OAuth. Its methods reject with DomainError, also if a person has to authorize
+ * it.
+ */
 export interface AccountAccess {
   /** The access token to send; a promise only if it has to be read or refreshed. */
   token(): string | Promise<string>;
@@ -26,8 +29,8 @@ export interface AccountAccess {
   /** The error for callers when the upstream refuses the renewed token too. */
   refused(token: string): DomainError;
   /**
-   * The error for callers when the upstream demands these scopes, separated by spaces. Undefined if another log-in is of no use, so
-   * that the answer is an ordinary refusal.
+   * The error for callers when the upstream demands these scopes, separated by spaces. Undefined if another log-in is
+   * of no use, so that the answer is an ordinary refusal.
    */
   demandScope(scope: string): Promise<DomainError | undefined>;
 }

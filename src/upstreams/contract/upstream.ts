@@ -21,8 +21,8 @@ export interface CallToolOptions {
 }
 
 /**
- * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session, and opens a new one
- * when the upstream no longer knows it. Methods reject only with `UpstreamError`.
+ * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session, and opens
+ * a new one when the upstream no longer knows it. Methods reject only with `UpstreamError`.
  */
 export interface Upstream {
   /** The negotiated MCP revision, such as `2025-11-25`; undefined until the first request. */
@@ -31,7 +31,8 @@ export interface Upstream {
   readonly serverInfo: Implementation | undefined;
   readonly instructions: string | undefined;
   /**
-   * True if the upstream keeps no state between requests, because it has opened no session. Undefined while that is not known.
+   * True if the upstream keeps no state between requests, because it has opened no session. Undefined while that is not
+   * known.
    */
   readonly isStateless: boolean | undefined;
   /** The upstream's description of itself; opens the session if there is none. */
@@ -41,7 +42,8 @@ export interface Upstream {
   /** The result of the tool as the upstream sent it; a tool that failed is a result too (`isError`). */
   callTool(name: string, args: Record<string, unknown>, options?: CallToolOptions): Promise<CallToolResult>;
   /**
-   * Sends any other request of an MCP client (`resources/read`, `prompts/get`, …) and returns the result as the upstream sent it.
+   * Sends any other request of an MCP client (`resources/read`, `prompts/get`, …) and returns the result as the
+   * upstream sent it.
    * @param params without `_meta.progressToken`, which the client sets
    */
   request(method: string, params: Record<string, unknown> | undefined, options?: CallToolOptions): Promise<object>;

@@ -25,16 +25,16 @@ const ACCEPT: Readonly<Record<Method, string>> = {
   DELETE: 'application/json',
 };
 /**
- * The response headers that are relayed in addition to the content type. Cookies, challenges and caching headers, which could
- * expose private answers, are not relayed.
+ * The response headers that are relayed in addition to the content type. Cookies, challenges and caching headers, which
+ * could expose private answers, are not relayed.
  */
 const RELAYED_HEADERS = ['allow', 'retry-after'];
 /** Statuses that concern the stored credential or the upstream's health, whatever the body says. */
 const UNRELAYED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 429]);
 
 /**
- * An MCP session over streamable HTTP (MCP 2025-11-25, transports), as bytes. Redirects are not followed, because each target
- * would receive the stored credentials.
+ * An MCP session over streamable HTTP (MCP 2025-11-25, transports), as bytes. Redirects are not followed, because each
+ * target would receive the stored credentials.
  */
 export class HttpChannel implements UpstreamChannel {
   private readonly url: URL;

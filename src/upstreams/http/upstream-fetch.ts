@@ -22,8 +22,8 @@ export interface AnswerObserver {
 }
 
 /**
- * Creates the `fetch` of the MCP transport. It uses the given sockets, adds the connection's credentials, bounds every answer,
- * and does not follow redirects. `observer` returns the exchange that waits for the answer, if any.
+ * Creates the `fetch` of the MCP transport. It uses the given sockets, adds the connection's credentials, bounds every
+ * answer, and does not follow redirects. `observer` returns the exchange that waits for the answer, if any.
  */
 export function createUpstreamFetch(
   target: HttpTarget,

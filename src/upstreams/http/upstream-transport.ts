@@ -28,9 +28,9 @@ const MIN_RESUME_DELAY_MS = 100;
 const MAX_RESUME_DELAY_MS = 30_000;
 
 /**
- * The SDK's streamable HTTP transport, hardened against misbehaving upstreams. `send` of a request settles when its answer has
- * arrived or can no longer arrive. In both eras, its HTTP exchange ends when the protocol layer gives up on the request. The work
- * that an upstream can cause is bounded.
+ * The SDK's streamable HTTP transport, hardened against misbehaving upstreams. `send` of a request settles when its
+ * answer has arrived or can no longer arrive. In both eras, its HTTP exchange ends when the protocol layer gives up on
+ * the request. The work that an upstream can cause is bounded.
  */
 export class UpstreamTransport implements SessionTransport {
   readonly hasEnded = false;

@@ -39,8 +39,8 @@ export function onceRead(body: AnswerBody, callback: () => void): void {
 }
 
 /**
- * Buffers the whole body for parsing. Rejects if the stream fails, or with the error of `tooLarge` if parsing would cost too
- * much. A large body waits for room.
+ * Buffers the whole body for parsing. Rejects if the stream fails, or with the error of `tooLarge` if parsing would
+ * cost too much. A large body waits for room.
  */
 export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?: AnsweredWithRoom): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -58,7 +58,8 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?
 }
 
 /**
- * The bytes as they arrive, those of a large answer in turn with other work of the process. Rejects if the stream fails.
+ * The bytes as they arrive, those of a large answer in turn with other work of the process. Rejects if the stream
+ * fails.
  * @param answered the response that they are for, if there is one
  */
 export function chunksOf(body: AnswerBody, answered?: AnsweredWithRoom): AsyncIterable<Buffer> | readonly Buffer[] {

@@ -16,8 +16,8 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 const SEARCHED_AGAIN = 2;
 
 /**
- * Splits an event stream (WHATWG HTML, "Server-sent events") into events, chunk by chunk. An incomplete event at the end of the
- * stream is dropped, as the specification requires; pieces of a large one have been returned by then.
+ * Splits an event stream (WHATWG HTML, "Server-sent events") into events, chunk by chunk. An incomplete event at the
+ * end of the stream is dropped, as the specification requires; pieces of a large one have been returned by then.
  */
 export class SseSplitter {
   private gathered: Buffer[] = [];
@@ -97,8 +97,8 @@ export async function* sseParts(
 }
 
 /**
- * The indexes after all empty lines, in one pass; separate searches would read the same bytes repeatedly. A line ends with LF, CR
- * or both; any other rule would find other events than the caller does.
+ * The indexes after all empty lines, in one pass; separate searches would read the same bytes repeatedly. A line ends
+ * with LF, CR or both; any other rule would find other events than the caller does.
  */
 function* endsOfEvents(bytes: Buffer): Generator<number> {
   let [lf, cr] = [bytes.indexOf(LF), bytes.indexOf(CR)];

@@ -7,7 +7,10 @@ export interface OutgoingMessage {
   readonly method?: string;
   /** The id of a request as JSON text (`7`, `"a"`); absent for notifications and answers. */
   readonly id?: string;
-  /** True if this is a tool call to make as a task, and to answer with the task's result. Only in sessions of the service. */
+  /**
+   * True if this is a tool call to make as a task, and to answer with the task's result. Only in sessions of the
+   * service.
+   */
   readonly asTask?: boolean;
 }
 
@@ -37,7 +40,10 @@ export interface UpstreamAnswer {
 
 /** One MCP session with an upstream of any kind, as bytes. Methods reject only with `UpstreamError`. */
 export interface UpstreamChannel {
-  /** Sends a message. A request is answered with JSON or an event stream that ends with its response, anything else with 202. */
+  /**
+   * Sends a message. A request is answered with JSON or an event stream that ends with its response, anything else with
+   * 202.
+   */
   postMessage(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer>;
   /** Opens the stream of messages that belong to no request (GET). */
   listen(options: ExchangeOptions): Promise<UpstreamAnswer>;

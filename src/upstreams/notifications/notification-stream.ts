@@ -31,15 +31,15 @@ interface NotificationSource {
 }
 
 /**
- * How the stream ended: `over` the upstream does not offer it, has one already or floods it, or it was aborted · `lost` the
- * upstream no longer knows the session.
+ * How the stream ended: `over` the upstream does not offer it, has one already or floods it, or it was aborted · `lost`
+ * the upstream no longer knows the session.
  */
 type EndOfNotifications = 'over' | 'lost';
 type EndOfStream = EndOfNotifications | 'broken';
 
 /**
- * Listens to an upstream's unsolicited messages. A broken stream is reopened with growing pauses; every list then counts as
- * changed, because notifications may have been missed. Never rejects.
+ * Listens to an upstream's unsolicited messages. A broken stream is reopened with growing pauses; every list then
+ * counts as changed, because notifications may have been missed. Never rejects.
  * @param kinds the lists whose changes the upstream announces
  * @param firstPauseMs the pause after the first break
  */
@@ -110,7 +110,10 @@ function parse(data: string): { method?: unknown; id?: unknown } {
   }
 }
 
-/** A server without this stream may answer 404. Before the stream was first open, 404 therefore does not mean a lost session. */
+/**
+ * A server without this stream may answer 404. Before the stream was first open, 404 therefore does not mean a lost
+ * session.
+ */
 function isSessionLost(error: unknown): boolean {
   return error instanceof UpstreamError && error.kind === 'session_lost';
 }

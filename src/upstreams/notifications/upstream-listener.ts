@@ -15,9 +15,9 @@ const PONG_TIMEOUT_MS = 10_000;
 const MAX_QUICK_LOSSES = 3;
 
 /**
- * Receives an HTTP upstream's list changes, in one session at a time: from the stream of unsolicited messages in the legacy era
- * (GET; MCP 2025-11-25, transports), by `subscriptions/listen` in the modern one (MCP 2026-07-28). It opens a stream only if the
- * upstream declares `listChanged`. A failed stream loses only change notifications.
+ * Receives an HTTP upstream's list changes, in one session at a time: from the stream of unsolicited messages in the
+ * legacy era (GET; MCP 2025-11-25, transports), by `subscriptions/listen` in the modern one (MCP 2026-07-28). It opens
+ * a stream only if the upstream declares `listChanged`. A failed stream loses only change notifications.
  */
 export class UpstreamListener {
   private following: { readonly session: McpSession; readonly stop: AbortController } | undefined;

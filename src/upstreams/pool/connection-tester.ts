@@ -10,8 +10,8 @@ import type { Upstream, UpstreamTool } from '../contract/upstream.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
 /**
- * The time limit for connecting and listing the tools, in milliseconds. The first start of a program can include its download by
- * `npx`.
+ * The time limit for connecting and listing the tools, in milliseconds. The first start of a program can include its
+ * download by `npx`.
  */
 const TEST_TIMEOUT_MS = { http: 15_000, stdio: 60_000, custom: 15_000 } as const;
 

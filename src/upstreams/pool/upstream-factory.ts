@@ -22,7 +22,8 @@ export class UpstreamFactory {
 
   /**
    * @param onChanged called when a list changes; without it, the client does not listen
-   * @param owner whose state it holds. Only the shared client of an HTTP upstream keeps a stream open for changes of its lists.
+   * @param owner whose state it holds. Only the shared client of an HTTP upstream keeps a stream open for changes of
+   *   its lists.
    */
   create(target: UpstreamTarget, onChanged?: OnListChanged, owner?: StateOwner): Upstream {
     if (target.kind === 'stdio') {

@@ -11,10 +11,15 @@ const FAILURES_TO_OPEN = 5;
 /** Milliseconds until the first probe; doubled after each failed probe. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Beyond so many connections, the one that was called longest ago is forgotten: failures elsewhere reset no breaker in use. */
+/**
+ * Beyond so many connections, the one that was called longest ago is forgotten: failures elsewhere reset no breaker in
+ * use.
+ */
 const MAX_CIRCUITS = 10_000;
 
-/** Failures of the upstream itself. Other errors can be caused by one caller, who must not block the upstream for all. */
+/**
+ * Failures of the upstream itself. Other errors can be caused by one caller, who must not block the upstream for all.
+ */
 const FAILURES: ReadonlySet<UpstreamErrorKind> = new Set<UpstreamErrorKind>(['unreachable', 'refused_address']);
 const FAILURE_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504]);
 
@@ -29,8 +34,8 @@ interface Circuit {
 }
 
 /**
- * A circuit breaker for each connection. After repeated failures, it refuses calls without contacting the upstream, sets the
- * connection's status to `error`, and probes in the background until a probe succeeds and closes the breaker.
+ * A circuit breaker for each connection. After repeated failures, it refuses calls without contacting the upstream,
+ * sets the connection's status to `error`, and probes in the background until a probe succeeds and closes the breaker.
  */
 @Injectable()
 export class UpstreamHealth implements OnApplicationShutdown {

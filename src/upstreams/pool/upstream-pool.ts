@@ -11,7 +11,10 @@ interface UpstreamPoolLimits {
   size: number;
   /** Milliseconds without use after which an upstream's session is closed. */
   idleMs: number;
-  /** How many upstreams of owners are kept. Callers, connections and organizations get the same shares of them as of programs. */
+  /**
+   * How many upstreams of owners are kept. Callers, connections and organizations get the same shares of them as of
+   * programs.
+   */
   ownedSize: number;
   /** The same as `idleMs`, for upstreams of owners. */
   ownedIdleMs: number;
@@ -43,10 +46,10 @@ export interface Loan {
 const NO_WATCHES: PoolWatches = { connection: () => () => undefined, credential: () => () => undefined };
 
 /**
- * The open upstreams of this process. There is a shared one for each connection, revision and account: it lists what the upstream
- * offers, and serves callers whose state cannot or need not be separated. Each owner has its own with an upstream that has state: a
- * program, or an HTTP server that opens a session. Callers borrow them. An upstream that leaves the pool (idle, edited, evicted) is
- * closed after its last caller.
+ * The open upstreams of this process. There is a shared one for each connection, revision and account: it lists what
+ * the upstream offers, and serves callers whose state cannot or need not be separated. Each owner has its own with an
+ * upstream that has state: a program, or an HTTP server that opens a session. Callers borrow them. An upstream that
+ * leaves the pool (idle, edited, evicted) is closed after its last caller.
  */
 export class UpstreamPool implements OnApplicationShutdown {
   private readonly shared = new Map<string, PoolEntry>();

@@ -16,8 +16,8 @@ export class UpstreamTargets {
   private readonly commands: readonly string[];
   private readonly variables: VariableRule;
   /**
-   * Cached by the connection object, which itself is cached for less than a second, so that a busy connection is not decrypted
-   * for each call.
+   * Cached by the connection object, which itself is cached for less than a second, so that a busy connection is not
+   * decrypted for each call.
    */
   private readonly targets = new WeakMap<Connection, UpstreamTarget>();
 

@@ -6,9 +6,9 @@ export interface ChannelSession {
 }
 
 /**
- * True if this answer says that the upstream no longer knows the session, and so did not process the request. The specification
- * requires 404. Servers based on old SDK examples answer 400 with an error that mentions the session and, because they have not
- * read the request, has no id.
+ * True if this answer says that the upstream no longer knows the session, and so did not process the request. The
+ * specification requires 404. Servers based on old SDK examples answer 400 with an error that mentions the session and,
+ * because they have not read the request, has no id.
  */
 export function isSessionLost(status: number, body: string): boolean {
   if (status !== 400) return status === 404;

@@ -50,8 +50,9 @@ const TASK_KEPT_MS = 60_000;
 const HEADER_MISMATCH = -32020;
 
 /**
- * One MCP session of either era: modern (2026-07-28) if the upstream answers `server/discover`, otherwise legacy (`initialize`).
- * It declares no client capabilities and does not compile the upstream's schemas. Throws what the SDK throws.
+ * One MCP session of either era: modern (2026-07-28) if the upstream answers `server/discover`, otherwise legacy
+ * (`initialize`). It declares no client capabilities and does not compile the upstream's schemas. Throws what the SDK
+ * throws.
  */
 export class McpSession {
   /** Tools whose arguments are repeated in `Mcp-Param-*` headers in the modern era, as last listed. */
@@ -130,8 +131,8 @@ export class McpSession {
   }
 
   /**
-   * Subscribes to the announced changes of a modern upstream, over the transport of this session. Legacy upstreams send them
-   * without a subscription. Rejects if the upstream refuses the subscription.
+   * Subscribes to the announced changes of a modern upstream, over the transport of this session. Legacy upstreams send
+   * them without a subscription. Rejects if the upstream refuses the subscription.
    */
   async subscribe(signal: AbortSignal): Promise<void> {
     if (!this.isModern || this.announcedLists.length === 0) return;

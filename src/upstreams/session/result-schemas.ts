@@ -4,8 +4,8 @@ import { isTool } from '../contract/is-tool.js';
 import type { ToolPage } from '../contract/tool-listing.js';
 
 /**
- * A `tools/call` result as the upstream sent it. Members that this version of MCP does not define are kept, also in content
- * blocks, where the SDK's schema would drop them. An absent `content` becomes an empty list.
+ * A `tools/call` result as the upstream sent it. Members that this version of MCP does not define are kept, also in
+ * content blocks, where the SDK's schema would drop them. An absent `content` becomes an empty list.
  */
 export const CALL_TOOL_RESULT = schema<CallToolResult>((value) => {
   const content = value['content'] ?? [];

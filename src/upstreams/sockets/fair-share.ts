@@ -1,6 +1,7 @@
 /**
- * Divides places among holders. A holder gets another place only if it has fewer places than are free. A single holder gets at
- * most half of them, two holders a third each, and so on, so places remain for the next holder without taking any back.
+ * Divides places among holders. A holder gets another place only if it has fewer places than are free. A single holder
+ * gets at most half of them, two holders a third each, and so on, so places remain for the next holder without taking
+ * any back.
  */
 export class FairShare {
   private readonly countByHolder = new Map<string, number>();

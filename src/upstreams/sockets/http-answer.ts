@@ -17,20 +17,23 @@ export interface HttpAnswer {
 /** How the unread rest of an answer is handled. */
 interface RemainderOptions {
   /**
-   * Takes a place among the answers whose unread rest is drained; returns undefined if there is none. Without it, the connection
-   * is closed at once.
+   * Takes a place among the answers whose unread rest is drained; returns undefined if there is none. Without it, the
+   * connection is closed at once.
    */
   readonly takeDrainPlace?: () => (() => void) | undefined;
-  /** True if the rest is also drained after an abort, because closing the connection does not cancel the request at the upstream. */
+  /**
+   * True if the rest is also drained after an abort, because closing the connection does not cancel the request at the
+   * upstream.
+   */
   readonly drainWhenStopped?: boolean;
   /** Called once, when the answer is no longer needed. */
   readonly onOver?: () => void;
 }
 
 /**
- * Reads the answer to one request of undici's `dispatch`. An event stream is delivered from its first byte, any other body once
- * it is complete or too large to buffer. Small answers therefore need no stream, which would cost more than the rest of reading
- * them.
+ * Reads the answer to one request of undici's `dispatch`. An event stream is delivered from its first byte, any other
+ * body once it is complete or too large to buffer. Small answers therefore need no stream, which would cost more than
+ * the rest of reading them.
  */
 export class HttpAnswerReader implements Dispatcher.DispatchHandler {
   private readonly settling = Promise.withResolvers<HttpAnswer>();

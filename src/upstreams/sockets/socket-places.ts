@@ -18,7 +18,8 @@ export interface SocketLimits {
   /** Sockets of one connection, shared among callers. */
   readonly perConnection: number;
   /**
-   * Requests that wait for a socket, shared among organizations; by default none, so that a request without a socket is refused.
+   * Requests that wait for a socket, shared among organizations; by default none, so that a request without a socket is
+   * refused.
    */
   readonly waiting?: number;
   /** Waiting requests of one caller to one connection. */
@@ -37,9 +38,9 @@ interface Waiter {
 }
 
 /**
- * Assigns sockets to requests. Organizations share the process and each origin, and callers share each connection, so that
- * hanging requests of one do not block others. A request that has to wait is queued for its caller, for a short time; the queues
- * take turns.
+ * Assigns sockets to requests. Organizations share the process and each origin, and callers share each connection, so
+ * that hanging requests of one do not block others. A request that has to wait is queued for its caller, for a short
+ * time; the queues take turns.
  */
 export class SocketPlaces {
   private readonly process: FairShare;

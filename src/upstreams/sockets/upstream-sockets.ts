@@ -31,7 +31,8 @@ interface UpstreamRequest {
   readonly headers: Record<string, string>;
   readonly body: Buffer | string | null;
   /**
-   * The key of the quota that the socket counts towards (`keyOfCaller`); undefined for part of a call that has a socket already.
+   * The key of the quota that the socket counts towards (`keyOfCaller`); undefined for part of a call that has a socket
+   * already.
    */
   readonly caller?: string;
   /** True if the answer is a stream of notifications without an end. */
@@ -41,8 +42,8 @@ interface UpstreamRequest {
 }
 
 /**
- * All sockets to HTTP upstreams. Notification streams have their own sockets, so that they do not block calls. The dispatchers
- * must have more sockets than are assigned here, so that no request waits in their unbounded queues.
+ * All sockets to HTTP upstreams. Notification streams have their own sockets, so that they do not block calls. The
+ * dispatchers must have more sockets than are assigned here, so that no request waits in their unbounded queues.
  */
 export class UpstreamSockets {
   private readonly remainders = new Remainders();
@@ -83,8 +84,8 @@ export class UpstreamSockets {
   }
 
   /**
-   * A 401 says that the upstream did not take the request (RFC 6750 §3.1), so it is sent once more with another token. A 403 can
-   * demand more scopes (MCP 2025-11-25, "Step-Up Authorization Flow"), which a person has to grant.
+   * A 401 says that the upstream did not take the request (RFC 6750 §3.1), so it is sent once more with another token.
+   * A 403 can demand more scopes (MCP 2025-11-25, "Step-Up Authorization Flow"), which a person has to grant.
    */
   private async exchangeAs(
     account: AccountAccess,

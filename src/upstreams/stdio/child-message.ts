@@ -41,8 +41,8 @@ export function canonicalId(id: string): string {
 }
 
 /**
- * Puts JSON text on one line: line breaks between its tokens become spaces; in strings they are escaped (RFC 8259 §7). Returns
- * the same buffer if there are none.
+ * Puts JSON text on one line: line breaks between its tokens become spaces; in strings they are escaped (RFC 8259 §7).
+ * Returns the same buffer if there are none.
  */
 export function oneLine(json: Buffer): Buffer {
   if (!json.includes(LF) && !json.includes(CR)) return json;

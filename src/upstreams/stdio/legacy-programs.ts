@@ -3,7 +3,9 @@ import type { StdioTarget } from '../contract/upstream-target.js';
 
 const MAX_PROGRAMS = 10_000;
 
-/** The targets whose programs support only the legacy era, so that the next process is not probed for the modern one. */
+/**
+ * The targets whose programs support only the legacy era, so that the next process is not probed for the modern one.
+ */
 export class LegacyPrograms {
   private readonly known = new LRUCache<string, true>({ max: MAX_PROGRAMS });
 

@@ -2,8 +2,8 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Splits a stream of bytes into lines, without their ends (LF or CR LF). A line that is too long is emitted truncated, and its
- * rest is skipped. An unfinished last line is not emitted.
+ * Splits a stream of bytes into lines, without their ends (LF or CR LF). A line that is too long is emitted truncated,
+ * and its rest is skipped. An unfinished last line is not emitted.
  */
 export class LineSplitter {
   private parts: Buffer[] = [];

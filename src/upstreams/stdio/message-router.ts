@@ -16,10 +16,10 @@ interface Entry {
 }
 
 /**
- * Routes the messages of a program, which over stdio do not name their destination. A response goes to its request, and progress
- * to the request with its token. Notifications about the session go to the listener. Any other message goes to the active request
- * if there is only one; with several, to the listener, or without a listener to the oldest request. A small backlog keeps
- * undeliverable messages for the next listener. A response without a request is dropped.
+ * Routes the messages of a program, which over stdio do not name their destination. A response goes to its request, and
+ * progress to the request with its token. Notifications about the session go to the listener. Any other message goes to
+ * the active request if there is only one; with several, to the listener, or without a listener to the oldest request.
+ * A small backlog keeps undeliverable messages for the next listener. A response without a request is dropped.
  */
 export class MessageRouter {
   /** By the request's id as JSON text, in the order of sending. */

@@ -5,7 +5,10 @@ import { isSecretName } from '../../core/secret-name.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 
 const MAX_LOGGED_LENGTH = 1024;
-/** How much of standard error the messages of failures quote. A stack trace, which can follow the message of an error, is left out. */
+/**
+ * How much of standard error the messages of failures quote. A stack trace, which can follow the message of an error,
+ * is left out.
+ */
 const QUOTED_LINES = 8;
 const QUOTED_LENGTH = 200;
 const STACK_FRAME = /^\s+at /;
@@ -21,9 +24,9 @@ const RATE = 10;
 const MIN_SECRET_LENGTH = 6;
 
 /**
- * Logs what a program prints in addition to the protocol, limited in length and rate, and keeps its last lines for the messages of
- * failures, both without the values of the connection's variables and of arguments with secret names. A secret that the program
- * encodes or splits is not detected.
+ * Logs what a program prints in addition to the protocol, limited in length and rate, and keeps its last lines for the
+ * messages of failures, both without the values of the connection's variables and of arguments with secret names. A
+ * secret that the program encodes or splits is not detected.
  */
 export class ProgramLog {
   private readonly logger = new Logger('StdioProgram');
@@ -45,8 +48,8 @@ export class ProgramLog {
   }
 
   /**
-   * The last lines of standard error as a sentence that continues a message; empty if there are none. Also without credentials that
-   * are recognizable from their context.
+   * The last lines of standard error as a sentence that continues a message; empty if there are none. Also without
+   * credentials that are recognizable from their context.
    */
   get lastWords(): string {
     if (this.lastLines.length === 0) return '';
@@ -68,7 +71,9 @@ export class ProgramLog {
     );
   }
 
-  /** Logs that a line of standard output is not a JSON-RPC message. The line can contain anything, so it is not quoted. */
+  /**
+   * Logs that a line of standard output is not a JSON-RPC message. The line can contain anything, so it is not quoted.
+   */
   strayLine(): void {
     if (this.takeCredit()) this.logger.warn(this.fields, 'A STDIO program printed a line that is not JSON-RPC');
   }

@@ -54,9 +54,9 @@ export function sharesOf(maxProcesses: number): Shares {
 }
 
 /**
- * The first limit that the newcomer's program would exceed; undefined if it can start. The slot to free is not in use. Within an
- * exhausted share, it is the least recently used one; in the whole service, one of the organization with the most programs and
- * its caller with the most, so that a holder never displaces one with fewer programs.
+ * The first limit that the newcomer's program would exceed; undefined if it can start. The slot to free is not in use.
+ * Within an exhausted share, it is the least recently used one; in the whole service, one of the organization with the
+ * most programs and its caller with the most, so that a holder never displaces one with fewer programs.
  * @param isAlone true if no other organization has STDIO connections
  */
 export function findObstacle(

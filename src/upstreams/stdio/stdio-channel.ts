@@ -19,8 +19,8 @@ import type { StdioProcesses } from './stdio-processes.js';
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 /**
- * The time limit for the answer to `initialize`, in milliseconds. The first start can include the download of the program by
- * `npx`.
+ * The time limit for the answer to `initialize`, in milliseconds. The first start can include the download of the
+ * program by `npx`.
  */
 const INITIALIZE_TIMEOUT_MS = 60_000;
 
@@ -53,7 +53,10 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     return channel;
   }
 
-  /** Sends a message. The first output for a request decides the form of the answer. A request that times out is cancelled. */
+  /**
+   * Sends a message. The first output for a request decides the form of the answer. A request that times out is
+   * cancelled.
+   */
   async postMessage(message: OutgoingMessage, { signal }: ExchangeOptions): Promise<UpstreamAnswer> {
     const process = this.runningProcess();
     const line = oneLine(message.body);
@@ -173,8 +176,8 @@ const CONFLICT = Buffer.from(
 );
 
 /**
- * True if programs accept this id. Those on the SDKs silently drop messages with other ids, and the caller would wait for an
- * answer. Integers beyond 2^53 are not distinguishable from their neighbours.
+ * True if programs accept this id. Those on the SDKs silently drop messages with other ids, and the caller would wait
+ * for an answer. Integers beyond 2^53 are not distinguishable from their neighbours.
  */
 function isSupportedId(id: string): boolean {
   const value: unknown = JSON.parse(id);

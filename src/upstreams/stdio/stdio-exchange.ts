@@ -12,7 +12,10 @@ export function streamAnswer(body: EventStream): UpstreamAnswer {
   return { status: 200, contentType: 'text/event-stream', headers: {}, body };
 }
 
-/** One request to a program, from its line to its response. The answer is JSON unless other messages precede the response. */
+/**
+ * One request to a program, from its line to its response. The answer is JSON unless other messages precede the
+ * response.
+ */
 export class StdioExchange {
   readonly answer: Promise<UpstreamAnswer>;
   private readonly outcome = Promise.withResolvers<UpstreamAnswer>();

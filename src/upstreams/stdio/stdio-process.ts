@@ -19,8 +19,8 @@ const AT_END = new RegExp(`,\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?
 /** The longest line of standard output, in bytes: one message, as for HTTP answers. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 /**
- * How much of a line of standard error is read. It exceeds the longest secret, which could otherwise be truncated and not be
- * replaced.
+ * How much of a line of standard error is read. It exceeds the longest secret, which could otherwise be truncated and
+ * not be replaced.
  */
 const MAX_ERROR_LINE_BYTES = 64 * 1024;
 /** With which a message begins. */
@@ -249,8 +249,8 @@ export class StdioProcess {
   }
 
   /**
-   * The error of a program that has never answered quotes the end of its standard error. Later, these lines can concern the calls of
-   * others; the log has them.
+   * The error of a program that has never answered quotes the end of its standard error. Later, these lines can concern
+   * the calls of others; the log has them.
    */
   private end(fault: Pick<UpstreamError, 'kind' | 'message'> | undefined): void {
     if (this.hasEnded) return;
@@ -281,8 +281,8 @@ export function isCostly(line: Buffer): boolean {
 }
 
 /**
- * The id of the request that a costly line answers, as JSON text, found where common libraries write it. A program that writes a
- * wrong id there affects only its own callers.
+ * The id of the request that a costly line answers, as JSON text, found where common libraries write it. A program that
+ * writes a wrong id there affects only its own callers.
  */
 export function answeredIdOf(line: Buffer): string | undefined {
   const beginning = line.toString('utf8', 0, SEARCHED_BYTES);

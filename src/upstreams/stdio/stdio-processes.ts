@@ -55,8 +55,8 @@ class Slot implements ProgramSlot {
 }
 
 /**
- * The programs of this process's STDIO connections. They are limited in number, memory and idle time, restarted with growing
- * delays after failures, and ended with all their child processes when this process ends.
+ * The programs of this process's STDIO connections. They are limited in number, memory and idle time, restarted with
+ * growing delays after failures, and ended with all their child processes when this process ends.
  */
 @Injectable()
 export class StdioProcesses implements OnApplicationShutdown {
@@ -76,7 +76,8 @@ export class StdioProcesses implements OnApplicationShutdown {
 
   /**
    * Starts the program of a target. `listener` receives its output from the first line.
-   * @throws UpstreamError `busy` if a limit on programs is reached, `unreachable` if it cannot be started or its restart is
+   * @throws UpstreamError `busy` if a limit on programs is reached, `unreachable` if it cannot be started or its
+   *   restart is
    * delayed
    */
   async start(target: StdioTarget, listener: ProcessListener, holder: ProgramHolder): Promise<StdioProcess> {
@@ -117,7 +118,9 @@ export class StdioProcesses implements OnApplicationShutdown {
     );
   }
 
-  /** Stops unused programs until a slot is free. The last check and taking the slot happen without an await in between. */
+  /**
+   * Stops unused programs until a slot is free. The last check and taking the slot happen without an await in between.
+   */
   private async takeSlot(target: StdioTarget, holder: ProgramHolder): Promise<Slot> {
     let isAlone: boolean | undefined;
     for (;;) {

@@ -40,10 +40,11 @@ export class StdioSessions {
   }
 
   /**
-   * The channel of a session. It starts the program when it is needed and not running. A program that has ended (idle, failed, in
-   * another process, or because the connection was edited) is restarted and initialized as the session was; any other state of
-   * the session is lost. An answer to a request of the program is the exception: no restarted program has sent that request,
-   * and in another process the program would wait for the answer until its time limit. It rejects with `session_lost`.
+   * The channel of a session. It starts the program when it is needed and not running. A program that has ended (idle,
+   * failed, in another process, or because the connection was edited) is restarted and initialized as the session was;
+   * any other state of the session is lost. An answer to a request of the program is the exception: no restarted
+   * program has sent that request, and in another process the program would wait for the answer until its time limit.
+   * It rejects with `session_lost`.
    */
   channel({ key, caller, initialize }: StdioSession, target: StdioTarget): UpstreamChannel {
     const { organizationId, connectionId } = target;

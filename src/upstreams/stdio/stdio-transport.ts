@@ -18,7 +18,10 @@ import type { StdioProcesses } from './stdio-processes.js';
 /** A transport of the SDK over one process of a program: one line of JSON for each message (MCP 2025-11-25, stdio). */
 export class StdioTransport implements SessionTransport {
   readonly sessionId = undefined;
-  /** `stderr` and `pid` mark this transport as stdio for the SDK, which then takes silence or an exit for the legacy era. */
+  /**
+   * `stderr` and `pid` mark this transport as stdio for the SDK, which then takes silence or an exit for the legacy
+   * era.
+   */
   readonly stderr = null;
   onclose?: () => void;
   onerror?: (error: Error) => void;

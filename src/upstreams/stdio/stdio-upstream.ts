@@ -15,8 +15,8 @@ const EITHER_ERA: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs
 const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
 
 /**
- * The MCP client of one STDIO target, of either era, with a process of its own. If the process has ended, the next request starts
- * another one.
+ * The MCP client of one STDIO target, of either era, with a process of its own. If the process has ended, the next
+ * request starts another one.
  */
 export class StdioUpstream extends SessionUpstream {
   /** The latest one. */

@@ -223,7 +223,8 @@ describe('a log-in at an upstream', () => {
         return true;
       };
       const id = await connectOauth(service, attacker);
-      // The attacker's authorization endpoint sends the browser on to the honest server, as the client that is registered there.
+      // The attacker's authorization endpoint sends the browser on to the honest server, as the client that is
+      // registered there.
       const relay = async (...kept: string[]): Promise<URL> => {
         const relayed = new URL(honest);
         const own = new URL(await begin(owner, id)).searchParams;

@@ -68,7 +68,9 @@ export class McpOauthClient implements OAuthClientProvider {
     });
   }
 
-  /** @param visit does the person's part at an address, and resolves with the address to which the browser is sent back */
+  /**
+   * @param visit does the person's part at an address, and resolves with the address to which the browser is sent back
+   */
   async connectWith(endpoint: string, visit: (address: string) => Promise<string>): Promise<Client> {
     const first = new StreamableHTTPClientTransport(new URL(endpoint), { authProvider: this });
     const client = newClient();

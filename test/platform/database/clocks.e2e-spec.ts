@@ -24,8 +24,8 @@ let service: ServiceProcess;
 let url: string;
 
 /**
- * A process with the right clock stores a schedule, a key of ten minutes, and as many failed sign-ins as an address may have; then
- * one that is two hours ahead starts.
+ * A process with the right clock stores a schedule, a key of ten minutes, and as many failed sign-ins as an address may
+ * have; then one that is two hours ahead starts.
  */
 beforeAll(async () => {
   database = await createTestDatabase();

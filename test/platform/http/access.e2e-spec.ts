@@ -20,7 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** The access that the guard requires, and how browser tokens have it. Routes outside controllers (the reference) have no guard. */
+/**
+ * The access that the guard requires, and how browser tokens have it. Routes outside controllers (the reference) have
+ * no guard.
+ */
 function accessOf({ method, path }: Route): string {
   const declared = service.app.get(RouteAccessTable, { strict: false }).all();
   const { access = 'public', threadAccess } =

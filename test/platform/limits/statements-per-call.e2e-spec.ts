@@ -16,7 +16,9 @@ const PER_MINUTE = 20_000;
 /** A call is counted against each of its limits. */
 const COUNT = 'INSERT INTO rate_limits';
 const LIMITS = 4;
-/** A call is answered after its record is stored: one statement for the records of all calls that end at the same time. */
+/**
+ * A call is answered after its record is stored: one statement for the records of all calls that end at the same time.
+ */
 const RECORD = 'COPY audit_records';
 
 let database: TestDatabase;

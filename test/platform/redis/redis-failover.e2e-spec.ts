@@ -137,7 +137,10 @@ interface Conversation {
   readonly read: number;
 }
 
-/** Posts messages one by one to a thread, one more after `isOver`, and checks that each has one answer, which equals its stream. */
+/**
+ * Posts messages one by one to a thread, one more after `isOver`, and checks that each has one answer, which equals its
+ * stream.
+ */
 async function converse(
   api: TestApp,
   agentId: string,

@@ -190,8 +190,8 @@ class RunUnderTest {
   }
 
   /**
-   * Reads the run as the stream endpoint does: it continues after the last frame it has, and begins again only when it is
-   * told that the store has lost that frame. Returns the frames of the whole stream.
+   * Reads the run as the stream endpoint does: it continues after the last frame it has, and begins again only when it
+   * is told that the store has lost that frame. Returns the frames of the whole stream.
    */
   async read(hangsUpAfter: readonly number[], index: number): Promise<readonly string[] | 'expired'> {
     const hangUps = [...hangsUpAfter];

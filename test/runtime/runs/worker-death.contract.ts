@@ -19,7 +19,10 @@ const LOCKS = `SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid)
 /** Workers that will be absent: each executes one run. */
 const ABSENT_ENV = { RUN_LOCK_MS: '2000', RUN_CONCURRENCY: '1', UPSTREAM_ALLOW_PRIVATE: 'true', ROLE: 'worker' };
 const ABSENT_MS = 120_000;
-/** What a worker says that has given up its run. On a slow machine, the stores can be away for longer than it tries again. */
+/**
+ * What a worker says that has given up its run. On a slow machine, the stores can be away for longer than it tries
+ * again.
+ */
 const GIVEN_UP = /Another attempt has taken over this run|An attempt failed unexpectedly/;
 
 /** What happens to the runs of a worker that dies, is stopped, or loses its connections. */
@@ -156,7 +159,10 @@ export function workerDeathContract(name: string, startBackend: () => Promise<St
   });
 }
 
-/** Its `hold` answers each run's first call when the gate opens, and later calls at once; only that call may be repeated. */
+/**
+ * Its `hold` answers each run's first call when the gate opens, and later calls at once; only that call may be
+ * repeated.
+ */
 function startGatedUpstream(gate: Promise<void>): Promise<McpUpstream> {
   const held = new Set<unknown>();
   return startMcpUpstream({

@@ -10,7 +10,9 @@ import type { StreamBackend } from '../../support/stream-backends.js';
 
 /** A deleted or expired key closes its open streams within this time, in every process. */
 const REVOKED_WITHIN_MS = 1_000;
-/** What may wait in this process for one reader that takes nothing: a page of frames with its framing, and some slack. */
+/**
+ * What may wait in this process for one reader that takes nothing: a page of frames with its framing, and some slack.
+ */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
 
 /** How streams live and end in an installation of several processes: two that serve HTTP, and one that runs agents. */

@@ -42,8 +42,8 @@ const MESSAGES: [name: string, text: string][] = [
 ];
 
 /**
- * What readers get when a worker dies and the live buffer has lost some of what they have: whatever was lost, what a reader has
- * received in the end folds into the stored answer.
+ * What readers get when a worker dies and the live buffer has lost some of what they have: whatever was lost, what a
+ * reader has received in the end folds into the stored answer.
  */
 export function streamRecoveryContract(name: string, startBackend: () => Promise<StreamBackend>): void {
   describe(`recovery of streams on ${name}`, () => {

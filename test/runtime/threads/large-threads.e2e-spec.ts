@@ -105,7 +105,8 @@ describe('a large thread', () => {
     await stopService();
     const after = await readsOfMessages();
     expect(after.parts - before.parts).toBe(MESSAGES);
-    // The first page counts the rows; each row is measured and read, and one more per page tells that there is a next page.
+    // The first page counts the rows; each row is measured and read, and one more per page tells that there is a next
+    // page.
     expect(after.rows - before.rows).toBeLessThanOrEqual(3 * MESSAGES + pages.length);
   });
 });

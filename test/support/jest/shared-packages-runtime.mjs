@@ -4,8 +4,8 @@ import { Module } from 'node:vm';
 import Runtime from 'jest-runtime';
 
 /**
- * These keep what they are given by a suite: `nestjs-otel` its instruments, `@nestjs/typeorm` the entities of every data
- * source, `class-validator-jsonschema` the registry of class-validator. No shared package may import one of them.
+ * These keep what they are given by a suite: `nestjs-otel` its instruments, `@nestjs/typeorm` the entities of every
+ * data source, `class-validator-jsonschema` the registry of class-validator. No shared package may import one of them.
  */
 const LOADED_BY_EACH_SUITE = /\/node_modules\/(nestjs-otel|@nestjs\/typeorm|class-validator-jsonschema)\//;
 
@@ -13,12 +13,12 @@ const LOADED_BY_EACH_SUITE = /\/node_modules\/(nestjs-otel|@nestjs\/typeorm|clas
 let packages;
 
 /**
- * Jest's runtime, but packages are loaded once for each worker, as in a service, instead of once for each suite: 3,600 of
- * the 4,500 modules of a suite that starts the application. What is ours, in `src` and `test`, is still loaded for each
- * suite. Needs the environment of shared-realm-environment.mjs.
+ * Jest's runtime, but packages are loaded once for each worker, as in a service, instead of once for each suite: 3,600
+ * of the 4,500 modules of a suite that starts the application. What is ours, in `src` and `test`, is still loaded for
+ * each suite. Needs the environment of shared-realm-environment.mjs.
  *
- * A package is put into the suite's registry of modules before Jest looks for it there. Jest has no public hook for this:
- * the methods of its `esmLoader` may change with its version.
+ * A package is put into the suite's registry of modules before Jest looks for it there. Jest has no public hook for
+ * this: the methods of its `esmLoader` may change with its version.
  */
 export default class SharedPackagesRuntime extends Runtime {
   constructor(...parameters) {

@@ -4,11 +4,12 @@ import { TestEnvironment } from 'jest-environment-node';
 let shared;
 
 /**
- * Jest's Node environment, made once for each worker instead of once for each suite: packages that the suites of a worker
- * share (shared-packages-runtime.mjs) and the suites have the same `Error`, `Array` and `Promise`, so `instanceof` works.
+ * Jest's Node environment, made once for each worker instead of once for each suite: packages that the suites of a
+ * worker share (shared-packages-runtime.mjs) and the suites have the same `Error`, `Array` and `Promise`, so
+ * `instanceof` works.
  *
- * After each suite the global object, `process` and `process.env` are as before it. The registries of decorators of TypeORM
- * and class-validator are properties of the global object, so they start empty in every suite.
+ * After each suite the global object, `process` and `process.env` are as before it. The registries of decorators of
+ * TypeORM and class-validator are properties of the global object, so they start empty in every suite.
  */
 export default class SharedRealmEnvironment extends TestEnvironment {
   constructor(config, context) {

@@ -1,5 +1,5 @@
-// A server made with the SDK that grows by the tool `second` a while after `first` was called: of the legacy era, or of the
-// modern one with the option `--modern`.
+// A server made with the SDK that grows by the tool `second` a while after `first` was called: of the legacy era, or of
+// the modern one with the option `--modern`.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';

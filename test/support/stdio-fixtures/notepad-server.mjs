@@ -1,5 +1,5 @@
-// An MCP server over stdio that keeps one note, without the SDK. Tools: note({text}), read(), and never(), which does not answer. It
-// appends its process id, and a line for each call of never(), to the file that its argument names.
+// An MCP server over stdio that keeps one note, without the SDK. Tools: note({text}), read(), and never(), which does
+// not answer. It appends its process id, and a line for each call of never(), to the file that its argument names.
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 

@@ -3,7 +3,10 @@ import { useCallback } from 'react';
 
 export type Filters = Readonly<Record<string, string | undefined>>;
 
-/** The filters of the view, which are the search of its address, and a function that changes some of them. Empty ones are left out. */
+/**
+ * The filters of the view, which are the search of its address, and a function that changes some of them. Empty ones
+ * are left out.
+ */
 export function useFilters(): readonly [Filters, (change: Filters) => void] {
   const filters: Filters = useSearch({ strict: false });
   const navigate = useNavigate();

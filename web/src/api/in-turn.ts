@@ -1,6 +1,6 @@
 /**
- * Connections that stay open. Over HTTP/1.1, a browser opens six to a host for all of its tabs together, and every other request
- * waits for one of them.
+ * Connections that stay open. Over HTTP/1.1, a browser opens six to a host for all of its tabs together, and every
+ * other request waits for one of them.
  */
 export interface Pool {
   /** The same in all tabs that share its places. */
@@ -20,9 +20,10 @@ type Outcome = 'none' | 'lost' | 'done';
 type Work = (held: AbortSignal) => Promise<void>;
 
 /**
- * Calls `work` each time that this page gets one of the pool's places, until `work` returns or `signal` is aborted. A page that is
- * opened or claims its place takes it from another page: the signal of that page's `work` is aborted, and the page waits for a free
- * place or its next claim. A page that is left gives its place up, and goes on if the browser shows it again.
+ * Calls `work` each time that this page gets one of the pool's places, until `work` returns or `signal` is aborted. A
+ * page that is opened or claims its place takes it from another page: the signal of that page's `work` is aborted, and
+ * the page waits for a free place or its next claim. A page that is left gives its place up, and goes on if the browser
+ * shows it again.
  * @throws what `work` throws while the page has the place
  */
 export async function inTurn(pool: Pool, signal: AbortSignal, work: Work): Promise<void> {
@@ -47,7 +48,8 @@ async function takePlace(
   claimed: AbortSignal | undefined,
   work: Work,
 ): Promise<Outcome> {
-  // Only a page of a secure context has locks (W3C Web Locks §3). Without them, pages hold places while they are in sight.
+  // Only a page of a secure context has locks (W3C Web Locks §3). Without them, pages hold places while they are in
+  // sight.
   if (!('locks' in navigator)) return holdInSight(signal, work);
   const names = Array.from({ length: places }, (_each, place) => `signalbox ${name} ${place}`);
   for (const each of names) {

@@ -31,8 +31,9 @@ const STREAMS: Pool = { name: 'changes', places: 2, claims: SHOWN };
 const THIS_PAGE = `page ${Math.random()}`;
 
 /**
- * Reads answers again when the service reports a change of what they show. Of all tabs with the same organization and person, the
- * one that came into sight last reads the stream of changes (`GET /api/:org/events`), and passes the changes on to the others.
+ * Reads answers again when the service reports a change of what they show. Of all tabs with the same organization and
+ * person, the one that came into sight last reads the stream of changes (`GET /api/:org/events`), and passes the
+ * changes on to the others.
  */
 export function useLiveChanges(): void {
   const { slug, fetch } = useOrganization();

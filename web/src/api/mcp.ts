@@ -174,8 +174,9 @@ function errorOf(status: number, { code: rpcCode, message, data }: NonNullable<R
 }
 
 /**
- * The page of this service that the address leads to. An error can be of an MCP server, which names any address in it: undefined for
- * all other pages. On a loopback address, `localhost` and `127.0.0.1` are one service, and the browser is signed in at one of them.
+ * The page of this service that the address leads to. An error can be of an MCP server, which names any address in it:
+ * undefined for all other pages. On a loopback address, `localhost` and `127.0.0.1` are one service, and the browser is
+ * signed in at one of them.
  */
 function authorizePageOf(address: unknown): string | undefined {
   if (typeof address !== 'string' || !URL.canParse(address)) return undefined;

@@ -19,7 +19,9 @@ import { reportSignedOut } from '../session/signed-out.js';
 const FINAL = new Set([400, 401, 403, 404, 409, 410, 422]);
 const LONGEST_RETRY_DELAY_MS = 5_000;
 
-/** Keeps what was read; refreshed when the window gets the focus, and by changes that the service reports (`live.ts`). */
+/**
+ * Keeps what was read; refreshed when the window gets the focus, and by changes that the service reports (`live.ts`).
+ */
 export function createQueryClient(): QueryClient {
   const onError = (error: Error): void => {
     if (error instanceof SignalboxError && (error.status === 401 || error.code === 'csrf_invalid')) reportSignedOut();
@@ -54,7 +56,10 @@ interface ReadOptions {
   readonly isEnabled?: boolean;
 }
 
-/** Reads with a management tool. @param options.refreshMs for statistics, which cost too much to be read with each change */
+/**
+ * Reads with a management tool.
+ * @param options.refreshMs for statistics, which cost too much to be read with each change
+ */
 export function useTool<Name extends ToolName>(
   name: Name,
   input: ToolInput<Name>,

@@ -11,7 +11,10 @@ interface PickerProps {
   readonly onChange: (permissions: PermissionMap) => void;
 }
 
-/** Chooses permissions in words: tools of connections and agents, and what can be managed. Shows the result as it stands. */
+/**
+ * Chooses permissions in words: tools of connections and agents, and what can be managed. Shows the result as it
+ * stands.
+ */
 export function PermissionPicker({ permissions, onChange, subject }: PickerProps & { readonly subject: string }) {
   return (
     <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-[3fr_2fr]">

@@ -23,7 +23,8 @@ export const PRESETS: readonly Preset[] = [
         'COLLECTION_THREAD_MESSAGES_LIST',
         'COLLECTION_THREADS_LIST',
       ],
-      // With `run_access: granted`, a run needs a grant on the agent; its tools are called by the agent and not by the key.
+      // With `run_access: granted`, a run needs a grant on the agent; its tools are called by the agent and not by the
+      // key.
       ...(agentId && { [agentId]: ['*'] }),
     }),
   },

@@ -8,8 +8,8 @@ import { ErrorMessage } from '../ui/states.js';
 import { type ChoiceKind, useChoices, useChoicesById, useMayChoose } from './choices.js';
 
 /**
- * A choice of one among many that the service searches: a connection, an agent, a key, a person. Callers who cannot list them type
- * the id.
+ * A choice of one among many that the service searches: a connection, an agent, a key, a person. Callers who cannot
+ * list them type the id.
  */
 export function PickerField({
   label,

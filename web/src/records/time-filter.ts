@@ -11,7 +11,9 @@ const RANGES: readonly (Option & { readonly ms: number })[] = [
   { value: '30d', label: 'Last 30 days', ms: 30 * 24 * HOUR_MS },
 ];
 
-/** The choices of a filter by time. An address holds the value, so that a link always means the time before its opening. */
+/**
+ * The choices of a filter by time. An address holds the value, so that a link always means the time before its opening.
+ */
 export const TIME_OPTIONS: readonly Option[] = [{ value: '', label: 'Any time' }, ...RANGES];
 
 /** The condition that the field is within the range, counted from the moment at which the range was chosen. */

@@ -5,7 +5,10 @@ import { readSession, type Session, signOut } from './session.js';
 import { onSignedOut } from './signed-out.js';
 import { SignInView } from './sign-in-view.js';
 
-/** How requests show who sends them: with the browser's cookie and a CSRF token, or with a key that only this page holds. */
+/**
+ * How requests show who sends them: with the browser's cookie and a CSRF token, or with a key that only this page
+ * holds.
+ */
 export type Credential =
   { readonly kind: 'browser'; readonly csrfToken: string } | { readonly kind: 'key'; readonly apiKey: string };
 

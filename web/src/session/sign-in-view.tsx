@@ -9,7 +9,9 @@ interface SignInProps {
   readonly onSignedIn: (session: Session, apiKey?: string) => void;
 }
 
-/** The first view of callers who are not signed in: e-mail address and password, the external provider, or an API key. */
+/**
+ * The first view of callers who are not signed in: e-mail address and password, the external provider, or an API key.
+ */
 export function SignInView({ session, onSignedIn }: SignInProps) {
   const [usesKey, setUsesKey] = useState(false);
   const { provider, provider_path: path } = session.sign_in;

@@ -1,6 +1,9 @@
 const listeners = new Set<() => void>();
 
-/** Calls the listener when a request was refused because the caller is no longer signed in. Returns a function that stops that. */
+/**
+ * Calls the listener when a request was refused because the caller is no longer signed in. Returns a function that
+ * stops that.
+ */
 export function onSignedOut(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

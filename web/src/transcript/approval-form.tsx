@@ -25,8 +25,9 @@ export interface Question {
 }
 
 /**
- * What the service has on record about a question; undefined without one. The run goes on when all its questions are answered. Until
- * then its stream and its transcript have no answer, so the result of the run says which questions are open.
+ * What the service has on record about a question; undefined without one. The run goes on when all its questions are
+ * answered. Until then its stream and its transcript have no answer, so the result of the run says which questions are
+ * open.
  */
 export function useQuestion(taskId: string | undefined, approvalId: string | undefined): Question | undefined {
   const { client, slug } = useOrganization();

@@ -12,8 +12,8 @@ export interface RunChunksOptions {
 }
 
 /**
- * The answer of a run from its beginning, as it is written. The stream pauses while other tabs have all places, and goes on after
- * its last chunk.
+ * The answer of a run from its beginning, as it is written. The stream pauses while other tabs have all places, and
+ * goes on after its last chunk.
  * @throws SignalboxError `stream_expired` if the run ended long before the stream could go on
  */
 export function runChunks(

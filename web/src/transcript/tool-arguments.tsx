@@ -3,8 +3,8 @@ import { CopyButton } from '../ui/copy-button.js';
 import { formatNumber } from '../ui/time.js';
 
 /**
- * The arguments of a tool call, for somebody who decides about it: every character is visible, lines are broken so that nothing is
- * beside the box, and the length says how much there is to scroll.
+ * The arguments of a tool call, for somebody who decides about it: every character is visible, lines are broken so that
+ * nothing is beside the box, and the length says how much there is to scroll.
  */
 export function ToolArguments({ input, toolName }: { readonly input: unknown; readonly toolName: string }) {
   const text = visibleJson(input, 2);

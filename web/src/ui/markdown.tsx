@@ -12,8 +12,8 @@ const heading = (Tag: 'h3' | 'h4' | 'h5', size: string) =>
   };
 
 /**
- * How elements look. Headings are below those of the view. Pictures are links, because loading one would tell its server that
- * somebody reads the text, and a model can write anything into the address.
+ * How elements look. Headings are below those of the view. Pictures are links, because loading one would tell its
+ * server that somebody reads the text, and a model can write anything into the address.
  */
 const COMPONENTS = {
   h1: heading('h3', 'text-lg'),
@@ -44,8 +44,8 @@ const COMPONENTS = {
 } as Components;
 
 /**
- * Markdown of models and tools, also while it streams. Streamdown sanitizes it: no HTML that runs or frames. What is left loads
- * nothing, and links only to http, https and mailto.
+ * Markdown of models and tools, also while it streams. Streamdown sanitizes it: no HTML that runs or frames. What is
+ * left loads nothing, and links only to http, https and mailto.
  */
 export function Markdown({ text, isStreaming = false }: { readonly text: string; readonly isStreaming?: boolean }) {
   return (

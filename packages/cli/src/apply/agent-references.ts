@@ -9,7 +9,9 @@ export class AgentReferences {
     private readonly agents: Section,
   ) {}
 
-  /** A check of one title of an entry, which throws a `Refusal` if neither the service nor the manifest has the agent. */
+  /**
+   * A check of one title of an entry, which throws a `Refusal` if neither the service nor the manifest has the agent.
+   */
   async checkFor(manifest: Manifest): Promise<(entry: string, title: string) => void> {
     const existing = await this.agents.existing();
     return (entry, title) => {

@@ -4,8 +4,8 @@ import type { Entry } from './manifest.js';
 import type { Change, Existing, Section } from './section.js';
 
 /**
- * Connections, which `CONNECTION_IMPORT` compares and writes: it alone can compare secrets. Only connections that an import has made
- * are managed. Others can be referred to by their titles.
+ * Connections, which `CONNECTION_IMPORT` compares and writes: it alone can compare secrets. Only connections that an
+ * import has made are managed. Others can be referred to by their titles.
  */
 export class Connections implements Section {
   readonly name = 'connections';

@@ -11,8 +11,9 @@ type WebhookData = ToolInput<'WEBHOOK_CREATE'>['data'];
 const COPIED = ['events', 'enabled'] as const;
 
 /**
- * Webhooks, by their addresses, since the service knows no other name for them: an entry is called by its address, or has a name
- * for the plan and a `url`. They refer to agents by name. The service makes the signing secrets; a manifest never has one.
+ * Webhooks, by their addresses, since the service knows no other name for them: an entry is called by its address, or
+ * has a name for the plan and a `url`. They refer to agents by name. The service makes the signing secrets; a manifest
+ * never has one.
  */
 export class Webhooks implements Section {
   readonly name = 'webhooks';

@@ -24,7 +24,9 @@ export class AuthorizationController {
     private readonly clients: UpstreamClients,
   ) {}
 
-  /** Says what the account is for. Without this page, a link on another site could connect the account of its visitor. */
+  /**
+   * Says what the account is for. Without this page, a link on another site could connect the account of its visitor.
+   */
   @GetPage('connections/:id/authorize')
   async show(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const browser = await this.browserOf(request);

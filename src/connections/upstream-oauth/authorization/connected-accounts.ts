@@ -40,7 +40,8 @@ export class ConnectedAccounts {
   }
 
   /**
-   * Forgets the account of the connection or, if each member has an own one, that of the caller, and revokes its tokens.
+   * Forgets the account of the connection or, if each member has an own one, that of the caller, and revokes its
+   * tokens.
    * @throws DomainError `not_found`, `invalid_request` for a connection without OAuth, or `permission_denied`
    */
   async disconnect(id: string, caller: Principal): Promise<void> {

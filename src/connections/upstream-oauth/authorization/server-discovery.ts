@@ -26,8 +26,9 @@ export interface DiscoveredServer {
 }
 
 /**
- * Finds the authorization server of an upstream (MCP 2025-11-25, "Authorization Server Discovery"). An upstream of MCP 2025-03-26 has no
- * document about the protected resource: it is its own authorization server, with or without metadata.
+ * Finds the authorization server of an upstream (MCP 2025-11-25, "Authorization Server Discovery"). An upstream of MCP
+ * 2025-03-26 has no document about the protected resource: it is its own authorization server, with or without
+ * metadata.
  */
 @Injectable()
 export class ServerDiscovery {

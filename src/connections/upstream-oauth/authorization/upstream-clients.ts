@@ -15,7 +15,9 @@ import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { UpstreamClientRepository } from './upstream-client.repository.js';
 
-/** Below the base URL. By themselves they belong to clients from before there was an address per authorization server. */
+/**
+ * Below the base URL. By themselves they belong to clients from before there was an address per authorization server.
+ */
 const CALLBACK_PATH = '/oauth/callback';
 const METADATA_PATH = '/oauth/client-metadata';
 /** In these addresses: of a digest. */
@@ -28,8 +30,8 @@ interface LocalClient {
 }
 
 /**
- * This service as a client of authorization servers. Each connection has a redirect URI of its own at each of them, so that no
- * server can have the code of another one sent to its token endpoint (mix-up, RFC 9700 §4.4).
+ * This service as a client of authorization servers. Each connection has a redirect URI of its own at each of them, so
+ * that no server can have the code of another one sent to its token endpoint (mix-up, RFC 9700 §4.4).
  */
 @Injectable()
 export class UpstreamClients {
@@ -41,8 +43,8 @@ export class UpstreamClients {
   ) {}
 
   /**
-   * The client metadata document, whose address is the client id (draft-ietf-oauth-client-id-metadata-document-00). Undefined on a
-   * base URL without https, where no server would accept it.
+   * The client metadata document, whose address is the client id (draft-ietf-oauth-client-id-metadata-document-00).
+   * Undefined on a base URL without https, where no server would accept it.
    * @param place of the redirect URI; servers still read the document without one when they refresh older tokens
    */
   metadataDocument(place?: string): (OAuthClientMetadata & { client_id: string }) | undefined {
@@ -51,13 +53,17 @@ export class UpstreamClients {
     return { client_id: id, ...this.clientMetadata(this.redirectUri(place)) };
   }
 
-  /** The redirect URI of the connection's configured client, which a person stores at the authorization server beforehand. */
+  /**
+   * The redirect URI of the connection's configured client, which a person stores at the authorization server
+   * beforehand.
+   */
   redirectUriOfConfigured({ id, oauth }: Connection): string | undefined {
     return oauth?.clientId == null ? undefined : this.redirectUri(id);
   }
 
   /**
-   * The client for this authorization server: the configured one, the metadata document, or a registration (RFC 7591) that is kept.
+   * The client for this authorization server: the configured one, the metadata document, or a registration (RFC 7591)
+   * that is kept.
    * @throws AuthorizationServerFault, and what the exchange throws
    */
   async clientFor(connection: Connection, metadata: AuthorizationServerMetadata): Promise<LocalClient> {
@@ -76,7 +82,10 @@ export class UpstreamClients {
     return { information, redirectUri };
   }
 
-  /** Binds a configured client to the issuer that has accepted it: the upstream cannot have its secret sent elsewhere later. */
+  /**
+   * Binds a configured client to the issuer that has accepted it: the upstream cannot have its secret sent elsewhere
+   * later.
+   */
   async bindConfigured(connection: Connection, issuer: string): Promise<void> {
     const configured = this.configuredClient(connection);
     if (configured === undefined) return;
@@ -148,7 +157,8 @@ export class UpstreamClients {
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
-      // Servers accept http redirects only from native clients, and only loopback ones (OpenID Connect Registration §2).
+      // Servers accept http redirects only from native clients, and only loopback ones (OpenID Connect Registration
+      // §2).
       application_type: isLoopback(new URL(baseUrl)) ? 'native' : 'web',
     };
   }

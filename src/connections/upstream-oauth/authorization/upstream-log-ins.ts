@@ -77,7 +77,8 @@ export class UpstreamLogIns {
 
   /**
    * Begins a log-in. Returns the address at the upstream's authorization server to which the browser is sent.
-   * @throws DomainError `not_found`, `permission_denied`, `connection_unavailable`, or `upstream_protocol` with the reason
+   * @throws DomainError `not_found`, `permission_denied`, `connection_unavailable`, or `upstream_protocol` with the
+   *   reason
    */
   async begin(connectionId: string, browser: SignedInBrowser): Promise<string> {
     const connection = await this.connections.requireForLogIn(connectionId, browser.userId);
@@ -113,7 +114,8 @@ export class UpstreamLogIns {
 
   /**
    * Ends the log-in that this browser has begun, and stores the tokens. Returns the title of the connection.
-   * @throws DomainError `invalid_request` for an answer that belongs to no log-in of this browser, and what `begin` throws
+   * @throws DomainError `invalid_request` for an answer that belongs to no log-in of this browser, and what `begin`
+   *   throws
    */
   async complete(answer: AuthorizationAnswer, browser: SignedInBrowser): Promise<string> {
     const { state = '' } = answer;
@@ -197,8 +199,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * The configured scopes, or those that the upstream asks for together with what the account has requested and lacked so far. Refresh tokens
- * need their own scope at some servers.
+ * The configured scopes, or those that the upstream asks for together with what the account has requested and lacked so
+ * far. Refresh tokens need their own scope at some servers.
  */
 function scopeOf(
   { oauth, url }: Connection,

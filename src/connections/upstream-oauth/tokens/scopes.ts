@@ -1,6 +1,8 @@
 import type { AccountTokens } from './account-tokens.js';
 
-/** Of the scopes that an account requests, so that an upstream cannot make the address of the log-in arbitrarily long. */
+/**
+ * Of the scopes that an account requests, so that an upstream cannot make the address of the log-in arbitrarily long.
+ */
 const MAX_SCOPE_LENGTH = 2048;
 /** RFC 6749 §3.3. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: +[\x21\x23-\x5b\x5d-\x7e]+)*$/;
@@ -16,8 +18,8 @@ export function uniteScopes(...scopes: readonly (string | undefined)[]): string 
 type ScopeDemand = 'noted' | 'new' | 'useless';
 
 /**
- * `new` if a log-in that requests these scopes can help, `noted` if the next log-in will request them anyway, `useless` if the last
- * one requested them already or they cannot be requested.
+ * `new` if a log-in that requests these scopes can help, `noted` if the next log-in will request them anyway, `useless`
+ * if the last one requested them already or they cannot be requested.
  */
 export function judgeDemand({ scope, demandedScope }: AccountTokens, demanded: string): ScopeDemand {
   if (!SCOPE.test(demanded) || includesScope(scope, demanded)) return 'useless';

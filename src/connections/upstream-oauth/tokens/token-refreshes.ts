@@ -12,9 +12,14 @@ import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-
 
 /** How many refreshes this process makes at a time; each is one request, which ends within 5 seconds. */
 const SLOTS = { slots: 64, perOrganization: 8, maxWaiting: 256, waitMs: 5_000 };
-/** Of these, how many an organization makes at one token endpoint, so that a slow one leaves it slots for the others. */
+/**
+ * Of these, how many an organization makes at one token endpoint, so that a slow one leaves it slots for the others.
+ */
 const SLOTS_AT_ENDPOINT = { slots: Infinity, perOrganization: 4, maxWaiting: 64, waitMs: 5_000 };
-/** How long a caller waits for the refresh of another process: longer than its lease, so that it can take over from a dead one. */
+/**
+ * How long a caller waits for the refresh of another process: longer than its lease, so that it can take over from a
+ * dead one.
+ */
 const MAX_WAIT_MS = 12_000;
 const POLL_MS = 100;
 /** Between the lease and the request, which must end before the lease. */
@@ -30,9 +35,9 @@ interface Failures {
 }
 
 /**
- * Refreshes the tokens of accounts. One process at a time refreshes an account: it holds a lease on the row, and no transaction,
- * while it waits for the authorization server. Slots and back-off are separate for each organization and token endpoint, so that
- * no server keeps the accounts of others waiting.
+ * Refreshes the tokens of accounts. One process at a time refreshes an account: it holds a lease on the row, and no
+ * transaction, while it waits for the authorization server. Slots and back-off are separate for each organization and
+ * token endpoint, so that no server keeps the accounts of others waiting.
  */
 @Injectable()
 export class TokenRefreshes {
@@ -56,8 +61,8 @@ export class TokenRefreshes {
   }
 
   /**
-   * The account with another access token than the outdated one, whichever process has got it; undefined if its authorization has
-   * ended.
+   * The account with another access token than the outdated one, whichever process has got it; undefined if its
+   * authorization has ended.
    * @throws DomainError `upstream_unreachable`
    */
   async refresh(connection: Connection, known: Account, outdated: string): Promise<Account | undefined> {

@@ -1,6 +1,9 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn, Unique, UpdateDateColumn } from 'typeorm';
 
-/** An account at an upstream: that of the connection, or that of one member. Ends with the connection and the membership. */
+/**
+ * An account at an upstream: that of the connection, or that of one member. Ends with the connection and the
+ * membership.
+ */
 @Entity('upstream_authorizations')
 @Unique(['connectionId', 'userId'])
 @ForeignKey('connections', ['organizationId', 'connectionId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })

@@ -16,7 +16,9 @@ interface AccountOwner {
   readonly accountUserId?: string | undefined;
 }
 
-/** Longer than a request to an authorization server and what happens around it. A process that dies keeps it that long. */
+/**
+ * Longer than a request to an authorization server and what happens around it. A process that dies keeps it that long.
+ */
 const LEASE_S = 10;
 
 /** An account, and the lease with which this process refreshes it; without one, that is not needed. */
@@ -103,8 +105,8 @@ export class UpstreamAuthorizationRepository {
   }
 
   /**
-   * Takes the lease for a refresh of the account, if `isNeeded`. Is `busy` while another process holds it, and undefined without an
-   * account.
+   * Takes the lease for a refresh of the account, if `isNeeded`. Is `busy` while another process holds it, and
+   * undefined without an account.
    */
   lease(owner: AccountOwner, isNeeded: (account: Account) => boolean): Promise<LeasedAccount | 'busy' | undefined> {
     return this.rows.manager.transaction(async (manager) => {
@@ -123,8 +125,8 @@ export class UpstreamAuthorizationRepository {
   }
 
   /**
-   * Ends the lease with what has become of the account, and returns the account afterwards. Changes nothing if the lease is lost:
-   * another process has taken over, or there was a new log-in.
+   * Ends the lease with what has become of the account, and returns the account afterwards. Changes nothing if the
+   * lease is lost: another process has taken over, or there was a new log-in.
    */
   settle(owner: AccountOwner, lease: string, change: AccountChange): Promise<Account | undefined> {
     return this.rows.manager.transaction(async (manager) => {

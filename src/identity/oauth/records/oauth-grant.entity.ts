@@ -1,6 +1,9 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** One sign-in of a member with a client: everything that was issued for it dies with it, and it dies with the membership. */
+/**
+ * One sign-in of a member with a client: everything that was issued for it dies with it, and it dies with the
+ * membership.
+ */
 @Entity('oauth_grants')
 @ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 @Index('oauth_grants_member_idx', ['organizationId', 'userId'])

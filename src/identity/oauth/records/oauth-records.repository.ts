@@ -63,8 +63,8 @@ export class OauthRecordsRepository {
   }
 
   /**
-   * Stores a registered client, unless as many as the limit allows were registered from its source within the last hour.
-   * Concurrent registrations from one source wait for each other. Returns false if the limit is reached.
+   * Stores a registered client, unless as many as the limit allows were registered from its source within the last
+   * hour. Concurrent registrations from one source wait for each other. Returns false if the limit is reached.
    */
   async register(
     clientId: string,
@@ -147,7 +147,10 @@ export class OauthRecordsRepository {
     return row.count;
   }
 
-  /** Deletes expired records, registered clients that got no grant within a day, and grants whose last token has expired. */
+  /**
+   * Deletes expired records, registered clients that got no grant within a day, and grants whose last token has
+   * expired.
+   */
   @DeletesExpired('OAuth records')
   async deleteExpired(): Promise<number> {
     const deleted = await Promise.all([

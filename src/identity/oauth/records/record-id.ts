@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * The id under which a value of the authorization server is stored: the first 128 bits of a SHA-256 hash in the form of a UUID
- * (version 8, RFC 9562 §5.8). The values are random, so their ids reveal nothing about them.
+ * The id under which a value of the authorization server is stored: the first 128 bits of a SHA-256 hash in the form of
+ * a UUID (version 8, RFC 9562 §5.8). The values are random, so their ids reveal nothing about them.
  * @param model of oidc-provider, such as `AccessToken`
  */
 export function recordId(model: string, value: string): string {

@@ -44,8 +44,9 @@ interface SessionMessage<M extends InboundMessage = InboundMessage> extends McpR
 }
 
 /**
- * Handles the messages that a client that answers requests sends to an agent. Tool calls, log levels and subscriptions are sent
- * in the caller's own session with the upstream. Answers of the client are sent to the upstream that sent the request.
+ * Handles the messages that a client that answers requests sends to an agent. Tool calls, log levels and subscriptions
+ * are sent in the caller's own session with the upstream. Answers of the client are sent to the upstream that sent the
+ * request.
  */
 @Injectable()
 export class ClientSessionHandler {
@@ -208,7 +209,10 @@ export class ClientSessionHandler {
   }
 }
 
-/** An upstream that no longer knows the session does not wait for the answer. The caller's session with the agent stays valid. */
+/**
+ * An upstream that no longer knows the session does not wait for the answer. The caller's session with the agent stays
+ * valid.
+ */
 function ignoreLost(error: unknown): void {
   if (!(error instanceof DomainError) || error.code !== 'session_not_found') throw error;
 }

@@ -58,7 +58,9 @@ export class ClientSessionStreams {
     private readonly writer: ReplyWriter,
   ) {}
 
-  /** Answers GET for a session with an agent. Clients that answer no requests get the notifications of the agent alone. */
+  /**
+   * Answers GET for a session with an agent. Clients that answer no requests get the notifications of the agent alone.
+   */
   async listenToAgent(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -70,7 +72,9 @@ export class ClientSessionStreams {
     else await this.listen(request, reply, owner);
   }
 
-  /** Answers with the rest of an interrupted answer if the request names one, otherwise with the unsolicited messages. */
+  /**
+   * Answers with the rest of an interrupted answer if the request names one, otherwise with the unsolicited messages.
+   */
   private async listen(request: FastifyRequest, reply: FastifyReply, owner: SessionOwner): Promise<void> {
     // The caller can end its session in another request.
     const signal = AbortSignal.any([untilClosed(reply), this.upstreamSessions.endOf(owner)]);
@@ -82,7 +86,9 @@ export class ClientSessionStreams {
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
   }
 
-  /** The events of the agent, and of its connections that the caller is permitted to use, until the signal is aborted. */
+  /**
+   * The events of the agent, and of its connections that the caller is permitted to use, until the signal is aborted.
+   */
   private async *unsolicited(owner: SessionOwner, signal: AbortSignal): AsyncGenerator<Buffer> {
     const release = this.upstreamSessions.hold(owner);
     const merged = new PassThrough({ highWaterMark: MAX_WAITING });

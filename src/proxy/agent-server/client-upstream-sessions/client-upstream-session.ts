@@ -6,7 +6,9 @@ import type { Session } from '../../forwarding/session/sealed-sessions.js';
 /** How long a caller waits for an upstream that there is another way to, in milliseconds. */
 export const PATIENCE_MS = 3_000;
 
-/** A caller in a session with an agent whose client declared that it answers requests (sampling, elicitation, roots). */
+/**
+ * A caller in a session with an agent whose client declared that it answers requests (sampling, elicitation, roots).
+ */
 export interface SessionOwner {
   /** As a caller of the agent. */
   readonly caller: ProxyCaller;

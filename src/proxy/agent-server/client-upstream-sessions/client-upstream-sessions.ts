@@ -22,9 +22,9 @@ const OPEN_TIMEOUT_MS = 10_000;
 const RETRY_AFTER_MS = 60_000;
 
 /**
- * The client-upstream sessions: each was opened with a connection of an agent in the name of one caller, so that the upstream can
- * send requests to that caller. A session is opened when first needed and kept in this process; another process opens its own for
- * the same caller.
+ * The client-upstream sessions: each was opened with a connection of an agent in the name of one caller, so that the
+ * upstream can send requests to that caller. A session is opened when first needed and kept in this process; another
+ * process opens its own for the same caller.
  */
 @Injectable()
 export class ClientUpstreamSessions implements OnApplicationShutdown {
@@ -44,7 +44,9 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     this.timer = setInterval(() => this.endIdle(), Math.min(LONGEST_SWEEP_MS, this.idleMs / 4)).unref();
   }
 
-  /** The session with this connection; undefined if the upstream does not open one, so that the shared session is used. */
+  /**
+   * The session with this connection; undefined if the upstream does not open one, so that the shared session is used.
+   */
   async sessionWith(owner: SessionOwner, connection: Connection): Promise<ClientUpstreamSession | undefined> {
     // A program would need another process for every caller.
     if (connection.type !== 'HTTP' || this.ended.has(owner.session.key)) return undefined;
@@ -63,7 +65,10 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     return openedInTime(entry);
   }
 
-  /** Opens another session when the upstream no longer knows this one. @throws UpstreamError if the upstream does not open one */
+  /**
+   * Opens another session when the upstream no longer knows this one.
+   * @throws UpstreamError if the upstream does not open one
+   */
   async renew(owner: SessionOwner, stale: ClientUpstreamSession): Promise<ClientUpstreamSession> {
     const { sessions } = this.use(owner);
     const existing = sessions.get(stale.connection.id);
@@ -113,8 +118,8 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
   }
 
   /**
-   * The caller as an owner of client-upstream sessions; undefined for a client that does not answer requests, and for callers
-   * without a credential, because a session for each of them would cost too much.
+   * The caller as an owner of client-upstream sessions; undefined for a client that does not answer requests, and for
+   * callers without a credential, because a session for each of them would cost too much.
    * @throws DomainError `session_not_found` for a session that was ended in this process
    */
   ownerOf(caller: ProxyCaller, session: Session): SessionOwner | undefined {

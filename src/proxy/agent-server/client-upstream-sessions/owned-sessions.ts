@@ -65,9 +65,9 @@ export class OwnedSessions {
   }
 
   /**
-   * The session to evict if there are too many: from the organization with the most sessions, so that one with many keys cannot
-   * displace others; within it, from the caller with the most; of those, the least recently used, preferably one without active
-   * requests.
+   * The session to evict if there are too many: from the organization with the most sessions, so that one with many
+   * keys cannot displace others; within it, from the caller with the most; of those, the least recently used,
+   * preferably one without active requests.
    * @param inUse the key of a session that is never evicted
    */
   findSurplus(inUse: string): string | undefined {

@@ -20,15 +20,17 @@ const MAX_LENGTH = 1024;
 const SEPARATOR = '~';
 
 /**
- * Encodes into the id of an upstream's request where to send the answer, and decodes it. The id is encrypted for the caller's
- * session with the agent, so any process can route the answer, and no caller can forge an id or use another caller's.
+ * Encodes into the id of an upstream's request where to send the answer, and decodes it. The id is encrypted for the
+ * caller's session with the agent, so any process can route the answer, and no caller can forge an id or use another
+ * caller's.
  */
 @Injectable()
 export class RequestIdCodec {
   constructor(private readonly vault: VaultService) {}
 
   /**
-   * For the answer to a request of the caller. It can be resumed, because its event ids name the connection and the request.
+   * For the answer to a request of the caller. It can be resumed, because its event ids name the connection and the
+   * request.
    * @param callerId the id of the request
    */
   forAnswer(owner: SessionOwner, upstreamSession: ClientUpstreamSession, callerId: string | number): EventIdRewriter {

@@ -15,8 +15,9 @@ export interface EventIdRewriter {
 const EVENT_ID = /(?<=^|[\r\n])id: ?([^\r\n]*)/;
 
 /**
- * Rewrites the ids of an event for the caller. Undefined for a request that cannot be relayed, and for an answer to a request
- * that this upstream did not receive: the caller tells answers apart by the id alone, and could take it for another upstream's.
+ * Rewrites the ids of an event for the caller. Undefined for a request that cannot be relayed, and for an answer to a
+ * request that this upstream did not receive: the caller tells answers apart by the id alone, and could take it for
+ * another upstream's.
  */
 export function rewriteEventIds(event: Buffer, rewriter: EventIdRewriter): Buffer | undefined {
   const data = dataOf(event);

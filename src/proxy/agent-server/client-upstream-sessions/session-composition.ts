@@ -24,14 +24,17 @@ interface Composed {
 }
 
 /**
- * The composition of an agent in a session whose client answers requests. Upstreams can list more tools to such a session. A tool
- * that is listed only in the shared session is kept and called there.
+ * The composition of an agent in a session whose client answers requests. Upstreams can list more tools to such a
+ * session. A tool that is listed only in the shared session is kept and called there.
  */
 @Injectable()
 export class SessionComposition {
   /** By the caller's session key. */
   private readonly composed = new LRUCache<string, Composed>({ max: MAX_COMPOSED });
-  /** Upstreams whose tool list is not requested again for a while after a failure, by the key of the session with the upstream. */
+  /**
+   * Upstreams whose tool list is not requested again for a while after a failure, by the key of the session with the
+   * upstream.
+   */
   private readonly failed = new LRUCache<string, true>({ max: MAX_FAILED, ttl: RETRY_AFTER_MS, ttlResolution: 1_000 });
 
   constructor(

@@ -14,7 +14,9 @@ import { SessionComposition } from './session-composition.js';
 const READ_TIMEOUT_MS = 10_000;
 let count = 0;
 
-/** Finds the session of a resource. Upstreams can create resources that are known only in the session that created them. */
+/**
+ * Finds the session of a resource. Upstreams can create resources that are known only in the session that created them.
+ */
 @Injectable()
 export class SessionResources {
   constructor(

@@ -32,8 +32,8 @@ const DESCRIPTION_TIMEOUT_MS = 10_000;
 type Capabilities = ServerDescription['capabilities'] | undefined;
 
 /**
- * Determines the capabilities that an agent declares: those that an upstream offers and the caller is permitted to use. An
- * upstream whose capabilities are not known in time counts as offering everything.
+ * Determines the capabilities that an agent declares: those that an upstream offers and the caller is permitted to use.
+ * An upstream whose capabilities are not known in time counts as offering everything.
  */
 @Injectable()
 export class AgentCapabilities {

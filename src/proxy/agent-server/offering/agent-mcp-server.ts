@@ -185,8 +185,8 @@ function optionsOf({ caller, owner }: AgentServerContext, { mcpReq }: ServerCont
 }
 
 /**
- * Converts an error for the SDK: an upstream's own JSON-RPC error unchanged, any other to this service's form. The modern era has no
- * error that asks to open a URL.
+ * Converts an error for the SDK: an upstream's own JSON-RPC error unchanged, any other to this service's form. The
+ * modern era has no error that asks to open a URL.
  */
 function toProtocolError(error: unknown, requestId: string, { isModern, isUrlClient }: ClientTraits): ProtocolError {
   if (error instanceof ProtocolError) return error;

@@ -27,8 +27,8 @@ export class AgentNotificationStream {
   }
 
   /**
-   * For the modern era (`subscriptions/listen`). Each subscription has its own server, so that it receives the notifications of
-   * its agent only and does not affect other callers.
+   * For the modern era (`subscriptions/listen`). Each subscription has its own server, so that it receives the
+   * notifications of its agent only and does not affect other callers.
    * @param message the parsed body
    */
   async subscribe(

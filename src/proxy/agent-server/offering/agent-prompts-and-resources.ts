@@ -73,7 +73,8 @@ export class AgentPromptsAndResources {
   }
 
   /**
-   * Finds the connections that can have this resource or template: those that list it, otherwise those with a matching template.
+   * Finds the connections that can have this resource or template: those that list it, otherwise those with a matching
+   * template.
    * @throws DomainError `not_found`
    */
   async findResource(caller: ProxyCaller, sources: readonly Source[], uri: string): Promise<Source[]> {

@@ -33,7 +33,9 @@ export async function toolListText(caller: ProxyCaller, composition: Composition
   return `{"tools":[${tools.join(',')}]${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
 }
 
-/** The `_meta` of a list that lacks unavailable connections; undefined if the caller is not permitted to know of any. */
+/**
+ * The `_meta` of a list that lacks unavailable connections; undefined if the caller is not permitted to know of any.
+ */
 export function unavailableMeta(
   caller: ProxyCaller,
   unavailable: readonly UnavailableMember[],
@@ -42,7 +44,10 @@ export function unavailableMeta(
   return known.length === 0 ? undefined : { 'mcp.service': { unavailable: known } };
 }
 
-/** The error that names the connections that wait for a sign-in; undefined if the caller is not permitted to know of any. */
+/**
+ * The error that names the connections that wait for a sign-in; undefined if the caller is not permitted to know of
+ * any.
+ */
 export function hindranceFor(caller: ProxyCaller, unavailable: readonly UnavailableMember[]): DomainError | undefined {
   const [first, ...others] = knownTo(caller, unavailable).filter(isWaiting);
   if (first === undefined) return undefined;
@@ -64,7 +69,8 @@ function knownTo(
 }
 
 /**
- * True if the list can contain a tool for the caller. Without any grant only a public one, which is known without looking at the tools.
+ * True if the list can contain a tool for the caller. Without any grant only a public one, which is known without
+ * looking at the tools.
  */
 function mayHoldAny({ principal }: ProxyCaller, { hasPublic }: Composition): boolean {
   return hasPublic || (principal !== undefined && !allowsNothing(principal.permissions));
@@ -81,7 +87,10 @@ function textOf({ name, tool }: ListedPlace): string {
   return `{"name":${JSON.stringify(name)},${rest}`;
 }
 
-/** The service makes the task of a call itself, and clients refuse to call a tool that needs one from a server without tasks. */
+/**
+ * The service makes the task of a call itself, and clients refuse to call a tool that needs one from a server without
+ * tasks.
+ */
 function asOffered(tool: UpstreamTool): UpstreamTool {
   return isTaskOnly(tool) ? { ...tool, execution: { ...tool.execution, taskSupport: 'forbidden' } } : tool;
 }

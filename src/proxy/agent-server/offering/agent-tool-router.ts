@@ -17,7 +17,10 @@ import { hindranceFor } from './agent-tool-list.js';
 import type { Connection } from '../../../connections/connection.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 
-/** Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to call it. */
+/**
+ * Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to
+ * call it.
+ */
 @Injectable()
 export class AgentToolRouter {
   constructor(

@@ -7,7 +7,10 @@ const ERROR_MEMBER =
   /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*(?:"[^"\\]*"|[\d.eE+-]+|null)\s*,\s*)?"error"\s*:/;
 const IS_ERROR_MEMBER = /"isError"\s*:\s*true/;
 
-/** True if the tool succeeded. Searches the JSON text of a complete answer, and parses it only if it might report an error. */
+/**
+ * True if the tool succeeded. Searches the JSON text of a complete answer, and parses it only if it might report an
+ * error.
+ */
 export function judgeAnswer(bytes: Buffer): InvocationOutcome {
   if (!bytes.includes(ERROR_MARK) && !bytes.includes(IS_ERROR_MARK)) return SUCCESS;
   return judgeMessage(parse(bytes.toString('utf8')));
@@ -21,8 +24,8 @@ export function judgeMessage(message: unknown): InvocationOutcome {
 }
 
 /**
- * Judges an answer that is too large to buffer by the places where `error` and `isError` occur in practice: its first bytes, and
- * the last ones after the content.
+ * Judges an answer that is too large to buffer by the places where `error` and `isError` occur in practice: its first
+ * bytes, and the last ones after the content.
  */
 export function judgeEnds(first: Buffer, last: Buffer): InvocationOutcome {
   const isFailed = ERROR_MEMBER.test(first.toString('utf8')) || IS_ERROR_MEMBER.test(tailOf(last));

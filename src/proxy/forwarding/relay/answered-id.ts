@@ -21,8 +21,8 @@ const LOWER = 0x20;
 const ID_KEY = 'id';
 
 /**
- * Checks which request an answer names, in the bytes of an answer that is too large to parse. A client tells answers apart by the
- * id alone, and would take one with another id for the answer of another server.
+ * Checks which request an answer names, in the bytes of an answer that is too large to parse. A client tells answers
+ * apart by the id alone, and would take one with another id for the answer of another server.
  */
 export class AnsweredId {
   /** True once the expected id has been seen. */

@@ -8,7 +8,8 @@ const ADDRESS = 'the other end';
 export function brokenAnswer(error: unknown, plan: Pick<RelayPlan, 'explain'>): unknown {
   const cause = plan.explain(error);
   if (cause instanceof DomainError) return cause;
-  // Socket errors have codes. An error without one is a fault of this service and must not be attributed to the upstream.
+  // Socket errors have codes. An error without one is a fault of this service and must not be attributed to the
+  // upstream.
   const isOfSocket = typeof cause === 'object' && cause !== null && 'code' in cause && typeof cause.code === 'string';
   return isOfSocket ? toUpstreamError(cause, ADDRESS) : cause;
 }

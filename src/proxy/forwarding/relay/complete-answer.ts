@@ -25,8 +25,8 @@ export interface CompleteAnswer {
 }
 
 /**
- * Turns the upstream's answer into the answer to the caller. A small answer is parsed, so that a truncated or foreign one is
- * rejected; a large one is only scanned.
+ * Turns the upstream's answer into the answer to the caller. A small answer is parsed, so that a truncated or foreign
+ * one is rejected; a large one is only scanned.
  * @throws UpstreamError if it does not answer the request
  */
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
@@ -36,8 +36,8 @@ export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): Co
 }
 
 /**
- * The same for a small answer that has been parsed. For a caller without full access, a list is serialized from the parsed message.
- * Other answers keep the tool's notation of numbers, and need only an id that every parser reads alike.
+ * The same for a small answer that has been parsed. For a caller without full access, a list is serialized from the
+ * parsed message. Other answers keep the tool's notation of numbers, and need only an id that every parser reads alike.
  * @param message undefined if the text is not a JSON object
  * @param source `bytes` of the text, if they are at hand: sending many of them costs less than sending their text
  * @throws UpstreamError if it does not answer the request
@@ -125,7 +125,8 @@ function textFor(text: string, { sentId, callerId }: RelayPlan): string {
 }
 
 /**
- * True if every parser reads the id of this message as this service does. That is not so if it is written more than once, or also in another case.
+ * True if every parser reads the id of this message as this service does. That is not so if it is written more than
+ * once, or also in another case.
  * @param id JSON text
  */
 function namesOneId(text: string, message: Record<string, unknown>, id: string): boolean {

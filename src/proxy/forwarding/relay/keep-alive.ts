@@ -5,8 +5,8 @@ const EVERY_MS = 15_000;
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
 /**
- * Sends a comment whenever an event stream has been silent for a while, so that intermediaries keep it open. The first is sent at
- * once, so that the caller receives the headers of a stream that is silent at first.
+ * Sends a comment whenever an event stream has been silent for a while, so that intermediaries keep it open. The first
+ * is sent at once, so that the caller receives the headers of a stream that is silent at first.
  */
 export async function* keepAlive(events: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let waitMs = 0;

@@ -35,7 +35,10 @@ import {
 
 /** A caller receives the headers of a stream that is silent for this long. */
 const BEGINNING_MS = 1_000;
-/** How long an event without a message waits for the answer. Servers with resumable streams begin each with such an event. */
+/**
+ * How long an event without a message waits for the answer. Servers with resumable streams begin each with such an
+ * event.
+ */
 const PRIMING_MS = 20;
 /** How much of the end of a chunked event is kept: enough to tell the outcome of its answer. */
 const TAIL_BYTES = 4 * 1024;
@@ -49,9 +52,9 @@ const MAX_END_BYTES = 4;
 const DATA_LINE = /(?<=^|[\r\n])data:/;
 
 /**
- * Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. Most streams consist of
- * their answer: such a stream is relayed as a complete body, which costs far less than a stream. Any other event is relayed when it
- * arrives.
+ * Relays an event stream, or collects its answer into one JSON body for a caller that accepts only JSON. Most streams
+ * consist of their answer: such a stream is relayed as a complete body, which costs far less than a stream. Any other
+ * event is relayed when it arrives.
  */
 export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   if (!plan.acceptsStream) return { status, contentType: 'application/json', ...(await answerIn(body, plan)) };
@@ -110,8 +113,8 @@ class EventRelay {
   }
 
   /**
-   * Reads up to the first message for the caller, or for a limited time. Returns the complete stream if it is over by then; otherwise
-   * `events` returns all of it.
+   * Reads up to the first message for the caller, or for a limited time. Returns the complete stream if it is over by
+   * then; otherwise `events` returns all of it.
    */
   async begin(): Promise<Buffer | undefined> {
     try {
@@ -128,7 +131,10 @@ class EventRelay {
     return this.ready.length === 1 ? this.ready[0] : Buffer.concat(this.ready);
   }
 
-  /** The stream, if `begin` did not return it. One that breaks off ends with an error answer, so that the caller notices. */
+  /**
+   * The stream, if `begin` did not return it. One that breaks off ends with an error answer, so that the caller
+   * notices.
+   */
   async *events(): AsyncGenerator<Buffer> {
     try {
       yield* this.ready;
@@ -249,8 +255,8 @@ class EventRelay {
     }
     if (plan.filter !== undefined) return this.filterOther(event, data, plan.filter);
     if (plan.sentId === undefined) return event;
-    // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an answer to
-    // another request for one of another upstream, because it tells answers apart by the id alone.
+    // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an
+    // answer to another request for one of another upstream, because it tells answers apart by the id alone.
     if (isRequestOrResponse(data)) return undefined;
     return replaceAll(event, Buffer.from(plan.sentId), Buffer.from(plan.callerId));
   }

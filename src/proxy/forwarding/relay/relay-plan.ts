@@ -20,7 +20,9 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
   /** Called when the upstream reports that its list of tools has changed. */
   readonly onListChanged: () => void;
-  /** Maps an error while reading the answer to its cause: a timeout, a caller that disconnected, or the error itself. */
+  /**
+   * Maps an error while reading the answer to its cause: a timeout, a caller that disconnected, or the error itself.
+   */
   readonly explain: (error: unknown) => unknown;
   /** Settles the request before the last byte is sent, with the answer if it was parsed. Only the first call counts. */
   readonly settle: (outcome: InvocationOutcome, answer?: Record<string, unknown>) => Promise<void>;

@@ -7,8 +7,8 @@ import { saysToolsChanged } from './tools-changed.js';
 import { reserializeEvent, reserializeMessage } from './reserialize.js';
 
 /**
- * Relays the stream of messages that belong to no request (GET). A stream that resumes another one can contain an answer to
- * `tools/list`, so the caller's filter applies to it too. Events that cannot be filtered are dropped.
+ * Relays the stream of messages that belong to no request (GET). A stream that resumes another one can contain an
+ * answer to `tools/list`, so the caller's filter applies to it too. Events that cannot be filtered are dropped.
  */
 export async function* relayUnsolicited(
   body: AnswerBody,

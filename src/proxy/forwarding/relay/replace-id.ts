@@ -9,7 +9,9 @@ export function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
   return start === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(start)]);
 }
 
-/** The same for a stream. Holds back only what could begin the id: what holds back nothing is passed on without a copy. */
+/**
+ * The same for a stream. Holds back only what could begin the id: what holds back nothing is passed on without a copy.
+ */
 export class StreamingReplacement {
   private held: Buffer = Buffer.alloc(0);
   /** True once the id has been seen. */

@@ -7,8 +7,8 @@ import { filterToolList } from './tool-list-filter.js';
 /** The members of a JSON-RPC message. */
 const ENVELOPE: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
 /**
- * Some readers of event streams treat these as line ends and would see another event after one. In JSON they occur only in
- * strings.
+ * Some readers of event streams treat these as line ends and would see another event after one. In JSON they occur only
+ * in strings.
  */
 const LINE_ENDS = ['\u0085', '\u2028', '\u2029'];
 const ANY_LINE_END = new RegExp(`[${LINE_ENDS.join('')}]`, 'g');
@@ -20,9 +20,9 @@ const FIELDS = [
 ] as const;
 
 /**
- * Serializes the parsed message, for a caller without full access. The original bytes could contain something that was not
- * filtered: parsers differ in which of two equal keys counts, and some match keys case-insensitively. Undefined for a message
- * about another caller's task.
+ * Serializes the parsed message, for a caller without full access. The original bytes could contain something that was
+ * not filtered: parsers differ in which of two equal keys counts, and some match keys case-insensitively. Undefined for
+ * a message about another caller's task.
  * @param message is modified
  */
 export function reserializeMessage(message: Record<string, unknown>, filter: CallerFilter): string | undefined {

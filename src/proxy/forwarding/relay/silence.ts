@@ -10,7 +10,9 @@ export class Silence {
 
   constructor(private readonly maxMs: number) {}
 
-  /** Resolves with true if nothing arrived in time; with false once the stream can be read, has ended, or was destroyed. */
+  /**
+   * Resolves with true if nothing arrived in time; with false once the stream can be read, has ended, or was destroyed.
+   */
   async lastsUntil(body: Readable): Promise<boolean> {
     this.timer ??= setTimeout(() => {
       this.isOver = true;

@@ -5,8 +5,9 @@ import type { CallerFilter } from '../../protocol/proxy-caller.js';
 const TOOLS = 'tools';
 
 /**
- * Removes the tools that the caller is not permitted to call, if the message is an answer to `tools/list`. A list that was
- * filtered for one caller must not be cached for others, whatever `cacheScope` the upstream declares (MCP 2026-07-28).
+ * Removes the tools that the caller is not permitted to call, if the message is an answer to `tools/list`. A list that
+ * was filtered for one caller must not be cached for others, whatever `cacheScope` the upstream declares (MCP
+ * 2026-07-28).
  * @param message is modified
  */
 export function filterToolList({ result }: Record<string, unknown>, filter: CallerFilter): void {

@@ -6,7 +6,10 @@ import type { InboundMessage } from '../../protocol/inbound-message.js';
 const MAX_STORED_LENGTH = 2 * 1024;
 const ID = '"signalbox-initialize"';
 
-/** True if the client declared capabilities (sampling, elicitation, roots). An upstream may list other tools to such a client. */
+/**
+ * True if the client declared capabilities (sampling, elicitation, roots). An upstream may list other tools to such a
+ * client.
+ */
 export function declaresCapabilities({ params }: InboundMessage): boolean {
   const { capabilities } = params;
   return typeof capabilities === 'object' && capabilities !== null && Object.keys(capabilities).length > 0;

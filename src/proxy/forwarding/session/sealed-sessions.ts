@@ -19,11 +19,14 @@ export interface Session {
   /** The client declared that it asks people to open URLs. */
   readonly hasUrlElicitation?: true;
   /**
-   * Requests in this session are sent in a session of the service. Either the upstream supports only the modern era, or it is a
-   * program and the caller has no credential.
+   * Requests in this session are sent in a session of the service. Either the upstream supports only the modern era, or
+   * it is a program and the caller has no credential.
    */
   readonly isTranslated?: true;
-  /** Opened while a person had to sign in at the upstream first. The sign-in does not end it, because it holds nothing of the upstream. */
+  /**
+   * Opened while a person had to sign in at the upstream first. The sign-in does not end it, because it holds nothing
+   * of the upstream.
+   */
   readonly isStandIn?: true;
   readonly revision: number;
   /** In milliseconds since the epoch. */
@@ -35,9 +38,9 @@ const MAX_AGE_MS = 24 * 60 * 60_000;
 const MAX_LENGTH = 8 * 1024;
 
 /**
- * Turns sessions into session ids and back (MCP 2025-11-25, "Session Management"). An id is the encrypted session, so any process
- * can open it. It is valid only for the principal, organization and connection that it was issued for, and only until the
- * connection is edited, because the upstream's session was opened with the old credentials.
+ * Turns sessions into session ids and back (MCP 2025-11-25, "Session Management"). An id is the encrypted session, so
+ * any process can open it. It is valid only for the principal, organization and connection that it was issued for, and
+ * only until the connection is edited, because the upstream's session was opened with the old credentials.
  */
 @Injectable()
 export class SealedSessions {

@@ -11,8 +11,9 @@ const MAX_SESSIONS = 1_000;
 const MAX_SIZE = 32 * 1024 * 1024;
 
 /**
- * The tool lists of sessions whose callers declared capabilities. An upstream can list tools that need sampling, for example, to
- * those only. A list is read when such a session first calls a tool, and again when its upstream reports a change.
+ * The tool lists of sessions whose callers declared capabilities. An upstream can list tools that need sampling, for
+ * example, to those only. A list is read when such a session first calls a tool, and again when its upstream reports a
+ * change.
  */
 @Injectable()
 export class SessionTools {

@@ -26,8 +26,9 @@ interface State {
 }
 
 /**
- * The `requestState` of requests that wait until a person has signed in at the upstream (MCP 2026-07-28). A client can change it, so
- * it is sealed, and valid only once, within ten minutes, for the same request of the same caller to the same connection.
+ * The `requestState` of requests that wait until a person has signed in at the upstream (MCP 2026-07-28). A client can
+ * change it, so it is sealed, and valid only once, within ten minutes, for the same request of the same caller to the
+ * same connection.
  */
 @Injectable()
 export class SignInStates {
@@ -43,7 +44,8 @@ export class SignInStates {
 
   /**
    * Returns the request that is repeated after a sign-in as it was sent at first; any other message unchanged.
-   * @throws DomainError `invalid_rpc_request` for a state that is not valid, `upstream_authorization_required` if the person refused
+   * @throws DomainError `invalid_rpc_request` for a state that is not valid, `upstream_authorization_required` if the
+   *   person refused
    */
   async resume<M extends InboundMessage>(request: FastifyRequest, message: M): Promise<M> {
     const { requestState: state } = message.params;

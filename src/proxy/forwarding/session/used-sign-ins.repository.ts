@@ -11,7 +11,10 @@ const SWEPT = 100;
 export class UsedSignIns {
   constructor(@InjectRepository(UsedSignInEntity) private readonly used: Repository<UsedSignInEntity>) {}
 
-  /** Notes the use of a state; false if it was used before. @param lifetimeMs after which no state with this id is valid */
+  /**
+   * Notes the use of a state; false if it was used before.
+   * @param lifetimeMs after which no state with this id is valid
+   */
   async use(id: string, lifetimeMs: number): Promise<boolean> {
     const rows: object[] = await this.used.query(
       `WITH expired AS (

@@ -23,9 +23,9 @@ interface CachedTasks {
 }
 
 /**
- * The owners of MCP servers' tasks. Many servers tie a task to the credential that all callers of a connection share. A caller
- * without `*` is therefore limited to tasks that it created, with tools that it is still permitted to call. A caller without a
- * credential has no tasks.
+ * The owners of MCP servers' tasks. Many servers tie a task to the credential that all callers of a connection share. A
+ * caller without `*` is therefore limited to tasks that it created, with tools that it is still permitted to call. A
+ * caller without a credential has no tasks.
  */
 @Injectable()
 export class TaskOwners {
@@ -66,7 +66,10 @@ export class TaskOwners {
     throw new DomainError('permission_denied', 'The caller is not permitted to call the tool of this task.');
   }
 
-  /** The filter on what the caller sees of an upstream's messages; undefined for a caller with `*`, whose messages pass unread. */
+  /**
+   * The filter on what the caller sees of an upstream's messages; undefined for a caller with `*`, whose messages pass
+   * unread.
+   */
   filterFor(caller: ProxyCaller): CallerFilter | undefined {
     if (caller.holdsAll) return undefined;
     return { shows: (tool) => caller.sees(tool), ownsTask: (taskId) => this.ownsTask(caller, taskId) };

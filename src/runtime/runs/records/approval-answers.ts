@@ -55,8 +55,8 @@ export class ApprovalAnswers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Closes an approval with this answer if it is open and not overdue. Returns what is on record then; undefined if the thread has
-   * no such approval.
+   * Closes an approval with this answer if it is open and not overdue. Returns what is on record then; undefined if the
+   * thread has no such approval.
    * @param record called within the transaction if the answer counts
    */
   answer(

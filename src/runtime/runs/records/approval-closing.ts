@@ -18,8 +18,9 @@ const NO_LONGER_WAITS = `updated_at = now(), waiting_since = NULL,
   waited_ms = waited_ms + coalesce(extract(epoch FROM now() - waiting_since) * 1000, 0)::bigint`;
 
 /**
- * Queues a waiting run if all its approvals are closed; it waits for a slot like any other. The caller has locked the run. Returns
- * the attempt to enqueue once the transaction is committed: a run whose job is lost is found by the sweeper.
+ * Queues a waiting run if all its approvals are closed; it waits for a slot like any other. The caller has locked the
+ * run. Returns the attempt to enqueue once the transaction is committed: a run whose job is lost is found by the
+ * sweeper.
  */
 export async function continueRun(manager: EntityManager, runId: string): Promise<NextRun | undefined> {
   const [rows]: [NextRun[], number] = await manager.query(
@@ -36,9 +37,9 @@ export const IS_SUSPENDED = `status IN ('waiting', 'queued')
   AND (status = 'waiting' OR EXISTS (SELECT FROM run_approvals WHERE run_id = runs.id))`;
 
 /**
- * Takes a suspended run out of its waiting, denies its open approvals, and returns the attempt that ends it. The run has the state of
- * one that a worker has given up, so the attempt needs no turn: it calls no model and no tool.
- * Values: how the approvals end, the reason, the run.
+ * Takes a suspended run out of its waiting, denies its open approvals, and returns the attempt that ends it. The run
+ * has the state of one that a worker has given up, so the attempt needs no turn: it calls no model and no tool. Values:
+ * how the approvals end, the reason, the run.
  * @param changes further assignments
  */
 export const endSuspended = (changes = ''): string => `

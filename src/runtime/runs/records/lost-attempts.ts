@@ -7,8 +7,8 @@ import type { NextRun } from './run-finish.js';
 const WORKER_LOCK = 0x574f524b;
 
 /**
- * Takes the lock of a worker for the session. It is shared: a worker that replaces its connection does not wait until the
- * database has found the end of the old one. The value is the worker's id.
+ * Takes the lock of a worker for the session. It is shared: a worker that replaces its connection does not wait until
+ * the database has found the end of the old one. The value is the worker's id.
  */
 export const LOCK_WORKER = `SELECT pg_advisory_lock_shared(${WORKER_LOCK}, hashtext($1)), pg_backend_pid() AS pid`;
 
@@ -53,8 +53,8 @@ export class LostAttempts {
   }
 
   /**
-   * Gives up those attempts whose worker still holds no lock and has sent no heartbeat since they were found. Returns the next
-   * attempts; each one is returned to one caller only.
+   * Gives up those attempts whose worker still holds no lock and has sent no heartbeat since they were found. Returns
+   * the next attempts; each one is returned to one caller only.
    */
   giveUp(suspects: readonly SuspectedAttempt[]): Promise<NextRun[]> {
     return this.statements.rows<NextRun>(GIVE_UP, [

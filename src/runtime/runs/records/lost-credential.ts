@@ -1,6 +1,7 @@
 /**
- * SQL condition on a row of `runs`, or of another table with its columns of the caller: the credential that made it was revoked or has
- * expired, or its person is no longer a member. A change of permissions does not count, because a run acts with its agent's selection.
+ * SQL condition on a row of `runs`, or of another table with its columns of the caller: the credential that made it was
+ * revoked or has expired, or its person is no longer a member. A change of permissions does not count, because a run
+ * acts with its agent's selection.
  */
 export function hasLostCredential(table: string): string {
   return `((${table}.api_key_id IS NOT NULL AND NOT EXISTS (

@@ -21,8 +21,8 @@ export interface ModelCall {
 }
 
 /**
- * A call as the column `model_calls` holds it: the values of `ModelCall` in their order, the start in milliseconds since 1970. The
- * statistics read many runs, and names would take most of their rows.
+ * A call as the column `model_calls` holds it: the values of `ModelCall` in their order, the start in milliseconds
+ * since 1970. The statistics read many runs, and names would take most of their rows.
  */
 export type StoredModelCall = readonly [
   step: number,

@@ -1,8 +1,9 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * How an approval was closed: by somebody's answer, because its time had passed, with the cancellation of its run, because the
- * credential that posted the run is gone, or because the run ended otherwise. Everything but an answer is a denial.
+ * How an approval was closed: by somebody's answer, because its time had passed, with the cancellation of its run,
+ * because the credential that posted the run is gone, or because the run ended otherwise. Everything but an answer is a
+ * denial.
  */
 export type ApprovalEnd = 'answered' | 'timed_out' | 'cancelled' | 'poster_gone' | 'ended';
 
@@ -70,7 +71,9 @@ export class RunApprovalEntity {
   @Column({ type: 'uuid', name: 'api_key_id', nullable: true })
   apiKeyId: string | null;
 
-  /** When the approved call was made. An attempt records it before the call, so that no other attempt repeats the call. */
+  /**
+   * When the approved call was made. An attempt records it before the call, so that no other attempt repeats the call.
+   */
   @Column({ type: 'timestamptz', name: 'called_at', precision: 3, nullable: true })
   calledAt: Date | null;
 }

@@ -82,8 +82,9 @@ export class RunApprovals {
   ) {}
 
   /**
-   * Stores the answer so far, and requests approvals for these calls of its last step, in one transaction: a stored call without an
-   * approval was never in need of one. An approval that was answered, and not used, is replaced. The call can be repeated.
+   * Stores the answer so far, and requests approvals for these calls of its last step, in one transaction: a stored
+   * call without an approval was never in need of one. An approval that was answered, and not used, is replaced. The
+   * call can be repeated.
    * @param timeoutS how long somebody can answer, in seconds
    * @returns whether the run was asked to stop
    * @throws StaleAttemptError
@@ -133,7 +134,8 @@ export class RunApprovals {
         calls.map(({ toolName }) => toolName),
         calls.map(({ target }) => target.upstreamName),
         calls.map(({ target }) => target.connectionId),
-        // As text: PostgreSQL's functions on JSON refuse escaped NUL characters and unpaired surrogates, its type does not.
+        // As text: PostgreSQL's functions on JSON refuse escaped NUL characters and unpaired surrogates, its type does
+        // not.
         calls.map(({ input }) => JSON.stringify(input)),
         calls.map(({ target }) => target.place),
         calls.map(({ target }) => target.definition),
@@ -147,7 +149,8 @@ export class RunApprovals {
   }
 
   /**
-   * Records that an approved call is made now. False if it was made before, whatever came of it: then it must not be made.
+   * Records that an approved call is made now. False if it was made before, whatever came of it: then it must not be
+   * made.
    * @throws StaleAttemptError
    */
   async takeCall(claim: RunClaim, id: string): Promise<boolean> {

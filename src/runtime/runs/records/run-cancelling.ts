@@ -24,8 +24,8 @@ export class RunCancelling {
   }
 
   /**
-   * Cancels a run that waits for approvals, or has waited and is queued again: denies what is open. A worker ends its answer;
-   * returns that attempt, undefined if the run is not in such a state.
+   * Cancels a run that waits for approvals, or has waited and is queued again: denies what is open. A worker ends its
+   * answer; returns that attempt, undefined if the run is not in such a state.
    */
   async cancelSuspended(runId: string): Promise<NextRun | undefined> {
     const [next]: NextRun[] = await this.dataSource.query(CANCEL_SUSPENDED, ['cancelled', REASONS.cancelled, runId]);

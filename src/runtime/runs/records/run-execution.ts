@@ -190,8 +190,8 @@ export class RunExecution {
   }
 
   /**
-   * Gives up an attempt until all approvals of the run are closed. The time until then is not counted. False if they are closed
-   * already, the run was asked to stop meanwhile, or the attempt is no longer current.
+   * Gives up an attempt until all approvals of the run are closed. The time until then is not counted. False if they
+   * are closed already, the run was asked to stop meanwhile, or the attempt is no longer current.
    */
   async wait({ runId, attempt, epoch }: RunClaim): Promise<boolean> {
     const [row]: { waits: boolean }[] = await this.dataSource.query('SELECT run_wait($1, $2, $3) AS waits', [

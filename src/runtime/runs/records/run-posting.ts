@@ -50,13 +50,16 @@ export interface PostOptions {
   readonly room?: RunRoom | undefined;
   /** Of the caller's transaction; without it, the request is a transaction of its own. */
   readonly manager?: EntityManager;
-  /** Starts the run with this epoch (`RunClaim`) if it is the first open run of its thread and its organization has room. */
+  /**
+   * Starts the run with this epoch (`RunClaim`) if it is the first open run of its thread and its organization has
+   * room.
+   */
   readonly epoch?: string | undefined;
 }
 
 /**
- * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row lock. The
- * lock gives the runs of a thread their order. The transaction is the function `run_post_and_start`.
+ * Stores a run request: its messages, its run and the thread's new status, in one transaction under the thread's row
+ * lock. The lock gives the runs of a thread their order. The transaction is the function `run_post_and_start`.
  */
 @Injectable()
 export class RunPosting {
@@ -70,8 +73,8 @@ export class RunPosting {
   }
 
   /**
-   * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`, `idempotency_conflict`,
-   *   `too_many_runs`, or `conflict` for a message id that the thread already holds
+   * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`,
+   *   `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id that the thread already holds
    */
   async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.

@@ -21,8 +21,8 @@ interface RegenerationRow {
 }
 
 /**
- * Stores a run that answers a stored question again, and supersedes the earlier answer with everything after it, in one transaction:
- * the function `run_regenerate`.
+ * Stores a run that answers a stored question again, and supersedes the earlier answer with everything after it, in one
+ * transaction: the function `run_regenerate`.
  */
 @Injectable()
 export class RunRegeneration {

@@ -49,8 +49,8 @@ export class RunRevocation {
   }
 
   /**
-   * Denies the open approvals of a suspended run, because its credential is lost. Returns the attempt that ends the run; undefined if
-   * it is no longer suspended.
+   * Denies the open approvals of a suspended run, because its credential is lost. Returns the attempt that ends the
+   * run; undefined if it is no longer suspended.
    */
   async endSuspended(runId: string): Promise<NextRun | undefined> {
     const [next]: NextRun[] = await this.dataSource.query(END_SUSPENDED, ['poster_gone', REASONS.poster_gone, runId]);

@@ -10,7 +10,8 @@ const SAMPLED = 0x01;
 const NO_TRACE: RunTrace = { trace_id: null, trace_url: null };
 
 /**
- * The trace that the attempts of a run continue. A trace that is not sampled is not exported, so callers do not see its id.
+ * The trace that the attempts of a run continue. A trace that is not sampled is not exported, so callers do not see its
+ * id.
  * @param template the setting `TRACE_URL`
  */
 export function traceOf(traceparent: string | null, template: string | undefined): RunTrace {

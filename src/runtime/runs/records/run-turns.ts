@@ -35,8 +35,9 @@ const WAITING_TENANTS = `
     ) next
   )`;
 
-// The number of running runs by tenant, and the first queued run of each tenant among the heads of their threads. Leaves out
-// organizations that have reached their limit of concurrent runs. @param cap the parameter with the operator's cap
+// The number of running runs by tenant, and the first queued run of each tenant among the heads of their threads.
+// Leaves out organizations that have reached their limit of concurrent runs. @param cap the parameter with the
+// operator's cap
 const shares = (cap: string): string => `
   RECURSIVE busy AS (
     SELECT organization_id, holder_id AS holder, count(*) AS runs FROM runs WHERE status = 'running' GROUP BY 1, 2

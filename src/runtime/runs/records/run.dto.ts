@@ -89,8 +89,8 @@ export class RunItem {
   usage: RunUsageItem | null;
 
   /**
-   * What the model calls cost in US dollars, each at the price of its time (`MODEL_TIERS_SET`); a later price does not change it. Null
-   * if no call had a price.
+   * What the model calls cost in US dollars, each at the price of its time (`MODEL_TIERS_SET`); a later price does not
+   * change it. Null if no call had a price.
    */
   @MayBeNull()
   @IsNumber()

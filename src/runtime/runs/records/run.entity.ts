@@ -19,7 +19,9 @@ export interface RunUsage {
   totalTokens: number;
 }
 
-/** The record of one run on a thread. Its `position` orders the runs of a thread; its `attempt` fences off lost workers. */
+/**
+ * The record of one run on a thread. Its `position` orders the runs of a thread; its `attempt` fences off lost workers.
+ */
 @Entity('runs')
 @ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
 @Index('runs_thread_idx', ['organizationId', 'threadId', 'position'])

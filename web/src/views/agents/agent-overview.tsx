@@ -16,7 +16,10 @@ type AgentTool = ToolOutput<'COLLECTION_VIRTUAL_MCP_GET'>['tools'][number];
 
 const SHOWN = 200;
 
-/** What an agent is made of: its settings, its connections with their state, and its tools under the names that models see. */
+/**
+ * What an agent is made of: its settings, its connections with their state, and its tools under the names that models
+ * see.
+ */
 export function AgentOverview({ agent, tools }: { readonly agent: Agent; readonly tools: readonly AgentTool[] }) {
   const connections = useConnectionsById(agent.connections.map(({ connection_id: id }) => id));
   const self = useTool('COLLECTION_CONNECTIONS_GET', { id: agent.id });

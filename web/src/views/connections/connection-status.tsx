@@ -2,7 +2,10 @@ import { Badge, StatusBadge } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
 import type { Connection } from './form/connection-draft.js';
 
-/** The status of a connection, and since when it has it. An active one that nothing has reached yet is not known to work. */
+/**
+ * The status of a connection, and since when it has it. An active one that nothing has reached yet is not known to
+ * work.
+ */
 export function ConnectionStatus({
   connection: { status, status_since: since, tools_refreshed_at: listed },
 }: {

@@ -12,7 +12,9 @@ export interface McpContent {
   readonly resource?: McpContent;
 }
 
-/** Pictures that a browser draws without running anything. They are shown from the answer itself, never from an address. */
+/**
+ * Pictures that a browser draws without running anything. They are shown from the answer itself, never from an address.
+ */
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 /** One part of an answer: text as it is, pictures, and everything else as JSON. */

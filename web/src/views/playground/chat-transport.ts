@@ -22,8 +22,8 @@ type Sending = Parameters<ChatTransport<ChatMessage>['sendMessages']>[0];
 type Reconnecting = Parameters<ChatTransport<ChatMessage>['reconnectToStream']>[0];
 
 /**
- * Connects `useChat` to a thread, whose id is that of the chat. A message carries an idempotency key, so that sending it again after a
- * lost connection runs nothing twice. Refused requests throw `SignalboxError`.
+ * Connects `useChat` to a thread, whose id is that of the chat. A message carries an idempotency key, so that sending
+ * it again after a lost connection runs nothing twice. Refused requests throw `SignalboxError`.
  */
 export class ThreadTransport implements ChatTransport<ChatMessage> {
   readonly resumeStreamIsReplay = true;

@@ -27,8 +27,8 @@ export interface ThreadChatOptions {
 }
 
 /**
- * The chat of a thread: its messages, and what can be done with them. It starts with the loaded transcript and takes up the run that is
- * in progress, if there is one.
+ * The chat of a thread: its messages, and what can be done with them. It starts with the loaded transcript and takes up
+ * the run that is in progress, if there is one.
  */
 export function useThreadChat({ thread, transcript, options, onRefused }: ThreadChatOptions) {
   const organization = useOrganization();

@@ -45,8 +45,9 @@ const MIN_GAP_MS = 1;
 const WAITS = { kind: 'queue', label: 'Waiting for a worker' } as const;
 
 /**
- * What a run did when, in order: waiting for a worker, model calls as the run recorded them, tool calls from the record of calls, and
- * waiting for approvals. In runs of versions that recorded no model calls, the model worked while nothing else happened.
+ * What a run did when, in order: waiting for a worker, model calls as the run recorded them, tool calls from the record
+ * of calls, and waiting for approvals. In runs of versions that recorded no model calls, the model worked while nothing
+ * else happened.
  */
 export function timelineOf({ run, calls, parts, answers, now }: TimelineInput): Span[] {
   const created = Date.parse(run.created_at);
@@ -139,7 +140,8 @@ function approvalSpans({
     if (start === undefined) return [];
     const answer = answers.find(({ approvalId }) => approvalId === id);
     const isOpen = pending.has(id);
-    // Without a record of the answer (a time-out, no permission to read it), the run went on with its next call or its end.
+    // Without a record of the answer (a time-out, no permission to read it), the run went on with its next call or its
+    // end.
     const next = calls.map(({ at }) => Date.parse(at)).find((at) => at >= start);
     const until = answer !== undefined ? Date.parse(answer.at) : isOpen ? end : (next ?? end);
     const note = [answer?.by, reason].filter(Boolean).join(' · ');
@@ -159,9 +161,9 @@ function approvalSpans({
 }
 
 /**
- * The stretches in which nothing else happened, as far as it is known why. Right before an approved call, and before the first model
- * call of a later attempt, the run waited for a worker. Otherwise the model worked, if it is a run without recorded calls, or if it is
- * the call that has not ended yet.
+ * The stretches in which nothing else happened, as far as it is known why. Right before an approved call, and before
+ * the first model call of a later attempt, the run waited for a worker. Otherwise the model worked, if it is a run
+ * without recorded calls, or if it is the call that has not ended yet.
  */
 function gapsBetween(
   busy: readonly Span[],

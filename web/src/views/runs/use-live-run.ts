@@ -10,7 +10,10 @@ import { runChunks } from '../../transcript/run-chunks.js';
 /** What the end of a run changes. */
 const CHANGED = ['RUN_GET', 'RUN_LIST', 'MONITORING_LOGS_LIST', 'AUDIT_EVENTS_LIST'] as const;
 
-/** The answer of a run while it is written, from its stream; undefined for a run that is over, and until the stream begins. */
+/**
+ * The answer of a run while it is written, from its stream; undefined for a run that is over, and until the stream
+ * begins.
+ */
 export function useLiveRun(run: Run | undefined): {
   readonly message: ChatMessage | undefined;
   /** How often the model was called again, and why. */

@@ -17,7 +17,10 @@ const MONTHS = [
 const MONTH_NAMES = MONTHS.map((month) => month.slice(0, 3).toLowerCase());
 const NUMBER = /^\d{1,2}$/;
 
-/** A cron expression as a sentence, such as "Every Monday to Friday at 09:00". Undefined for one that does not have five fields. */
+/**
+ * A cron expression as a sentence, such as "Every Monday to Friday at 09:00". Undefined for one that does not have five
+ * fields.
+ */
 export function cronInWords(cron: string): string | undefined {
   const fields = cron.trim().split(/\s+/);
   const [minute, hour, dayOfMonth, month, dayOfWeek] = fields;

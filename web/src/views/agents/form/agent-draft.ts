@@ -49,7 +49,10 @@ export function agentDraftOf(agent?: Agent): AgentDraft {
   };
 }
 
-/** The properties that the form sets. Empty numbers are left out: a new agent gets the defaults, an old one keeps its own. */
+/**
+ * The properties that the form sets. Empty numbers are left out: a new agent gets the defaults, an old one keeps its
+ * own.
+ */
 export function agentDataOf(draft: AgentDraft, stored?: Agent): ToolInput<'COLLECTION_VIRTUAL_MCP_CREATE'>['data'] {
   const approvalMinutes = numberOf(draft.approvalMinutes);
   return {

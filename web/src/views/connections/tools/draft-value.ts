@@ -1,8 +1,8 @@
 import { type JsonSchema, kindOf, resolveSchema } from '../../../api/json-schema.js';
 
 /**
- * What the controls of a form hold for a value: the text of a text, number, choice (as JSON) or JSON control, a checkbox, the items
- * of a list, or the members of an object. Undefined: nothing was entered.
+ * What the controls of a form hold for a value: the text of a text, number, choice (as JSON) or JSON control, a
+ * checkbox, the items of a list, or the members of an object. Undefined: nothing was entered.
  */
 export type Draft = string | boolean | readonly Draft[] | { readonly [name: string]: Draft } | undefined;
 
