@@ -1,5 +1,5 @@
 import { ConfigError } from '../core/config/env-reader.js';
-import { DatabaseVersionError } from '../platform/database/database-version.js';
+import { DatabaseVersionError } from '../platform/database/migrations/database-version.js';
 import { EmbeddedPostgresError } from '../platform/embedded-postgres/embedded-postgres-error.js';
 
 /** Why the start failed: a message if the operator can fix the cause, otherwise the error with its stack. */

@@ -1,8 +1,7 @@
 import { SetMetadata } from '@nestjs/common';
-import type { Settings } from './config/settings.js';
 
 /** The pause between two deletions, in milliseconds. */
-type Pause = (settings: Settings) => number;
+type Pause = (settings: { readonly retentionDayMs: number; readonly streamRetentionMs: number }) => number;
 
 /** What a provider deletes in the background. */
 export interface ExpiredRowsDefinition {

@@ -10,7 +10,7 @@ import { readProgramEnvironment, toStdioCommand, toVariablePattern } from './std
 import { parseTrustedIssuers, type TrustedIssuer } from './trusted-issuers.js';
 
 /** The parts of the service that this process runs. */
-export type Role = 'all' | 'api' | 'worker';
+type Role = 'all' | 'api' | 'worker';
 
 /** The validated environment. Contains secrets: never log it. */
 export interface Settings {

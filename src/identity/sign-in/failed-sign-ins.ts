@@ -11,7 +11,7 @@ const MAX_PER_ADDRESS = 10;
 const MAX_PER_SOURCE = 100;
 
 /** Who tries to sign in. */
-export interface Attempt {
+interface Attempt {
   readonly email: string;
   /** The IP address of the client. */
   readonly source: string;

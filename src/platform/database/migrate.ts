@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
 import { DatabaseClient } from '../../core/database-client.js';
 import { dataSourceOptions } from './data-source-options.js';
-import { requireVersion } from './database-version.js';
+import { requireVersion } from './migrations/database-version.js';
 
 /** Advisory lock that serializes migrating processes; spells "SBOX". */
 const MIGRATION_LOCK = 0x53424f58;

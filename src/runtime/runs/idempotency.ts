@@ -5,7 +5,7 @@ import { DomainError } from '../../core/domain-error.js';
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** The value of an `Idempotency-Key` header, and a hash of the request that it is used for. */
-export interface Idempotency {
+interface Idempotency {
   readonly key: string;
   readonly hash: string;
 }

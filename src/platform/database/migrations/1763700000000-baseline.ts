@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createFunction } from '../create-function.js';
-import { DatabaseVersionError } from '../database-version.js';
+import { createFunction } from './create-function.js';
+import { DatabaseVersionError } from './database-version.js';
 
 /** The names of the migrations that the baseline replaces, as a digest, and the time of the last one. */
 const REPLACED = { until: 1763700000761, digest: '47f92e26bd3c412a92fed6be12a365d3' };

@@ -26,7 +26,7 @@ export type ClosedApproval = Pick<
 > & { readonly approved: boolean };
 
 /** An approval that is closed, by this answer or before it, and the attempt that can start now. */
-export interface Answered {
+interface Answered {
   readonly approval: ClosedApproval;
   readonly isNew: boolean;
   readonly next: NextRun | undefined;

@@ -7,5 +7,5 @@ import type { QueryRunner } from 'typeorm';
  * changes a function calls this; if the arguments or the result change, it drops the function first.
  */
 export async function createFunction(queryRunner: QueryRunner, name: string): Promise<void> {
-  await queryRunner.query(await readFile(join(import.meta.dirname, 'functions', `${name}.sql`), 'utf8'));
+  await queryRunner.query(await readFile(join(import.meta.dirname, '../functions', `${name}.sql`), 'utf8'));
 }

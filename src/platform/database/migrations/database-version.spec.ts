@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { sentenceFor } from '../../boot/start-failure.js';
+import { sentenceFor } from '../../../boot/start-failure.js';
 import { DatabaseVersionError, requireVersion } from './database-version.js';
 
 describe('requireVersion', () => {
