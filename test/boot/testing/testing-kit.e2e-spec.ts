@@ -15,7 +15,7 @@ import {
 } from '../../../src/boot/testing/testing.js';
 
 const START_MS = 60_000;
-const KIT = new URL('../../dist/boot/testing/testing.js', import.meta.url).href;
+const KIT = new URL('../../../dist/boot/testing/testing.js', import.meta.url).href;
 
 /** Runs a script with the kit, in a process with only these environment variables. */
 async function runScript(script: string, env: Record<string, string>) {

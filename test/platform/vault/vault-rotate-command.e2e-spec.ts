@@ -17,7 +17,7 @@ import { PROVIDER_KEY } from '../../support/model-tools.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { ServiceProcess } from '../../support/service-process.js';
 
-const COMMAND = fileURLToPath(new URL('../../dist/boot/rotate-vault.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../../dist/boot/rotate-vault.js', import.meta.url));
 const TOKEN = 'token-that-nobody-may-see-0123456789';
 const HEADER = 'header-that-nobody-may-see-0123456789';
 const [OLD, NEW, OTHER] = [generateEncryptionKey('old'), generateEncryptionKey('new'), generateEncryptionKey('other')];
