@@ -24,7 +24,7 @@ const TEN_MINUTES: Pause = ({ retentionDayMs }) =>
 
 /**
  * Makes a provider's method, a `DeleteBatch`, delete rows whose time has ended. The service calls it periodically, each
- * time until it returns 0. All processes do so at once, so the statement skips rows that another one has locked
+ * time until a batch is small. All processes do so at once, so the statement skips rows that another one has locked
  * (`deleteBatch`).
  */
 export function DeletesExpired(rows: string, pauseMs: Pause = TEN_MINUTES): MethodDecorator {

@@ -83,7 +83,8 @@ export class ToolInvoker {
     try {
       const tool = (await this.catalog.toolsOf(connection)).tools.get(toolName);
       if (tool === undefined) return true;
-      return (await this.checker.validateArguments(tool.inputSchema, args, connection.id)).outcome !== 'unfit';
+      const verdict = await this.checkOf(connection, tool, args);
+      return verdict.outcome !== 'unfit';
     } catch {
       return true;
     }
@@ -180,7 +181,15 @@ export class ToolInvoker {
       const suggestion = suggestionFor(toolName, [...(names ?? [])].filter(permitted));
       throw new DomainError('unknown_tool', `The connection has no tool with this name.${suggestion}`);
     }
-    return this.checker.validateArguments(tool.inputSchema, args, connection.id);
+    return this.checkOf(connection, tool, args);
+  }
+
+  private checkOf(
+    { id, organizationId }: Connection,
+    { inputSchema }: KnownTool,
+    args: unknown,
+  ): ArgumentVerdict | Promise<ArgumentVerdict> {
+    return this.checker.validateArguments(inputSchema, args, id, organizationId);
   }
 }
 

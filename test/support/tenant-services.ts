@@ -29,7 +29,10 @@ export async function serveTenantServices(): Promise<{ url: string; stop(): Prom
     services.set(worker, started);
     started
       .then((service) => response.writeHead(200).end(JSON.stringify(nextTenant(service))))
-      .catch((error: unknown) => response.writeHead(500).end(String(error)));
+      .catch((error: unknown) => {
+        services.delete(worker);
+        response.writeHead(500).end(String(error));
+      });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -106,4 +106,14 @@ describe('Meter', () => {
     expect(await inTurn(meter, 1, 10)).toBe(0);
     expect(await inTurn(process(), 1, 10)).toBe(0);
   });
+
+  it('has the whole quota alone after a window that ended while requests were counted', async () => {
+    const meter = process();
+    expect(await inTurn(meter, 8, 10)).toBe(8);
+    const underWay = meter.take(10);
+    clock += 60_000;
+    expect((await underWay).isAllowed).toBe(true);
+    store.isAway = true;
+    expect(await inTurn(meter, 10, 10)).toBe(9);
+  });
 });

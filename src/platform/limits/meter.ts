@@ -97,7 +97,10 @@ export class Meter {
       const { count, endsInMs } = await this.store.add(this.key, unreported + requests);
       this.unreported = 0;
       this.count = count;
-      this.endsAt = Date.now() + endsInMs;
+      const endsAt = Date.now() + endsInMs;
+      // The store has begun another window, perhaps before this process noticed the end of the last one.
+      if (endsAt - this.endsAt > WINDOW_MS / 2) this.admitted = 0;
+      this.endsAt = endsAt;
       return true;
     } catch (error) {
       this.onStoreError(error);

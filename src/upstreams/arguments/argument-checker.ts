@@ -58,16 +58,22 @@ export class ArgumentChecker implements OnApplicationShutdown {
    * Never throws or rejects, whatever the schema is.
    * @param inputSchema the tool's schema as parsed from the upstream's list; pass the same object each time
    * @param args `{}` for a call without arguments
-   * @param owner of the schema, such as the connection's id; owners share the thread fairly
+   * @param owner of the schema, such as the connection's id, whose schemas are refused together after several slow checks
+   * @param organization of the owner; organizations take turns on the thread
    * @returns the verdict itself for a plain schema, a promise otherwise
    */
-  validateArguments(inputSchema: object, args: unknown, owner: string): ArgumentVerdict | Promise<ArgumentVerdict> {
+  validateArguments(
+    inputSchema: object,
+    args: unknown,
+    owner: string,
+    organization = owner,
+  ): ArgumentVerdict | Promise<ArgumentVerdict> {
     const schema = this.schemas.get(inputSchema) ?? this.examine(inputSchema);
     const { plain } = schema;
     if (plain !== undefined && exceededLimit(args, plain.limits) === undefined) {
       return verdictOn(this.validatorOf(plain.form)(args));
     }
-    return schema.unusable ?? this.isolated.validateInIsolation(schema, args, owner);
+    return schema.unusable ?? this.isolated.validateInIsolation(schema, args, { owner, organization });
   }
 
   onApplicationShutdown(): Promise<void> {

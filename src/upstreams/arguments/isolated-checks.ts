@@ -46,9 +46,9 @@ const OWNER_QUARANTINED = unusable(
 );
 
 /**
- * Performs checks that could block the event loop, one at a time on a thread that alternates between owners. A check
- * that misses the deadline is given up, and its schema is quarantined; after a few such checks, all schemas of their
- * owner are. An owner can therefore delay the checks of others only by a few deadlines within the time of a quarantine.
+ * Performs checks that could block the event loop, one at a time on a thread on which organizations take turns. A
+ * check that misses the deadline is given up, and its schema is quarantined; after a few such checks, all schemas of
+ * their owner are. Another organization therefore waits for one deadline at most before each of its checks.
  */
 export class IsolatedChecks {
   private readonly queue = new FairQueue<Job>(QUEUE_LIMITS);
@@ -61,10 +61,14 @@ export class IsolatedChecks {
     this.misses = new LRUCache({ max: MAX_OWNERS, ttl: times.quarantine });
   }
 
-  /** @param owner of the schema; owners share the thread fairly */
-  validateInIsolation(schema: IsolatedSchema, args: unknown, owner: string): Promise<ArgumentVerdict> {
+  /** @param of whose schema it is; organizations take turns on the thread */
+  validateInIsolation(
+    schema: IsolatedSchema,
+    args: unknown,
+    { owner, organization }: { readonly owner: string; readonly organization: string },
+  ): Promise<ArgumentVerdict> {
     return new Promise((settle) => {
-      const isQueued = this.queue.add(owner, { schema, args, owner, queuedAt: performance.now(), settle });
+      const isQueued = this.queue.add(organization, { schema, args, owner, queuedAt: performance.now(), settle });
       if (!isQueued) settle(BUSY);
       else if (!this.isRunning) void this.run();
     });
