@@ -1,6 +1,5 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
-import { APP_FILTER } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './identity/api-keys/api-keys.module.js';
 import { ApprovalsModule } from './runtime/approvals/approvals.module.js';

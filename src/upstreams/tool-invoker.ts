@@ -21,8 +21,9 @@ import { UpstreamError } from './contract/upstream-error.js';
 import { UpstreamRequests } from './upstream-requests.js';
 
 /**
- * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: active →
- * permitted → within the rate limits → arguments valid → (inject → forward) → record.
+ * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: look the
+ * tool up → count against the rate limits → active → permitted or public → arguments valid → (inject → forward) →
+ * record.
  */
 @Injectable()
 export class ToolInvoker {

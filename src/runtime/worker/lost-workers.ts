@@ -10,7 +10,7 @@ const TAKES_LOCK_WITHIN_MS = 900;
 
 /**
  * Finds workers that have died, and enqueues the next attempts of their runs. Every worker looks. A worker that is
- * stopped or cut off keeps its lock; `RunSweeper` finds its runs by their heartbeats.
+ * stopped keeps its lock; `RunSweeper` finds its runs by their heartbeats.
  */
 @Injectable()
 export class LostWorkers implements OnApplicationBootstrap, OnApplicationShutdown {
