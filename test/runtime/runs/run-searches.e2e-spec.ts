@@ -33,11 +33,14 @@ describe('more runs than slots', () => {
       return [thread, await thread.postMessage(text)];
     };
     const blocking = await Promise.all(Array.from({ length: SLOTS }, () => post('/wait 3000')));
+    const before = relay.statements.length;
     const waiting = await Promise.all(Array.from({ length: WAITING }, () => post('hello')));
     const from = relay.statements.length;
     for (const [thread, taskId] of [...blocking, ...waiting]) await thread.waitFor(taskId, 'completed');
-    const searches = relay.statements.slice(from).filter((text) => text.includes('RECURSIVE busy'));
-    expect(searches.length).toBeGreaterThanOrEqual(WAITING);
-    expect(searches.length).toBeLessThan(1.5 * WAITING);
+    const searchesSince = (start: number): number =>
+      relay.statements.slice(start).filter((text) => text.includes('RECURSIVE busy')).length;
+    // A slot can become free, and find a run, before the last one is posted.
+    expect(searchesSince(before)).toBeGreaterThanOrEqual(WAITING);
+    expect(searchesSince(from)).toBeLessThan(1.5 * WAITING);
   });
 });
