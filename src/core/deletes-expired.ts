@@ -15,6 +15,9 @@ export type DeleteBatch = (now: Date) => Promise<number>;
 
 export const DELETES_EXPIRED = 'signalbox:deletes-expired';
 
+/** A batch with fewer rows ends a turn, so no method deletes fewer at a time while more have expired. */
+export const SMALLEST_FULL_BATCH = 20;
+
 const LONGEST_PAUSE_MS = 600_000;
 const SHORTEST_PAUSE_MS = 100;
 
@@ -24,7 +27,7 @@ const TEN_MINUTES: Pause = ({ retentionDayMs }) =>
 
 /**
  * Makes a provider's method, a `DeleteBatch`, delete rows whose time has ended. The service calls it periodically, each
- * time until a batch is small. All processes do so at once, so the statement skips rows that another one has locked
+ * time until a batch has fewer than `SMALLEST_FULL_BATCH` rows. All processes do so at once, so the statement skips rows that another one has locked
  * (`deleteBatch`).
  */
 export function DeletesExpired(rows: string, pauseMs: Pause = TEN_MINUTES): MethodDecorator {

@@ -4,13 +4,16 @@ import { DiscoveryService } from '@nestjs/core';
 import { AppConfig } from '../../core/config/app-config.js';
 import { databaseDate } from '../../core/database-time.js';
 import { contributedMethods } from '../../core/contributions.js';
-import { type DeleteBatch, DELETES_EXPIRED, type ExpiredRowsDefinition } from '../../core/deletes-expired.js';
+import {
+  type DeleteBatch,
+  DELETES_EXPIRED,
+  type ExpiredRowsDefinition,
+  SMALLEST_FULL_BATCH,
+} from '../../core/deletes-expired.js';
 import { PeriodicTask } from '../../core/periodic-task.js';
 
 /** Pause between two statements, so that large deletions do not slow down concurrent requests. */
 const PAUSE_MS = 20;
-/** A batch with fewer rows ends the turn: what expires meanwhile belongs to the next one. */
-const FULL_BATCH = 20;
 
 /**
  * Deletes what the `@DeletesExpired` methods of the application find, each at its own pace, until the service stops.
@@ -44,8 +47,9 @@ export class ExpiredRows implements OnApplicationBootstrap, BeforeApplicationShu
   }
 }
 
+/** What expires during the turn belongs to the next one, or a turn under steady load would not end. */
 async function deleteAll(deleteBatch: DeleteBatch, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && (await deleteBatch(databaseDate())) >= FULL_BATCH) {
+  while (!signal.aborted && (await deleteBatch(databaseDate())) >= SMALLEST_FULL_BATCH) {
     await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
   }
 }

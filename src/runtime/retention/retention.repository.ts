@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../core/config/app-config.js';
-import { DeletesExpired } from '../../core/deletes-expired.js';
+import { DeletesExpired, SMALLEST_FULL_BATCH } from '../../core/deletes-expired.js';
 import { deleteFound } from '../../platform/database/delete-batch.js';
 
 /** A thread is deleted with its messages and runs, so a batch of threads is smaller. */
-const THREADS_PER_STATEMENT = 20;
+const THREADS_PER_STATEMENT = SMALLEST_FULL_BATCH;
 const RUNS_PER_STATEMENT = 500;
 
 /**
