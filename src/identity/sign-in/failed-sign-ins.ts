@@ -1,14 +1,12 @@
-import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DeletesExpired } from '../../core/deletes-expired.js';
-import { DomainError } from '../../core/domain-error.js';
 import { networkOf } from '../../core/network-of.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
-import { WindowCounts } from '../../platform/database/window-counts.js';
+import { hashedKey, WindowCounts } from '../../platform/database/window-counts.js';
 
 const WINDOW_S = 15 * 60;
-const MAX_PER_ADDRESS = 10;
-const MAX_PER_SOURCE = 100;
+const PER_ADDRESS = { max: 10, windowS: WINDOW_S, what: 'failed sign-ins' };
+const PER_SOURCE = { ...PER_ADDRESS, max: 100 };
 
 /** Who tries to sign in. */
 interface Attempt {
@@ -47,25 +45,13 @@ export class FailedSignIns {
     const counted =
       knownAs === undefined
         ? [
-            { key: `source:${keyOf(network)}`, max: MAX_PER_SOURCE },
-            { key: `address:${keyOf(address, network)}`, max: MAX_PER_ADDRESS },
+            { key: `source:${hashedKey(network)}`, limit: PER_SOURCE },
+            { key: `address:${hashedKey(address, network)}`, limit: PER_ADDRESS },
           ]
-        : [{ key: `address:${keyOf('known', knownAs)}`, max: MAX_PER_ADDRESS }];
-    for (const { key, max } of counted) await this.count(key, max);
+        : [{ key: `address:${hashedKey('known', knownAs)}`, limit: PER_ADDRESS }];
+    for (const { key, limit } of counted) await this.counts.addWithin(key, limit);
     return async () => {
       for (const { key } of counted) await this.counts.add(key, -1, WINDOW_S);
     };
   }
-
-  private async count(key: string, max: number): Promise<void> {
-    const { count, endsInMs } = await this.counts.add(key, 1, WINDOW_S);
-    if (count <= max) return;
-    const seconds = Math.max(1, Math.ceil(endsInMs / 1000));
-    const detail = `Too many failed sign-ins. Try again in ${Math.ceil(seconds / 60)} minutes.`;
-    throw new DomainError('too_many_requests', detail, [], { headers: { 'retry-after': String(seconds) } });
-  }
-}
-
-function keyOf(...parts: readonly string[]): string {
-  return hash('sha256', JSON.stringify(parts), 'base64url');
 }

@@ -17,8 +17,13 @@ export function deleteBatch(
   condition: string,
   values: readonly unknown[] = [],
 ): Promise<number> {
+  return deleted(database, batchDeletion(table, condition), values);
+}
+
+/** The statement of `deleteBatch`. */
+export function batchDeletion(table: string, condition: string): string {
   const found = `SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${ROWS_PER_STATEMENT} FOR UPDATE SKIP LOCKED`;
-  return deleteFound(database, table, found, values);
+  return deletionOf(table, found);
 }
 
 /**
@@ -26,13 +31,20 @@ export function deleteBatch(
  * @param found selects the `ctid` of each row
  * @returns the number of deleted rows
  */
-export async function deleteFound(
+export function deleteFound(
   database: Database,
   table: string,
   found: string,
   values: readonly unknown[],
 ): Promise<number> {
-  const statement = `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(${found}))`;
-  const [, deleted] = (await database.query(statement, [...values])) as [unknown, number];
-  return deleted;
+  return deleted(database, deletionOf(table, found), values);
+}
+
+function deletionOf(table: string, found: string): string {
+  return `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(${found}))`;
+}
+
+async function deleted(database: Database, statement: string, values: readonly unknown[]): Promise<number> {
+  const [, count] = (await database.query(statement, [...values])) as [unknown, number];
+  return count;
 }

@@ -1,4 +1,6 @@
-import { ROWS_PER_STATEMENT } from './delete-batch.js';
+import { hash } from 'node:crypto';
+import { DomainError } from '../../core/domain-error.js';
+import { batchDeletion } from './delete-batch.js';
 import type { PreparedStatement, PreparedStatements } from './prepared-statements.js';
 
 /** The count of a key in its window, over all processes. */
@@ -6,6 +8,20 @@ export interface WindowCount {
   readonly count: number;
   /** The time until the window ends, in milliseconds. */
   readonly endsInMs: number;
+}
+
+/** How much a window can count. */
+interface WindowLimit {
+  readonly max: number;
+  /** The length of the window, in seconds. */
+  readonly windowS: number;
+  /** What is counted, in the plural, for the error. */
+  readonly what: string;
+}
+
+/** The key for the count of something that the table must not hold, such as an address. */
+export function hashedKey(...parts: readonly string[]): string {
+  return hash('sha256', JSON.stringify(parts), 'base64url');
 }
 
 /** The tables with the columns `key`, `points`, and `expire` in milliseconds since 1970. */
@@ -36,8 +52,7 @@ export class WindowCounts {
     };
     this.deletion = {
       name: `${table}_delete`,
-      text: `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-               SELECT ctid FROM ${table} WHERE expire < ${NOW_MS} LIMIT ${ROWS_PER_STATEMENT} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+      text: `${batchDeletion(table, `expire < ${NOW_MS}`)} RETURNING 1`,
     };
   }
 
@@ -46,6 +61,18 @@ export class WindowCounts {
     const [counted] = await this.statements.rows<WindowCount>(this.addition, [key, points, windowS * 1000]);
     if (counted === undefined) throw new Error('An INSERT that updates on conflict returns its row.');
     return counted;
+  }
+
+  /**
+   * Adds one to the count of a key.
+   * @throws DomainError `too_many_requests` with `Retry-After` above the limit
+   */
+  async addWithin(key: string, { max, windowS, what }: WindowLimit): Promise<void> {
+    const { count, endsInMs } = await this.add(key, 1, windowS);
+    if (count <= max) return;
+    const seconds = Math.max(1, Math.ceil(endsInMs / 1000));
+    const detail = `Too many ${what}. Try again in ${Math.ceil(seconds / 60)} minutes.`;
+    throw new DomainError('too_many_requests', detail, [], { headers: { 'retry-after': String(seconds) } });
   }
 
   /** Deletes up to 1,000 counts of windows that are over, and returns their number. */
