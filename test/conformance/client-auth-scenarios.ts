@@ -1,5 +1,5 @@
 /** Checks of the suite that the service does not pass as a client, and why. */
-export interface ClientException {
+interface ClientException {
   readonly reason: string;
   /** Exactly the checks that do not pass. */
   readonly checks: readonly string[];

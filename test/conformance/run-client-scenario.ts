@@ -27,7 +27,7 @@ export interface ClientTask {
 }
 
 /** What a scenario observed. */
-export interface ClientScenarioResult {
+interface ClientScenarioResult {
   readonly checks: Checks;
   /** The suite's own verdict: every check passes, and the client has not failed where it must succeed. */
   readonly passes: boolean;

@@ -18,7 +18,7 @@ interface Row {
   tools: { name: string }[] | null;
 }
 
-export interface ConnectionsApp {
+interface ConnectionsApp {
   readonly service: Tenant;
   /** Calls a tool that has to succeed; no answer may ever hold a secret. */
   call<T>(this: void, name: string, body: object): Promise<T>;

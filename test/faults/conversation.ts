@@ -25,7 +25,7 @@ export interface Conversation {
 
 const AHEAD = 2;
 
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly agentId: string;
   readonly threadId: string;
   readonly runs: number;

@@ -12,7 +12,7 @@ const POLL_MS = 50;
 const POSTGRES_SIGNALS = ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const;
 const REDIS_SIGNALS = ['SIGTERM', 'SIGKILL'] as const;
 
-export interface DisturbanceOptions {
+interface DisturbanceOptions {
   readonly processes: Processes;
   readonly postgres: Store;
   readonly redis: Store | undefined;

@@ -23,7 +23,7 @@ export interface Reading {
   readonly isWhole: boolean;
 }
 
-export interface RunReaderOptions {
+interface RunReaderOptions {
   readonly threadId: string;
   /** The run's id, once its post is answered. */
   readonly taskId: Promise<string>;

@@ -16,7 +16,7 @@ import { judge } from './verdict.js';
 /** Where queue and streams are: PostgreSQL alone, a Redis that keeps its data at its restart, or one that loses all. */
 export type Backend = 'postgres' | 'redis' | 'redis-losing-all';
 
-export interface TrialOptions {
+interface TrialOptions {
   readonly seed: string;
   readonly backend: Backend;
   readonly runs: number;

@@ -210,7 +210,7 @@ const endpoints: fc.Arbitrary<{ label: string; path: string }> = fc.oneof(
 );
 
 /** Requests of MCP clients, by what they are. */
-export interface McpSteps {
+interface McpSteps {
   readonly posts: fc.Arbitrary<Step>;
   /** Opens a session. */
   readonly opens: fc.Arbitrary<Step>;

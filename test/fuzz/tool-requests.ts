@@ -4,7 +4,7 @@ import { oddJson, oddString } from './values.js';
 import type { Kind } from './world.js';
 
 /** One management tool as the OpenAPI document has it. */
-export interface ToolDefinition {
+interface ToolDefinition {
   readonly name: string;
   readonly input: Schema;
 }

@@ -104,7 +104,7 @@ export const RAW_JSON = [
 ];
 
 /** Written as it stands, without the quotes around it. */
-export const rawJson: fc.Arbitrary<string> = fc.nat(RAW_JSON.length - 1).map((index) => `@@raw:${index}@@`);
+const rawJson: fc.Arbitrary<string> = fc.nat(RAW_JSON.length - 1).map((index) => `@@raw:${index}@@`);
 
 export const oddNumber: fc.Arbitrary<number> = fc.constantFrom(
   0,

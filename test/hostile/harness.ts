@@ -72,7 +72,7 @@ interface Measures {
   runs: Measure;
 }
 
-export interface HostileTargetOptions {
+interface HostileTargetOptions {
   /** Environment variables of the service. */
   env?: Record<string, string>;
   /** Whether queue and streams run on a Redis of the target's own. */

@@ -37,7 +37,7 @@ export const INVALID: Refusal = { status: 400, rpc: -32600, code: 'invalid_rpc_r
 export const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
 /** For the specs of input that the proxy refuses or must not change. */
-export interface BadInputProxy {
+interface BadInputProxy {
   readonly app: Tenant;
   readonly upstream: ScriptedServer;
   readonly connectionId: string;

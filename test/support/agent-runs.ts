@@ -210,7 +210,7 @@ export function numbersIn(ids: readonly string[]): string[] {
 }
 
 /** Checks every chunk against the schema by which the AI SDK's clients read a stream. */
-export async function expectValid(chunks: readonly UIMessageChunk[]): Promise<void> {
+async function expectValid(chunks: readonly UIMessageChunk[]): Promise<void> {
   const { validate } = uiMessageChunkSchema();
   for (const chunk of chunks) expect({ chunk, ...(await validate?.(chunk)) }).toMatchObject({ success: true });
 }

@@ -31,7 +31,7 @@ export interface EventStoreBackend {
   close(): Promise<void>;
 }
 
-export interface EvictingBackend {
+interface EvictingBackend {
   /** Takes away all frames of a run, as a server that is short of memory does, but not what is known of it. */
   evictFrames(runId: string): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { Tenant } from './tenant.js';
 import { callProxy, type ProxyAnswer, rpc, type RpcAnswer, rpcOf, toolCall } from './proxy-calls.js';
 
 /** A connection's place in a new agent. */
-export interface Holding {
+interface Holding {
   connection_id: string;
   selected_tools?: string[] | null;
   prefix?: string | null;

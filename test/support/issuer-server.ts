@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 
 /** A key of an issuer. */
-export interface IssuerKey {
+interface IssuerKey {
   readonly kid: string;
   readonly alg: string;
   readonly privateKey: CryptoKey;

@@ -4,7 +4,7 @@ import { type FakeOpenAI, startFakeOpenAI } from './fake-openai.js';
 import { startSecondOrganization } from './second-organization.js';
 import type { Tenant } from './tenant.js';
 
-export interface ProviderItem {
+interface ProviderItem {
   id: string;
   title: string;
   kind: string;

@@ -18,7 +18,7 @@ export async function scrape({ app }: Pick<TestApp, 'app'>): Promise<Sample[]> {
   return parseSamples(await (await fetch(url)).text());
 }
 
-export function parseSamples(text: string): Sample[] {
+function parseSamples(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
     if (line === '' || line.startsWith('#')) return [];
     const [, name, labels = '', value] = LINE.exec(line) ?? [];

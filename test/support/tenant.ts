@@ -2,6 +2,7 @@ import { Pool } from 'pg';
 import supertest from 'supertest';
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../../src/core/api-key-value.js';
 import { newId } from '../../src/core/ids.js';
+import { OPEN_RUN_STATUS_LIST } from '../../src/core/run-status.js';
 
 /** What a client has of a service: an organization of its own, with a key that may do everything there. */
 export interface Tenant {
@@ -56,7 +57,7 @@ export async function newTenant(): Promise<Tenant> {
       // What people of the organization have started does not end with the key.
       const unfinished = await query<{ thread_id: string }>(
         `SELECT DISTINCT thread_id FROM runs JOIN organizations o ON o.id = organization_id
-          WHERE slug = $1 AND status IN ('queued', 'running', 'waiting')`,
+          WHERE slug = $1 AND status IN (${OPEN_RUN_STATUS_LIST})`,
         [org],
       );
       const threads = `/api/${org}/agent-runtime/threads`;

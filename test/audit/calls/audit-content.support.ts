@@ -41,7 +41,7 @@ function sendEvent(response: Parameters<typeof sendResult>[0], { id }: RpcMessag
 }
 
 /** A service with one connection and one agent, and the records of the calls to it. */
-export interface AuditedApp {
+interface AuditedApp {
   readonly app: Tenant;
   readonly upstream: ScriptedServer;
   readonly connection: string;

@@ -41,7 +41,7 @@ export async function eventually(what: () => Promise<boolean>): Promise<void> {
 }
 
 /** An audit log that reaches its database through a proxy. */
-export interface AuditLogSetUp {
+interface AuditLogSetUp {
   readonly database: TestDatabase;
   /** Between the service and its database. */
   readonly proxy: TcpProxy;

@@ -9,7 +9,7 @@ interface CreatedKey {
   expires_at: string | null;
 }
 
-export interface ApiKeysApp<Service extends Tenant> {
+interface ApiKeysApp<Service extends Tenant> {
   readonly service: Service;
   createKey(this: void, permissions: object, more?: object, maker?: string): Promise<CreatedKey>;
   listTools(this: void, credential: string | undefined, at?: { app?: Tenant; org?: string }): supertest.Test;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Provider } from 'oidc-provider';
 
 /** What the issuer says about the person who signs in. */
-export interface IssuedClaims {
+interface IssuedClaims {
   sub: string;
   email?: string;
   email_verified?: boolean;

@@ -41,7 +41,7 @@ export const ENDPOINTS = [
 ];
 
 /** A service with short time limits and a low limit of unauthenticated connections. */
-export interface StrictApp {
+interface StrictApp {
   readonly app: TestApp;
   bearer: (key?: string) => { authorization: string };
   /** Opens a connection, from the given local address. It is closed after the test. */

@@ -28,7 +28,7 @@ export const TOOLS = {
   wipe: { annotations: { destructiveHint: true } },
 };
 
-export interface ApprovalsApp {
+interface ApprovalsApp {
   readonly app: TestApp;
   readonly model: FakeOpenAI;
   readonly upstream: McpUpstream;

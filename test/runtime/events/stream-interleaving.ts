@@ -28,14 +28,14 @@ export type Step =
   | { readonly do: 'expire' };
 
 /** One client of the stream. */
-export interface ReaderPlan {
+interface ReaderPlan {
   /** Before which step it connects; beyond the last one, it connects after the run's end. */
   readonly joinsAt: number;
   /** After how many more frames it hangs up and continues at another process, each time. */
   readonly hangsUpAfter: readonly number[];
 }
 
-export interface Interleaving {
+interface Interleaving {
   readonly steps: readonly Step[];
   readonly readers: readonly ReaderPlan[];
   /** Whether the stream expires after the end of the run. */

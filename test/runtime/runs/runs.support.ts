@@ -4,7 +4,7 @@ import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
 
-export interface RunsApp {
+interface RunsApp {
   readonly app: Tenant;
   readonly upstream: EverythingServer;
   /** An agent with all the tools of `upstream`. */

@@ -19,7 +19,7 @@ export function readRun({ url, org, apiKey }: Endpoint, taskId: string, query: s
 export const resultOf = ({ body }: supertest.Response): RunResult => body as RunResult;
 
 /** A post whose response is the stream of its run, read to the end. */
-export interface PostedStream extends CollectedStream {
+interface PostedStream extends CollectedStream {
   status: number;
   headers: Headers;
   taskId: string;

@@ -23,7 +23,7 @@ export interface JsonSchema {
 }
 
 /** How a value is entered. `json`: as text, because no simpler control fits. */
-export type SchemaKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'array' | 'json';
+type SchemaKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'array' | 'json';
 
 const MAX_REFERENCES = 8;
 

@@ -43,7 +43,7 @@ interface Lists {
 }
 
 /** Sends one request to the MCP server. @throws McpError, SignalboxError */
-export type McpRequest = <Result>(method: string, params?: object, signal?: AbortSignal) => Promise<Result>;
+type McpRequest = <Result>(method: string, params?: object, signal?: AbortSignal) => Promise<Result>;
 
 const METHOD_NOT_FOUND = -32_601;
 /** A server that has more pages than this does not end. */

@@ -91,7 +91,7 @@ export function useChange<Name extends ToolName>(name: Name, changes: readonly T
 }
 
 /** The request of a list, without its position. */
-export interface ListRequest {
+interface ListRequest {
   readonly where?: Condition | undefined;
   readonly orderBy?: readonly { readonly field: string[]; readonly direction: 'asc' | 'desc' }[];
   readonly limit?: number;

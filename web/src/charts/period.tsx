@@ -5,7 +5,7 @@ import { SelectField } from '../ui/field.js';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-export const PERIODS = [
+const PERIODS = [
   { value: '24h', label: 'Last 24 hours', ms: 24 * HOUR_MS },
   { value: '7d', label: 'Last 7 days', ms: 7 * 24 * HOUR_MS },
   { value: '30d', label: 'Last 30 days', ms: 30 * 24 * HOUR_MS },

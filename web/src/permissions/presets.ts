@@ -1,7 +1,7 @@
 import type { PermissionMap } from '../session/session.js';
 
 /** Permissions for a usual purpose of a key. */
-export interface Preset {
+interface Preset {
   readonly id: string;
   readonly title: string;
   readonly purpose: string;

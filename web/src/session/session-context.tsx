@@ -12,7 +12,7 @@ import { SignInView } from './sign-in-view.js';
 export type Credential =
   { readonly kind: 'browser'; readonly csrfToken: string } | { readonly kind: 'key'; readonly apiKey: string };
 
-export interface SignedIn {
+interface SignedIn {
   readonly session: Session;
   readonly credential: Credential;
   readonly signOut: () => Promise<void>;

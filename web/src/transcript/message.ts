@@ -2,7 +2,7 @@ import type { UIMessage } from 'ai';
 import type { ListItem } from '../../../packages/client/src/api.js';
 
 /** What the service stores with an answer. */
-export interface MessageMetadata {
+interface MessageMetadata {
   /** The run that wrote the answer. */
   readonly taskId?: string;
   readonly model?: string | null;

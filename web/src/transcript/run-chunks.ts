@@ -5,7 +5,7 @@ import { inTurn, type Pool, USED } from '../api/in-turn.js';
 /** Of all streams of runs that the tabs of a browser want to read, so many are open. */
 const STREAMS: Pool = { name: 'run streams', places: 2, claims: USED };
 
-export interface RunChunksOptions {
+interface RunChunksOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called when other tabs read streams instead of this one, and when it goes on. */
   readonly onPaused?: ((isPaused: boolean) => void) | undefined;

@@ -5,7 +5,7 @@ const CONTROL =
   'w-full rounded-md border border-input bg-card px-3 py-1.5 text-foreground placeholder:text-muted-foreground ' +
   'disabled:opacity-60 aria-invalid:border-destructive';
 
-export interface FieldLabels {
+interface FieldLabels {
   readonly label: string;
   readonly hint?: ReactNode;
   /** What is wrong with the value. */

@@ -1,7 +1,7 @@
 import { DropdownMenu as Radix } from 'radix-ui';
 import type { ReactNode } from 'react';
 
-export interface MenuItem {
+interface MenuItem {
   readonly label: string;
   readonly onSelect: () => void;
 }

@@ -16,7 +16,7 @@ import { ExportButtons } from './export-buttons.js';
 export type Event = ListItem<'AUDIT_EVENTS_LIST'>;
 
 /** The filters in the address as a condition of AUDIT_EVENTS_LIST; undefined for none. */
-export function useEventCondition(): Condition | undefined {
+function useEventCondition(): Condition | undefined {
   const [{ kind, person, key, target }] = useFilters();
   return allOf(
     kind ? { field: ['event'], operator: 'eq', value: kind } : undefined,

@@ -6,7 +6,7 @@ import { runChunks } from '../../transcript/run-chunks.js';
 import type { RunOptions } from './run-options.js';
 
 /** What a chat is with, and how its messages are answered. */
-export interface ChatTarget {
+interface ChatTarget {
   readonly organization: Organization;
   readonly agentId: string;
   readonly options: RunOptions;

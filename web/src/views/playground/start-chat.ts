@@ -7,7 +7,7 @@ import type { RunOptions } from './run-options.js';
 const MAX_TITLE_LENGTH = 80;
 
 /** A message that begins a chat, or goes on in a copy of one. */
-export interface OpeningMessage {
+interface OpeningMessage {
   readonly threadId: string;
   /** Posting the same message again runs nothing twice. */
   readonly messageId: string;

@@ -18,7 +18,7 @@ const RETRY_NOTE_MS = 1500;
 /** What a run changes. */
 const CHANGED = ['COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST', 'RUN_LIST', 'RUN_GET'] as const;
 
-export interface ThreadChatOptions {
+interface ThreadChatOptions {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly transcript: ReturnType<typeof useTranscript>;
   readonly options: RunOptions;

@@ -5,7 +5,7 @@ type Target = ToolOutput<'MODEL_TIERS_GET'>['item']['smart'];
 type Price = NonNullable<NonNullable<Target>['price']>;
 
 /** The texts of the fields. */
-export type PriceDraft = Readonly<Record<keyof Price, string>>;
+type PriceDraft = Readonly<Record<keyof Price, string>>;
 
 const FIELDS: readonly { readonly name: keyof Price; readonly label: string; readonly hint?: string }[] = [
   { name: 'input', label: 'Input price' },

@@ -1,12 +1,12 @@
 /** A connection of an agent with the tools that the agent takes from it. */
-export interface NamedMember {
+interface NamedMember {
   readonly connectionId: string;
   readonly prefix: string;
   readonly tools: readonly string[];
 }
 
 /** Tools of several connections that have the same name, and so get the prefix of their connection. */
-export interface NameConflict {
+interface NameConflict {
   readonly name: string;
   readonly becomes: readonly string[];
 }

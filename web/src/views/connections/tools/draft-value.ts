@@ -10,7 +10,7 @@ export type Draft = string | boolean | readonly Draft[] | { readonly [name: stri
 export type DraftErrors = Map<string, string>;
 
 /** Deeper members are entered as JSON. */
-export const MAX_FORM_DEPTH = 4;
+const MAX_FORM_DEPTH = 4;
 
 /** The control for a value; the deepest level has text instead of nested controls. @param schema a resolved schema */
 export function controlOf(schema: JsonSchema, depth: number): ReturnType<typeof kindOf> {

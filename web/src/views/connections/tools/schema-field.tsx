@@ -19,7 +19,7 @@ interface SchemaFieldProps {
 }
 
 /** The control for one value of a schema: a text, a number, a checkbox, a choice, a group, a list, or JSON. */
-export function SchemaField(props: SchemaFieldProps) {
+function SchemaField(props: SchemaFieldProps) {
   const { label, schema, root, isRequired, draft, onChange, errors, path, depth } = props;
   const common = {
     label: isRequired ? label : `${label} (optional)`,
