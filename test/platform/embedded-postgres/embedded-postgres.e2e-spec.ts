@@ -278,8 +278,12 @@ describe('after a crash', () => {
 
   it('regains ownership after one of the server processes is killed', async () => {
     const server = await start();
-    const [walwriter] = await query(server.url, `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`);
-    process.kill(Number(walwriter), 'SIGKILL');
+    const findWalWriter = async (): Promise<unknown> =>
+      (await query(server.url, `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`))[0];
+    // It starts after the server has begun to accept connections.
+    let walWriter = await findWalWriter();
+    for (; walWriter === undefined; walWriter = await findWalWriter()) await sleep(20);
+    process.kill(Number(walWriter), 'SIGKILL');
     await sleep(200);
     expect(await attachEventually()).toEqual({ url: server.url });
     expect((await startElsewhere()).line).toMatch(/in use by another Signalbox process/);
