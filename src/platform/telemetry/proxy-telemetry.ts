@@ -71,6 +71,11 @@ export class ProxyTelemetry {
     private readonly tracing: Tracing,
   ) {}
 
+  /** Begins to measure a request that is no tool call. */
+  beginRequest(request: Pick<ProxiedCall, 'connectionId' | 'method' | 'requestId' | 'incoming'>): MeasuredCall {
+    return this.begin({ ...request, toolName: '', toolLabel: '', streamable: false });
+  }
+
   begin(call: ProxiedCall): MeasuredCall {
     const series = this.ledger.seriesOf(call.connectionId, call.method, call.toolLabel, call.streamable);
     const { tracer } = this.tracing;

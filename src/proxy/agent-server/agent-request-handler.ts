@@ -65,13 +65,10 @@ export class AgentRequestHandler {
   /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */
   private measure({ request, reply, caller, message }: McpRequestContext): void {
     if (message.kind !== 'request') return;
-    const measured = this.telemetry.begin({
+    const measured = this.telemetry.beginRequest({
       connectionId: caller.connection.id,
-      toolName: '',
-      toolLabel: '',
       method: message.method,
       requestId: request.id,
-      streamable: false,
       incoming: traceContextOf(request.headers),
     });
     onceClosed(reply, () => measured.end({ status: reply.raw.statusCode < 400 ? 'success' : 'error' }));

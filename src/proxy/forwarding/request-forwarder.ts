@@ -7,7 +7,13 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type InvocationOutcome, outcomeOf, resultOf, type Invocation } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import { type InboundRequest, forwardedHeaders, isModernMessage, traceContextOf } from '../protocol/inbound-message.js';
+import {
+  type InboundRequest,
+  forwardedHeaders,
+  isModernMessage,
+  takesStream,
+  traceContextOf,
+} from '../protocol/inbound-message.js';
 import {
   refuseLegacyTaskMethod,
   type CallerFilter,
@@ -59,13 +65,10 @@ export class RequestAdmission {
   }
 
   private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Admission {
-    const measured = this.telemetry.begin({
+    const measured = this.telemetry.beginRequest({
       connectionId: caller.connection.id,
-      toolName: '',
-      toolLabel: '',
       method: message.method,
       requestId: request.id,
-      streamable: false,
       incoming: traceContextOf(request.headers),
     });
     return {
@@ -152,7 +155,7 @@ export class RequestForwarder {
   /** @throws DomainError */
   async forwardRequest(context: ForwardingContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller } = context;
-    const { sender = this.upstream, acceptsStream = takesStream(request) } = options;
+    const { sender = this.upstream, acceptsStream = takesStream(request.headers) } = options;
     const admitted = await this.admission.admitRequest(context);
     try {
       requireActive(caller.connection);
@@ -220,10 +223,6 @@ export class RequestForwarder {
     if (filter === undefined || !isCommonList) return filter;
     return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
   }
-}
-
-function takesStream({ headers }: FastifyRequest): boolean {
-  return headers.accept?.includes('text/event-stream') === true;
 }
 
 /** Other params could select a list that is not the same for every caller. */

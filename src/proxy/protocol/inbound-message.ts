@@ -171,9 +171,14 @@ export function checkHeaders(headers: IncomingHttpHeaders, message: InboundMessa
  * Requires that a subscription accepts a stream: its endless answer cannot be collected into one JSON body.
  * @throws DomainError `invalid_rpc_request`
  */
-export function requireTakesStream({ accept }: IncomingHttpHeaders, { method }: InboundMessage): void {
-  if (method !== 'subscriptions/listen' || accept?.includes('text/event-stream') === true) return;
+export function requireTakesStream(headers: IncomingHttpHeaders, { method }: InboundMessage): void {
+  if (method !== 'subscriptions/listen' || takesStream(headers)) return;
   throw new DomainError('invalid_rpc_request', 'A subscription needs `Accept: text/event-stream`.');
+}
+
+/** True if the caller accepts an event stream as the answer. */
+export function takesStream({ accept }: IncomingHttpHeaders): boolean {
+  return accept?.includes('text/event-stream') === true;
 }
 
 /** The caller's MCP headers, without any credentials. All other headers, such as cookies, are not forwarded. */

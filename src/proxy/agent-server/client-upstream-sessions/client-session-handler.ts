@@ -8,7 +8,12 @@ import { discard } from '../../../upstreams/messages/answer-body.js';
 import { pooledRoute, type Route, startForwarding } from '../../forwarding/upstream-router.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../../forwarding/upstream-sender.js';
-import type { InboundMessage, InboundOneWay, InboundRequest } from '../../protocol/inbound-message.js';
+import {
+  type InboundMessage,
+  type InboundOneWay,
+  type InboundRequest,
+  takesStream,
+} from '../../protocol/inbound-message.js';
 import type { McpRequestContext } from '../../protocol/mcp-request-context.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
@@ -67,7 +72,7 @@ export class ClientSessionHandler {
     const routed = await this.tools.route(context, () => this.compositions.compositionOf(owner));
     const { connection } = routed.caller;
     const forwarding = startForwarding(routed, pooledRoute(context, owner.session));
-    const takesEvents = request.headers.accept?.includes('text/event-stream') === true;
+    const takesEvents = takesStream(request.headers);
     const name = String(routed.message.params['name']);
     // The service makes tasks in its own sessions.
     const mayBeOwn = takesEvents && !routed.caller.callsAsTask;
