@@ -60,6 +60,6 @@ export default {
   testTimeout: 60_000,
   // A third of what a worker does is waiting: three keep two cores busy.
   maxWorkers: 3,
-  // A worker keeps what the modules of its specs hold: beyond this it is replaced, or its collections of garbage take seconds.
+  // A worker keeps what the modules of its specs hold. Without this limit, its collections of garbage take seconds.
   workerIdleMemoryLimit: '1GB',
 };

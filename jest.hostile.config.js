@@ -1,8 +1,8 @@
 import { e2e } from './jest.config.js';
 
 /**
- * What needs the machine for itself, one after another: attacks, which are judged by what another caller notices of them, and
- * the installation of the package.
+ * What needs the machine for itself, one after another: attacks, which are judged by what another caller notices of
+ * them, and the installation of the package.
  */
 export default {
   projects: [

@@ -58,7 +58,8 @@ try {
   const figures = await measureInTurns(groups);
   for (const group of Object.keys(groups)) for (const count of CALLERS) print(group, count, figures[group]);
   console.log(
-    `p50 and p99 of all calls of ${rounds} rounds of ${ms / 1000} s, in which the targets take turns in another order each round.`,
+    `p50 and p99 of all calls of ${rounds} rounds of ${ms / 1000} s, in which the targets take turns in another ` +
+      'order each round.',
   );
   console.log('CPU is the time of the proxy process per call, without its programs (direct: of the upstream).');
 } finally {
@@ -145,7 +146,8 @@ function print(group, count, figures) {
     const ratio = name === 'ours' ? '' : part.toFixed(2);
     const [p50, p99, micros] = cells;
     console.log(
-      `  ${(PEER_TITLES[name] ?? name).padEnd(22)} ${p50.padStart(7)}${p99.padStart(8)}${micros.padStart(10)}${ratio.padStart(14)}  ${verdict}`.trimEnd(),
+      `  ${(PEER_TITLES[name] ?? name).padEnd(22)} ` +
+        `${p50.padStart(7)}${p99.padStart(8)}${micros.padStart(10)}${ratio.padStart(14)}  ${verdict}`.trimEnd(),
     );
   }
   console.log('');

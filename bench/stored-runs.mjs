@@ -66,7 +66,8 @@ function report(targets) {
       row('runs per second', 'perSecond'),
     ]),
     '',
-    `First chunk: one caller, ${rounds * LATENCY_RUNS} runs per size, each on a new thread. Runs per second: ${CALLERS} callers, median of ${rounds} rounds.`,
+    `First chunk: one caller, ${rounds * LATENCY_RUNS} runs per size, each on a new thread. Runs per second: ` +
+      `${CALLERS} callers, median of ${rounds} rounds.`,
     'One process and one database for each size, on one server; every second column is the ratio to the first size.',
   ].join('\n');
 }

@@ -48,7 +48,9 @@ const SOURCE_FILE = /\.(?:ts|tsx|sql|css|html|svg)$/;
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Each is a chance for the sources to hold still. */
 const ATTEMPTS = 3;
-const NO_COMPILERS = `The sources are not built yet, and the development packages that build them are not installed. Run \`npm ci --include=dev\`: with NODE_ENV=production, npm leaves them out.`;
+const NO_COMPILERS =
+  'The sources are not built yet, and the development packages that build them are not installed. Run `npm ci ' +
+  '--include=dev`: with NODE_ENV=production, npm leaves them out.';
 
 /** The compiler that runs. */
 let compiler;

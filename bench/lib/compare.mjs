@@ -63,11 +63,15 @@ function turnsOf(round, names) {
 
 /** The method of measurement, for the report. */
 export const METHOD = [
-  `First chunk, first word: time from the POST to the arrival at an open reader; one caller, ${LATENCY_ROUNDS * LATENCY_RUNS} runs, each on a`,
-  `new thread, after ${WARM_UP_RUNS} warm-up runs. The first chunk is \`start\`; the first word is the first \`text-delta\`.`,
-  `Runs per second: ${CALLERS} parallel callers, each with an open stream, POST to [DONE]; median of ${THROUGHPUT_ROUNDS} rounds of ${THROUGHPUT_MS / 1000} s.`,
-  `Memory: growth of heap and external buffers, after a forced garbage collection, for ${IDLE_STREAMS} streams on separate threads.`,
-  'Peer: only BullMQ and node:http, in one process, on a server of its own: the POST adds a job, and the worker writes as many chunks and',
-  '[DONE] to the open socket in the process. It has no authentication, no validation, no storage, no model, and no live buffer.',
-  `Each answer has ${ANSWER_CHUNKS} chunks. Ours: one process (ROLE=all). Separate processes generate the load. The rounds of ours and peer alternate.`,
+  'First chunk, first word: time from the POST to the arrival at an open reader. The first chunk is `start`; the first',
+  `word is the first \`text-delta\`. One caller, ${LATENCY_ROUNDS * LATENCY_RUNS} runs, each on a new thread, after ${WARM_UP_RUNS} warm-up runs.`,
+  `Runs per second: ${CALLERS} parallel callers, each with an open stream, POST to [DONE]; median of ${THROUGHPUT_ROUNDS} rounds`,
+  `of ${THROUGHPUT_MS / 1000} s.`,
+  'Memory: growth of heap and external buffers, after a forced garbage collection, for',
+  `${IDLE_STREAMS} streams on separate threads.`,
+  'Peer: only BullMQ and node:http, in one process, on a server of its own: the POST adds a job, and the worker writes',
+  'as many chunks and [DONE] to the open socket in the process. It has no authentication, no validation, no storage, no',
+  'model, and no live buffer.',
+  `Each answer has ${ANSWER_CHUNKS} chunks. Ours: one process (ROLE=all). Separate processes generate the load. The rounds`,
+  'of ours and peer alternate.',
 ];

@@ -7,7 +7,9 @@ import { makeFolder } from './folder.mjs';
 /**
  * Runs a benchmark with a PostgreSQL server of its own, and cleans up. `serverFolder` has the server's log,
  * `createDatabase` returns the address of a new database, and what `defer` gets runs at the end, the last first.
- * @param {(scope: { folder: string, serverFolder: string, createDatabase(name: string): Promise<string>, defer(stop: () => unknown): void }) => Promise<void>} work
+ * @typedef {{ folder: string, serverFolder: string, createDatabase(name: string): Promise<string>,
+ *   defer(stop: () => unknown): void }} Scope
+ * @param {(scope: Scope) => Promise<void>} work
  */
 export async function withPostgres(work) {
   const folder = await makeFolder();

@@ -33,7 +33,8 @@ export async function installPeers() {
 }
 
 /**
- * @typedef {{ url: string, transport: 'http' | 'sse', pid: number, headers?: Record<string, string>, stop: () => Promise<void> }} PeerTarget
+ * @typedef {{ url: string, transport: 'http' | 'sse', pid: number, headers?: Record<string, string>,
+ *   stop: () => Promise<void> }} PeerTarget
  */
 
 /** Starts `server-everything` over streamable HTTP. @returns {Promise<PeerTarget>} */

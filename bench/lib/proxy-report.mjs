@@ -100,11 +100,11 @@ export function recordsLine(calls, recorded) {
 /** Describes the method of measurement. */
 export function methodOf(rounds, seconds) {
   return [
-    `Medians of ${rounds} rounds of ${seconds} s in which the targets alternate; verdicts are medians of the comparisons in the same round.`,
-    'Each caller waits for its answer before it sends the next call (tools/call with 64 bytes of text). An event stream is complete',
-    'when it has ended. All processes share the cores named above.',
-    'Bare: only Fastify and undici. It looks up key and tool in a map, forwards the bytes, and pipes the answer. It uses one',
-    'session per upstream, as ours does for callers without a session.',
+    `Medians of ${rounds} rounds of ${seconds} s in which the targets alternate; verdicts are medians of the comparisons`,
+    'in the same round. Each caller waits for its answer before it sends the next call (tools/call with 64 bytes of text).',
+    'An event stream is complete when it has ended. All processes share the cores named above.',
+    'Bare: only Fastify and undici. It looks up key and tool in a map, forwards the bytes, and pipes the answer. It uses',
+    'one session per upstream, as ours does for callers without a session.',
     'Ours: one process (ROLE=all) with key, permission, schema, audit, telemetry, log, and injected credentials.',
   ].join('\n');
 }

@@ -37,7 +37,8 @@ export const THIS_CHECKOUT = pathOf('../..');
 
 /**
  * @param {string} kind a key of `UPSTREAM_KINDS`
- * @param {{ tools?: string, identity?: { certificate: string, key: string } }} options comma-separated tools (`echo`); files for TLS
+ * @param {{ tools?: string, identity?: { certificate: string, key: string } }} options comma-separated tools (`echo`);
+ *   files for TLS
  * @returns {Promise<Upstream>}
  */
 export async function startUpstream(kind, { tools = 'echo', identity } = {}) {

@@ -15,7 +15,10 @@ export function quantile(values, part) {
 
 /** Describes the machine in one line. */
 export function machine() {
-  return `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, ${process.platform} ${process.arch}`;
+  return (
+    `${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, ` +
+    `${process.platform} ${process.arch}`
+  );
 }
 
 /**

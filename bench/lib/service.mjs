@@ -9,7 +9,8 @@ const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
  * Starts the built service as one process for HTTP and runs, with an agent on the built-in model.
- * @param {{ dataDir: string, apiKey: string, databaseUrl?: string, redisUrl?: string, checkout?: string, env?: NodeJS.ProcessEnv }} options
+ * @param {{ dataDir: string, apiKey: string, databaseUrl?: string, redisUrl?: string, checkout?: string,
+ *   env?: NodeJS.ProcessEnv }} options
  * `checkout`: another one whose build to start; `env`: further settings
  */
 export async function startService({ dataDir, apiKey, databaseUrl, redisUrl, checkout = THIS_CHECKOUT, env }) {

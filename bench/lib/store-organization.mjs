@@ -29,17 +29,20 @@ export async function storeRuns(client, count) {
 
 async function findTemplate(client) {
   const { rows } = await client.query(
-    `SELECT id, thread_id, agent_id, organization_id FROM runs WHERE status = 'completed' ORDER BY position DESC LIMIT 1`,
+    `SELECT id, thread_id, agent_id, organization_id FROM runs WHERE status = 'completed' ORDER BY position DESC
+       LIMIT 1`,
   );
   return rows[0];
 }
 
 async function storeConnections(client, { organization_id: organization, agent_id: agent }, { connections, agents }) {
   await client.query(
-    `INSERT INTO connections (id, organization_id, connection_type, title, description, connection_url, status, status_reason, tools,
-                              tools_refreshed_at, created_at)
-     SELECT gen_random_uuid(), $1, 'HTTP', 'Server ' || n, 'The tools of team ' || n % 20, 'https://server-' || n || '.example/mcp',
-            CASE WHEN n % 50 = 0 THEN 'error' ELSE 'active' END, CASE WHEN n % 50 = 0 THEN 'The server does not answer.' END,
+    `INSERT INTO connections (id, organization_id, connection_type, title, description, connection_url, status,
+                              status_reason, tools, tools_refreshed_at, created_at)
+     SELECT gen_random_uuid(), $1, 'HTTP', 'Server ' || n, 'The tools of team ' || n % 20,
+            'https://server-' || n || '.example/mcp',
+            CASE WHEN n % 50 = 0 THEN 'error' ELSE 'active' END, CASE
+              WHEN n % 50 = 0 THEN 'The server does not answer.' END,
             tools, now(), now() - n * interval '1 hour'
        FROM generate_series(1, $2::int) n,
             (SELECT json_agg(json_build_object('name', 'tool-' || t, 'description', repeat('What the tool does. ', 10),
@@ -49,12 +52,14 @@ async function storeConnections(client, { organization_id: organization, agent_i
   );
   const title = { id: 'gen_random_uuid()', title: `'Agent ' || n`, created_at: `now() - n * interval '1 hour'` };
   await client.query(
-    `INSERT INTO connections ${await copyOf(client, 'connections', title)} FROM connections template, generate_series(1, $2::int) n WHERE template.id = $1`,
+    `INSERT INTO connections ${await copyOf(client, 'connections', title)}
+       FROM connections template, generate_series(1, $2::int) n WHERE template.id = $1`,
     [agent, agents],
   );
   await client.query(
     `INSERT INTO agents ${await copyOf(client, 'agents', { id: 'made.id' })}
-       FROM agents template, connections made WHERE template.id = $1 AND made.title LIKE 'Agent %' AND made.connection_type = 'VIRTUAL'`,
+       FROM agents template, connections made WHERE template.id = $1 AND made.title LIKE 'Agent %'
+         AND made.connection_type = 'VIRTUAL'`,
     [agent],
   );
   await client.query(
@@ -62,7 +67,8 @@ async function storeConnections(client, { organization_id: organization, agent_i
      SELECT agents.id, used.id, used.position
        FROM (SELECT id, row_number() OVER (ORDER BY id) AS number FROM agents) agents,
             LATERAL (SELECT id, row_number() OVER () AS position
-                       FROM connections WHERE connection_type = 'HTTP' AND substr(title, 8)::int % ${agents} = agents.number % ${agents}
+                       FROM connections WHERE connection_type = 'HTTP'
+                         AND substr(title, 8)::int % ${agents} = agents.number % ${agents}
                        LIMIT 10) used`,
   );
 }
@@ -141,26 +147,28 @@ async function storeRecords(client, { organization_id: organization }, { records
   for (let last = records; last > 0; last -= RECORDS_PER_STATEMENT) {
     // From the oldest to the newest, as the service writes them. Few connections get most of the calls.
     await client.query(
-      `INSERT INTO audit_records (organization_id, at, id, door, connection_id, agent_id, tool_name, status, error_code, duration_ms,
-                                  user_id, api_key_id, request_id, public)
+      `INSERT INTO audit_records (organization_id, at, id, door, connection_id, agent_id, tool_name, status, error_code,
+                                  duration_ms, user_id, api_key_id, request_id, public)
        SELECT $1::uuid, now() - n * interval '${DAYS} days' / ${records}, gen_random_uuid(),
               CASE WHEN n % 5 < 2 THEN 'api' WHEN n % 5 < 4 THEN 'run' ELSE 'proxy' END,
               CASE WHEN n % 5 >= 2 THEN ($2::uuid[])[1 + floor(power(random(), 3) * cardinality($2::uuid[]))] END,
               CASE WHEN n % 5 IN (2, 3) THEN ($3::uuid[])[1 + n % cardinality($3::uuid[])] END,
-              CASE WHEN n % 5 < 2 THEN (ARRAY['COLLECTION_THREADS_GET', 'COLLECTION_THREADS_CREATE', 'RUN_GET'])[1 + n % 3]
+              CASE WHEN n % 5 < 2 THEN (ARRAY['COLLECTION_THREADS_GET', 'COLLECTION_THREADS_CREATE', 'RUN_GET'])[1 + n %
+                3]
                    ELSE 'tool-' || 1 + n / 5 % 20 END,
               outcome, CASE outcome WHEN 'error' THEN 'tool_error' WHEN 'denied' THEN 'permission_denied' END,
               round((-100 * ln(1 - random()))::numeric, 3), ($5::uuid[])[1],
               CASE WHEN n % 3 > 0 THEN ($4::uuid[])[1 + n % cardinality($4::uuid[])] END, 'request-' || n, false
          FROM generate_series($6::int, $7::int, -1) n,
-              LATERAL (SELECT CASE WHEN n / 7 % 20 = 7 THEN 'error' WHEN n / 7 % 100 = 11 THEN 'denied' ELSE 'success' END AS outcome) made`,
+              LATERAL (SELECT CASE WHEN n / 7 % 20 = 7 THEN 'error' WHEN n / 7 % 100 = 11 THEN 'denied'
+                ELSE 'success' END AS outcome) made`,
       [...known, last, Math.max(1, last - RECORDS_PER_STATEMENT + 1)],
     );
   }
   await client.query(
     `INSERT INTO audit_events (organization_id, at, id, event, user_id, target_type, target_id, target_name, changes)
-     SELECT $1, now() - n * interval '${DAYS} days' / $2::int, gen_random_uuid(), 'connection.updated', $3::uuid, 'connection',
-            gen_random_uuid(), 'Server ' || n % 500, '{}'
+     SELECT $1, now() - n * interval '${DAYS} days' / $2::int, gen_random_uuid(), 'connection.updated', $3::uuid,
+            'connection', gen_random_uuid(), 'Server ' || n % 500, '{}'
        FROM generate_series($2::int, 1, -1) n`,
     [organization, events, people[0]],
   );

@@ -23,7 +23,8 @@ export async function makeDataFolder(cleanup) {
 
 /**
  * Starts the built service on an embedded PostgreSQL. Resolves with its URL and the key that its first start prints.
- * @param {{ main?: string, settings?: Record<string, string> }} options `main`: the entry of another build; `settings`: further variables
+ * @param {{ main?: string, settings?: Record<string, string> }} options `main`: the entry of another build;
+ *   `settings`: further variables
  */
 export async function startSignalbox(dataDir, cleanup, signal, { main = SERVICE, settings = {} } = {}) {
   const child = start([main], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...settings }, cleanup);

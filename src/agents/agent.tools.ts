@@ -24,8 +24,9 @@ export class AgentTools {
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_LIST',
     description:
-      "Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and updated_at " +
-      '(orderBy does not accept description). connection_id lists the agents that use a connection or agent.',
+      "Lists the organization's agents. orderBy and where accept id, title, description, status, created_at and " +
+      'updated_at (orderBy does not accept description). connection_id lists the agents that use a connection or ' +
+      'agent.',
     input: AgentListInput,
     output: AgentPage,
     annotations: READ_ONLY,
@@ -55,8 +56,8 @@ export class AgentTools {
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_CREATE',
     description:
-      'Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs grants on ' +
-      'every selected tool; selected_tools null requires * on the connection.',
+      'Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs ' +
+      'grants on every selected tool; selected_tools null requires * on the connection.',
     input: AgentCreateInput,
     output: AgentAnswer,
     annotations: CREATES,
@@ -68,9 +69,9 @@ export class AgentTools {
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_UPDATE',
     description:
-      'Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on ' +
-      'every added tool, and on every tool of a connection whose rule asks for fewer approvals. Changing the instructions requires ' +
-      'grants on every selected tool.',
+      'Changes the given properties of an agent; null clears, connections replaces the whole list. The caller ' +
+      'needs grants on every added tool, and on every tool of a connection whose rule asks for fewer approvals. ' +
+      'Changing the instructions requires grants on every selected tool.',
     input: AgentUpdateInput,
     output: AgentAnswer,
     annotations: UPDATES,

@@ -46,8 +46,8 @@ export class ConnectionTestTools {
   @ManagementTool({
     name: 'CONNECTION_TEST',
     description:
-      'Connects to the upstream of a connection, lists its tools and updates its status. An inactive connection stays inactive. ' +
-      'For an agent (VIRTUAL), all of its connections are listed.',
+      'Connects to the upstream of a connection, lists its tools and updates its status. An inactive connection ' +
+      'stays inactive. For an agent (VIRTUAL), all of its connections are listed.',
     input: ConnectionIdInput,
     output: ConnectionTested,
     annotations: UPDATES,

@@ -15,7 +15,8 @@ export function deleteBefore(
     WITH RECURSIVE organization AS (
       (SELECT organization_id AS id FROM ${table} ORDER BY organization_id LIMIT 1)
       UNION ALL
-      SELECT (SELECT organization_id FROM ${table} WHERE organization_id > organization.id ORDER BY organization_id LIMIT 1)
+      SELECT (SELECT organization_id FROM ${table} WHERE organization_id > organization.id ORDER BY organization_id
+        LIMIT 1)
         FROM organization WHERE organization.id IS NOT NULL
     )
     SELECT expired.ctid FROM organization CROSS JOIN LATERAL (

@@ -36,7 +36,8 @@ async function rotate(databaseUrl: string, keys: readonly EncryptionKey[]): Prom
     for (const column of Object.values(SEALED_COLUMNS)) {
       const { resealed, current, unreadable } = await rotateColumn(client, vault, column);
       process.stdout.write(
-        `${nameOf(column)}: ${resealed} re-encrypted, ${current} already current, ${unreadable.length} cannot be decrypted\n`,
+        `${nameOf(column)}: ${resealed} re-encrypted, ${current} already current, ${unreadable.length} cannot be ` +
+          'decrypted\n',
       );
       for (const envelope of unreadable) process.stderr.write(`${describeUnreadable(column, envelope)}\n`);
       isComplete &&= unreadable.length === 0;

@@ -14,7 +14,8 @@ export async function runningDatabaseUrl({ databaseUrl, dataDir }: Settings): Pr
   const url = databaseUrl ?? (await attachEmbeddedPostgres(dataDir))?.url;
   if (url !== undefined) return url;
   throw new ConfigError(
-    `DATABASE_URL is not set and no service runs on DATA_DIR (${dataDir}). Set DATABASE_URL, or start the service and try again.`,
+    `DATABASE_URL is not set and no service runs on DATA_DIR (${dataDir}). Set DATABASE_URL, or start the service ` +
+      'and try again.',
   );
 }
 

@@ -11,8 +11,8 @@ export class ConnectionImportTools {
   @ManagementTool({
     name: 'CONNECTION_IMPORT',
     description:
-      'Creates and updates connections from the mcpServers of a configuration file of an MCP client. Entries are matched by name. ' +
-      'A refused entry has its reason, and the others are imported. Nothing is started.',
+      'Creates and updates connections from the mcpServers of a configuration file of an MCP client. Entries are ' +
+      'matched by name. A refused entry has its reason, and the others are imported. Nothing is started.',
     input: ConnectionImportInput,
     output: ConnectionImportOutput,
     annotations: UPDATES,

@@ -43,9 +43,9 @@ export class ConnectionTools {
   @ManagementTool({
     name: 'COLLECTION_CONNECTIONS_CREATE',
     description:
-      'Creates a connection to an MCP server: over HTTP (connection_url), or to a program that runs on the server (STDIO; ' +
-      'stdio, for callers with the permission CONNECTION_STDIO). Token, header values and values of stdio.env are stored ' +
-      'encrypted; stdio.args are not.',
+      'Creates a connection to an MCP server: over HTTP (connection_url), or to a program that runs on the server ' +
+      '(STDIO; stdio, for callers with the permission CONNECTION_STDIO). Token, header values and values of ' +
+      'stdio.env are stored encrypted; stdio.args are not.',
     input: ConnectionCreateInput,
     output: ConnectionAnswer,
     annotations: CREATES,

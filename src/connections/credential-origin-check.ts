@@ -6,8 +6,8 @@ import { type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
 const MESSAGE =
-  'The stored credentials belong to another server. To change the server, send connection_token, connection_headers and ' +
-  'auth again, or null, in the same update.';
+  'The stored credentials belong to another server. To change the server, send connection_token, ' +
+  'connection_headers and auth again, or null, in the same update.';
 
 /**
  * Binds stored credentials to the server that they were stored for. Otherwise a caller who can change the address, but

@@ -64,7 +64,8 @@ export function IsHeaderMap(): PropertyDecorator {
       type: 'object',
       additionalProperties: { type: 'string', maxLength: MAX_HEADER_VALUE_LENGTH },
       description:
-        'Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value.',
+        'Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored ' +
+        'value.',
     })(target, property as string);
     registerDecorator({
       name: 'isHeaderMap',

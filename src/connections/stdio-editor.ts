@@ -17,7 +17,8 @@ const PERMISSION = 'CONNECTION_STDIO';
 declarePermissions(PERMISSION);
 const WHY_REFUSED = `A STDIO connection runs a program on the server; the caller needs the permission ${PERMISSION}.`;
 const WHY_NO_PROGRAMS =
-  'Programs are code on the server: only organizations that the operator names in STDIO_ORGANIZATIONS can have STDIO connections.';
+  'Programs are code on the server: only organizations that the operator names in STDIO_ORGANIZATIONS can have ' +
+  'STDIO connections.';
 
 const NAMES = { fold: (name: string) => name, pathOf: variablePath };
 

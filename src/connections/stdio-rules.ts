@@ -30,7 +30,8 @@ export function IsArgumentList(): PropertyDecorator {
       value.length <= MAX_ARGS &&
       value.every((arg) => isTextWithin(arg, MAX_ARG_LENGTH)) &&
       Buffer.byteLength(value.join('')) <= MAX_ARGS_BYTES,
-    `must be a list of at most ${MAX_ARGS} strings of at most ${MAX_ARG_LENGTH} characters, ${MAX_ARGS_BYTES} bytes in total`,
+    `must be a list of at most ${MAX_ARGS} strings of at most ${MAX_ARG_LENGTH} characters, ${MAX_ARGS_BYTES} ` +
+      'bytes in total',
   );
 }
 
@@ -42,7 +43,8 @@ export function IsEnvironment(): PropertyDecorator {
       type: 'object',
       additionalProperties: { type: 'string', maxLength: MAX_VALUE_LENGTH },
       description:
-        'Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored value.',
+        'Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored ' +
+        'value.',
     },
     (value) => isRecord(value) && Object.values(value).every((text) => isTextWithin(text, MAX_VALUE_LENGTH)),
     `must be an object whose values are strings of at most ${MAX_VALUE_LENGTH} characters`,

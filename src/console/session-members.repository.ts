@@ -42,9 +42,10 @@ export class SessionMembersRepository {
   /** Those of the sessions that are open. */
   findOpen(asked: readonly SessionAt[]): Promise<FoundSession[]> {
     return this.database.query(
-      `SELECT session.secret_hash AS "secretHash", session.slug, session.id AS "sessionId", session.is_stale AS "isStale",
-              session.user_id AS "userId", o.id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess",
-              o.limits, ${MEMBER_RIGHTS_COLUMNS}
+      `SELECT session.secret_hash AS "secretHash", session.slug, session.id AS "sessionId",
+              session.is_stale AS "isStale",
+              session.user_id AS "userId", o.id AS "organizationId", o.slug AS "organizationSlug",
+              o.run_access AS "runAccess", o.limits, ${MEMBER_RIGHTS_COLUMNS}
          FROM (SELECT s.id, s.secret_hash, s.user_id, asked.slug, asked_o.id AS organization_id, ${IS_STALE} AS is_stale
                  FROM unnest($1::bpchar[], $2::text[]) AS asked (secret_hash, slug)
                  JOIN browser_sessions s ON s.secret_hash = asked.secret_hash AND ${IS_OPEN}

@@ -27,8 +27,8 @@ const TEN_MINUTES: Pause = ({ retentionDayMs }) =>
 
 /**
  * Makes a provider's method, a `DeleteBatch`, delete rows whose time has ended. The service calls it periodically, each
- * time until a batch has fewer than `SMALLEST_FULL_BATCH` rows. All processes do so at once, so the statement skips rows that another one has locked
- * (`deleteBatch`).
+ * time until a batch has fewer than `SMALLEST_FULL_BATCH` rows. All processes do so at once, so the statement skips
+ * rows that another one has locked (`deleteBatch`).
  */
 export function DeletesExpired(rows: string, pauseMs: Pause = TEN_MINUTES): MethodDecorator {
   const definition: ExpiredRowsDefinition = { rows, pauseMs };

@@ -11,9 +11,9 @@ export class ModelTiersTools {
   @ManagementTool({
     name: 'MODEL_TIERS_SET',
     description:
-      'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; ' +
-      'a tier without a value falls back to smart, then to the built-in model. A price (US dollars per million tokens) gives the ' +
-      'runs that start from then on a cost; a target without a price removes it.',
+      'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null ' +
+      'clears a tier; a tier without a value falls back to smart, then to the built-in model. A price (US dollars ' +
+      'per million tokens) gives the runs that start from then on a cost; a target without a price removes it.',
     input: ModelTiersSetInput,
     output: ModelTiersAnswer,
     annotations: UPDATES,

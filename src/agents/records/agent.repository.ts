@@ -20,7 +20,8 @@ export const AGENT_BYTES = `
 /** Selects the agents that use a connection, as `connection.id`. */
 export function usesConnection(id: string): SqlClause {
   return {
-    sql: 'EXISTS (SELECT FROM agent_connections member WHERE member.agent_id = connection.id AND member.connection_id = :used)',
+    sql: `EXISTS (SELECT FROM agent_connections member WHERE member.agent_id = connection.id
+        AND member.connection_id = :used)`,
     parameters: { used: id },
   };
 }
@@ -34,10 +35,11 @@ export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
 const RUNNABLE = {
   name: 'agents_runnable',
   text: `
-    SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier, agent.max_steps AS "maxSteps",
-           agent.approval_timeout AS "approvalTimeoutS",
+    SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier,
+           agent.max_steps AS "maxSteps", agent.approval_timeout AS "approvalTimeoutS",
            (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
-                     'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval) ORDER BY member.position), '[]')
+                     'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval)
+                       ORDER BY member.position), '[]')
               FROM agent_connections member WHERE member.agent_id = agent.id) AS connections
       FROM connections connection JOIN agents agent ON agent.id = connection.id
      WHERE connection.organization_id = $1 AND connection.id = ANY($2)`,
@@ -120,7 +122,8 @@ export class AgentRepository {
   ): Promise<ReadonlyMap<string, readonly NestedSelection[]>> {
     const rows: { agentId: string; selections: NestedSelection[] }[] = await manager.query(
       `SELECT agent.id AS "agentId", coalesce(json_agg(json_build_object(
-                'connectionId', member.connection_id, 'selectedTools', member.selected_tools, 'isAgent', inner_agent.id IS NOT NULL
+                'connectionId', member.connection_id, 'selectedTools', member.selected_tools, 'isAgent',
+                inner_agent.id IS NOT NULL
               )) FILTER (WHERE member.agent_id IS NOT NULL), '[]') AS selections
          FROM agents agent
          LEFT JOIN agent_connections member ON member.agent_id = agent.id

@@ -44,8 +44,9 @@ export class ExportsController {
     operationId: 'exportRecords',
     summary: 'Exports the record of tool calls or of events as CSV or JSON lines, newest first.',
     description:
-      'Needs the permission MONITORING_EXPORT. The file is streamed, and is complete only if the response ends regularly. In CSV, ' +
-      'text that a spreadsheet would evaluate (=, +, -, @, also in full width, tab, CR or LF at its start) has a leading apostrophe.',
+      'Needs the permission MONITORING_EXPORT. The file is streamed, and is complete only if the response ends ' +
+      'regularly. In CSV, text that a spreadsheet would evaluate (=, +, -, @, also in full width, tab, CR or LF at ' +
+      'its start) has a leading apostrophe.',
   })
   @ApiBody({ schema: schemaOf(ExportRequest) })
   @ApiProduces('text/csv', 'application/jsonl')

@@ -79,7 +79,8 @@ const UI_MESSAGE_CHUNK: JsonSchema = {
 export const EVENT_STREAM: JsonSchema = {
   type: 'string',
   description:
-    'Server-Sent Events. Each frame has an `id`, to continue after it with `Last-Event-ID`, and a UiMessageChunk as `data`.',
+    'Server-Sent Events. Each frame has an `id`, to continue after it with `Last-Event-ID`, and a ' +
+    'UiMessageChunk as `data`.',
   contentMediaType: 'text/event-stream',
   contentSchema: { $ref: '#/components/schemas/UiMessageChunk' },
 };

@@ -96,7 +96,8 @@ export class ToolsService {
     });
     return new DomainError(
       'unknown_tool',
-      `There is no management tool with this name.${suggestionFor(name, names)} \`GET /api/${caller.organization.slug}/tools\` lists them.`,
+      `There is no management tool with this name.${suggestionFor(name, names)} \`GET ` +
+        `/api/${caller.organization.slug}/tools\` lists them.`,
     );
   }
 

@@ -39,9 +39,9 @@ export class AuditSettingsTools {
   @ManagementTool({
     name: 'AUDIT_SETTINGS_UPDATE',
     description:
-      "Turns the recording of arguments and results of the organization's tool calls on or off. Recording is off by default. " +
-      'Secrets are redacted, recognized by the names of their keys; callers of MONITORING_LOGS_LIST can read the rest. ' +
-      'The change takes effect within a second.',
+      "Turns the recording of arguments and results of the organization's tool calls on or off. Recording is off " +
+      'by default. Secrets are redacted, recognized by the names of their keys; callers of MONITORING_LOGS_LIST ' +
+      'can read the rest. The change takes effect within a second.',
     input: AuditSettingsUpdateInput,
     output: AuditSettingsAnswer,
     annotations: UPDATES,

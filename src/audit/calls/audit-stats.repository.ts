@@ -41,7 +41,8 @@ const COUNTS = `
   (count(*) FILTER (WHERE status = 'success'))::integer AS successes,
   (count(*) FILTER (WHERE status = 'error'))::integer AS errors,
   (count(*) FILTER (WHERE status = 'denied'))::integer AS denied,
-  percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration_ms) FILTER (WHERE status <> 'denied') AS latency`;
+  percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration_ms)
+    FILTER (WHERE status <> 'denied') AS latency`;
 
 const IN_QUESTION = `
   organization_id = $1 AND at >= $2 AND at < $3
@@ -75,7 +76,8 @@ const byGroup = (grouping: CallGrouping): string => `
 const OF_TOOLS = `
   SELECT connection_id AS "connectionId", tool_name AS "toolName", bucket AS at, ${COUNTS}
   FROM (
-    SELECT connection_id, tool_name, date_bin($7::bigint * interval '1 second', at, 'epoch') AS bucket, status, duration_ms
+    SELECT connection_id, tool_name, date_bin($7::bigint * interval '1 second', at, 'epoch') AS bucket, status,
+           duration_ms
     FROM audit_records
     WHERE ${IN_QUESTION} AND EXISTS (
       SELECT FROM unnest($8::uuid[], $9::text[]) AS listed (listed_connection, listed_tool)

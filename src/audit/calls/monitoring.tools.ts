@@ -13,9 +13,9 @@ export class MonitoringTools {
   @ManagementTool({
     name: 'MONITORING_LOGS_LIST',
     description:
-      "Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every property of an " +
-      'item except names, arguments and result, and by management (the calls of management tools); and order by those that are not ' +
-      'nullable.',
+      "Lists the organization's tool invocations, allowed and denied, newest first. You can filter by every " +
+      'property of an item except names, arguments and result, and by management (the calls of management tools); ' +
+      'and order by those that are not nullable.',
     input: ListInput,
     output: MonitoringLogPage,
     annotations: READ_ONLY,
@@ -27,9 +27,10 @@ export class MonitoringTools {
   @ManagementTool({
     name: 'MONITORING_STATS',
     description:
-      'Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, ' +
-      'and by connection, agent, API key or person with group_by. include_management: false leaves out management tools. ' +
-      'Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls.',
+      'Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over ' +
+      'time, and by connection, agent, API key or person with group_by. include_management: false leaves out ' +
+      'management tools. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the ' +
+      'most calls.',
     input: MonitoringStatsInput,
     output: MonitoringStats,
     annotations: READ_ONLY,

@@ -16,7 +16,8 @@ const LOSS = `CASE
                     WHERE agent.id = schedules.virtual_mcp_id AND agent.organization_id = schedules.organization_id)
     THEN 'The agent was deleted.'
   WHEN thread_id IS NOT NULL AND NOT EXISTS (
-      SELECT FROM threads WHERE threads.organization_id = schedules.organization_id AND threads.id = schedules.thread_id)
+      SELECT FROM threads WHERE threads.organization_id = schedules.organization_id
+        AND threads.id = schedules.thread_id)
     THEN 'The thread was deleted.' END`;
 
 /** What decides about a run of a schedule beyond its own row. */
@@ -119,7 +120,8 @@ export class ScheduleRepository {
   fire(due: ScheduleEntity, next: Date, post: Post): Promise<ScheduledRun | undefined> {
     return this.schedules.manager.transaction(async (manager) => {
       const [claimed]: unknown[] = await manager.query(
-        `SELECT 1 FROM schedules WHERE id = $1 AND enabled AND next_run_at = $2 AND updated_at = $3 FOR NO KEY UPDATE SKIP LOCKED`,
+        `SELECT 1 FROM schedules WHERE id = $1 AND enabled AND next_run_at = $2 AND updated_at = $3
+           FOR NO KEY UPDATE SKIP LOCKED`,
         [due.id, due.nextRunAt, due.updatedAt],
       );
       return claimed === undefined ? undefined : this.record(manager, due.id, next, post);
@@ -160,7 +162,8 @@ export class ScheduleRepository {
   private async record(manager: EntityManager, id: string, next: Date | undefined, post: Post): Promise<ScheduledRun> {
     const run = await post(manager);
     await manager.query(
-      `UPDATE schedules SET last_run_at = now(), last_run_id = $2, next_run_at = coalesce($3, next_run_at) WHERE id = $1`,
+      `UPDATE schedules SET last_run_at = now(), last_run_id = $2, next_run_at = coalesce($3, next_run_at)
+         WHERE id = $1`,
       [id, run.runId, next ?? null],
     );
     return run;

@@ -54,8 +54,8 @@ export class ScheduleTools {
   @ManagementTool({
     name: 'SCHEDULE_UPDATE',
     description:
-      'Changes a schedule. Absent properties keep their value. If more than the title is sent, the schedule acts for the ' +
-      'caller from then on; disabling it does not change that.',
+      'Changes a schedule. Absent properties keep their value. If more than the title is sent, the schedule acts ' +
+      'for the caller from then on; disabling it does not change that.',
     input: ScheduleUpdateInput,
     output: ScheduleOutput,
     annotations: UPDATES,

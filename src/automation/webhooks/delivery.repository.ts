@@ -39,7 +39,8 @@ const CLAIM = {
         (SELECT webhook_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY webhook_id LIMIT 1)
       UNION ALL
         SELECT (SELECT later.webhook_id FROM webhook_deliveries later
-                 WHERE later.status = 'pending' AND later.webhook_id > lane.webhook_id ORDER BY later.webhook_id LIMIT 1)
+                 WHERE later.status = 'pending' AND later.webhook_id > lane.webhook_id ORDER BY later.webhook_id
+                   LIMIT 1)
           FROM lane WHERE lane.webhook_id IS NOT NULL
     ), due AS MATERIALIZED (
       SELECT first.id FROM lane CROSS JOIN LATERAL (
@@ -50,11 +51,13 @@ const CLAIM = {
        LIMIT $3
     )
     UPDATE webhook_deliveries delivery
-       SET next_try_at = now() + $4::integer * interval '1 millisecond', claim_id = gen_random_uuid(), updated_at = now()
+       SET next_try_at = now() + $4::integer * interval '1 millisecond', claim_id = gen_random_uuid(),
+         updated_at = now()
       FROM due, webhooks webhook
      WHERE delivery.id = due.id AND webhook.id = delivery.webhook_id AND webhook.enabled
      RETURNING delivery.id, delivery.claim_id AS "claimId", delivery.attempts, delivery.body,
-               delivery.organization_id AS "organizationId", delivery.webhook_id AS "webhookId", webhook.url, webhook.secret,
+               delivery.organization_id AS "organizationId", delivery.webhook_id AS "webhookId", webhook.url,
+               webhook.secret,
                webhook.previous_secret AS "previousSecret", webhook.previous_secret_until AS "previousSecretUntil"`,
 };
 
@@ -82,8 +85,8 @@ export class DeliveryRepository {
   async recordDelivered({ id, claimId }: ClaimedDelivery, { status }: WebhookTry): Promise<void> {
     await this.deliveries.query(
       `UPDATE webhook_deliveries
-          SET status = 'delivered', attempts = attempts + 1, last_status = $3, last_error = NULL, next_try_at = NULL, claim_id = NULL,
-              updated_at = now()
+          SET status = 'delivered', attempts = attempts + 1, last_status = $3, last_error = NULL, next_try_at = NULL,
+              claim_id = NULL, updated_at = now()
         WHERE id = $1 AND claim_id = $2`,
       [id, claimId, status],
     );
@@ -97,8 +100,10 @@ export class DeliveryRepository {
   ): Promise<void> {
     await this.deliveries.query(
       `UPDATE webhook_deliveries
-          SET status = CASE WHEN $5::integer IS NULL THEN 'failed' ELSE 'pending' END, attempts = attempts + 1, last_status = $3,
-              last_error = $4, next_try_at = now() + $5::integer * interval '1 millisecond', claim_id = NULL, updated_at = now()
+          SET status = CASE WHEN $5::integer IS NULL THEN 'failed' ELSE 'pending' END, attempts = attempts + 1,
+              last_status = $3,
+              last_error = $4, next_try_at = now() + $5::integer * interval '1 millisecond', claim_id = NULL,
+              updated_at = now()
         WHERE id = $1 AND claim_id = $2`,
       [id, claimId, status, error ?? null, nextTryInMs ?? null],
     );
@@ -107,7 +112,8 @@ export class DeliveryRepository {
   /** Gives a delivery back without counting a try, so that another process can try it at once. */
   async release({ id, claimId }: ClaimedDelivery): Promise<void> {
     await this.deliveries.query(
-      `UPDATE webhook_deliveries SET next_try_at = now(), claim_id = NULL, updated_at = now() WHERE id = $1 AND claim_id = $2`,
+      `UPDATE webhook_deliveries SET next_try_at = now(), claim_id = NULL, updated_at = now()
+         WHERE id = $1 AND claim_id = $2`,
       [id, claimId],
     );
   }
@@ -116,7 +122,8 @@ export class DeliveryRepository {
   @DeletesExpired('webhook deliveries')
   deleteExpired(now: Date): Promise<number> {
     const condition = `created_at < $1
-      AND (status <> 'pending' OR NOT (SELECT enabled FROM webhooks WHERE webhooks.id = webhook_id)) ORDER BY created_at`;
+      AND (status <> 'pending' OR NOT (SELECT enabled FROM webhooks WHERE webhooks.id = webhook_id))
+        ORDER BY created_at`;
     const before = new Date(now.getTime() - KEPT_DAYS * this.config.settings.retentionDayMs);
     return deleteBatch(this.deliveries, 'webhook_deliveries', condition, [before]);
   }

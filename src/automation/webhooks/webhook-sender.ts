@@ -111,5 +111,6 @@ function sentenceOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   // The difference would tell the names of the network in which the service runs.
   if (error instanceof AddressRefusedError || UNKNOWN_NAME.includes(code)) return NO_ADDRESS;
-  return `The receiver cannot be reached${typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? ` (${code})` : ''}.`;
+  const shown = typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? ` (${code})` : '';
+  return `The receiver cannot be reached${shown}.`;
 }

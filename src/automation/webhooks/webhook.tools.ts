@@ -51,7 +51,8 @@ export class WebhookTools {
   @ManagementTool({
     name: 'WEBHOOK_UPDATE',
     description:
-      'Changes a webhook. Absent properties keep their value. Pending deliveries go to a new address; disabling drops them.',
+      'Changes a webhook. Absent properties keep their value. Pending deliveries go to a new address; disabling ' +
+      'drops them.',
     input: WebhookUpdateInput,
     output: WebhookOutput,
     annotations: UPDATES,

@@ -49,11 +49,12 @@ export class ChangesController {
     operationId: 'streamChanges',
     summary: 'Streams changes of runs, threads, connections, approvals, schedules and webhooks as Server-Sent Events.',
     description:
-      'Each event is `{type: run|thread|connection|approval|schedule|webhook, id, thread_id?, status, at}`, within about a second after ' +
-      'the change; short-lived statuses can be left out. A run also changes with each of its steps, and a webhook when a delivery was ' +
-      'tried. It needs RUN_LIST for runs and approvals, COLLECTION_THREADS_LIST for threads, COLLECTION_CONNECTIONS_LIST for ' +
-      'connections, SCHEDULE_LIST for schedules or WEBHOOK_LIST for webhooks, and shows what they show. The first event, and every ' +
-      'event after which changes may be missing, is `{type: resync, at}`: read again what you show.',
+      'Each event is `{type: run|thread|connection|approval|schedule|webhook, id, thread_id?, status, at}`, ' +
+      'within about a second after the change; short-lived statuses can be left out. A run also changes with each ' +
+      'of its steps, and a webhook when a delivery was tried. It needs RUN_LIST for runs and approvals, ' +
+      'COLLECTION_THREADS_LIST for threads, COLLECTION_CONNECTIONS_LIST for connections, SCHEDULE_LIST for ' +
+      'schedules or WEBHOOK_LIST for webhooks, and shows what they show. The first event, and every event after ' +
+      'which changes may be missing, is `{type: resync, at}`: read again what you show.',
   })
   @ApiProduces('text/event-stream')
   stream(@Caller() caller: Principal, @Res() reply: FastifyReply): void {

@@ -17,7 +17,8 @@ const PROGRESS_EVERY_S = 4;
 const OBSERVED_DELIVERIES = 20;
 
 const RUN = `r.id, r.thread_id AS "threadId", r.status,
-  concat_ws(' ', r.status, r.attempt, r.step, floor(extract(epoch FROM r.updated_at) / ${PROGRESS_EVERY_S})) AS revision`;
+  concat_ws(' ', r.status, r.attempt, r.step, floor(extract(epoch FROM r.updated_at) / ${PROGRESS_EVERY_S})) AS
+    revision`;
 
 // Each part is served by an index: the open runs, the newest runs and threads, single runs, and pending deliveries.
 // They cost nothing to keep, because they are there for other reasons. No organization has more than `MAX_OBSERVED + 1`
@@ -26,9 +27,11 @@ const MOST = `LIMIT ${MAX_OBSERVED + 1}`;
 const OBSERVED = `
   SELECT o.id AS "organizationId", each.* FROM unnest($1::uuid[]) AS o (id), LATERAL (
     WITH recent_runs AS (
-      (SELECT ${RUN} FROM runs r WHERE r.organization_id = o.id AND r.status IN ('queued', 'running', 'waiting') ${MOST})
+      (SELECT ${RUN} FROM runs r WHERE r.organization_id = o.id
+        AND r.status IN ('queued', 'running', 'waiting') ${MOST})
       UNION
-      (SELECT ${RUN} FROM runs r WHERE r.organization_id = o.id AND r.created_at > $2::timestamptz - ${COMMITTED_WITHIN} ${MOST})
+      (SELECT ${RUN} FROM runs r WHERE r.organization_id = o.id
+        AND r.created_at > $2::timestamptz - ${COMMITTED_WITHIN} ${MOST})
       UNION
       SELECT ${RUN} FROM runs r WHERE r.id = ANY($3) AND r.organization_id = o.id
     ), recent_threads AS (
@@ -41,7 +44,8 @@ const OBSERVED = `
     UNION ALL
     SELECT 'thread', id, NULL, status, status FROM recent_threads
     UNION ALL
-    SELECT 'connection', c.id::text, NULL, c.status, c.status || c.updated_at FROM connections c WHERE c.organization_id = o.id
+    SELECT 'connection', c.id::text, NULL, c.status, c.status || c.updated_at FROM connections c
+      WHERE c.organization_id = o.id
     UNION ALL
     SELECT 'schedule', s.id::text, NULL, CASE WHEN s.enabled THEN 'enabled' ELSE 'disabled' END,
            concat_ws(' ', s.enabled, s.updated_at, s.next_run_at, s.last_run_id, s.last_skipped_at)

@@ -46,7 +46,8 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     },
     MAX_UNAUTHENTICATED_CONNECTIONS: {
       meaning:
-        'TCP connections without a verified credential, of which one address has at most a quarter; above it, the oldest close.',
+        'TCP connections without a verified credential, of which one address has at most a quarter; above it, the ' +
+        'oldest close.',
     },
     ANSWER_MEMORY_MB: {
       meaning:
@@ -58,7 +59,8 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
   Storage: {
     DATABASE_URL: {
       meaning:
-        'The PostgreSQL server, version 15 or later. A pooler must use session pooling. Unset: the service runs a PostgreSQL 18 of its own in `DATA_DIR` ("embedded").',
+        'The PostgreSQL server, version 15 or later. A pooler must use session pooling. Unset: the service runs a ' +
+        'PostgreSQL 18 of its own in `DATA_DIR` ("embedded").',
       fallback: 'embedded PostgreSQL 18',
       example: 'postgres://signalbox:password@127.0.0.1:5432/signalbox',
     },
@@ -68,7 +70,8 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     },
     REDIS_URL: {
       meaning:
-        'Redis or Valkey for the queue and live streams: a server, Sentinels or a cluster ([forms](operations/redis.md#redis-as-you-run-it)).',
+        'Redis or Valkey for the queue and live streams: a server, Sentinels or a cluster ' +
+        '([forms](operations/redis.md#redis-as-you-run-it)).',
       fallback: 'none (uses PostgreSQL)',
       example: 'redis://127.0.0.1:6379',
     },
@@ -82,7 +85,9 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     REDIS_SENTINEL_PASSWORD: { meaning: 'The password of the Sentinels.' },
     ENCRYPTION_KEYS: {
       meaning:
-        '`id:base64-of-32-bytes[,…]`: the first key encrypts, all keys decrypt ([rotation](operations.md#encryption-keys)). To make one: `echo "main:$(openssl rand -base64 32)"`. Required with `DATABASE_URL`.',
+        '`id:base64-of-32-bytes[,…]`: the first key encrypts, all keys decrypt ' +
+        '([rotation](operations.md#encryption-keys)). To make one: `echo "main:$(openssl rand -base64 32)"`. ' +
+        'Required with `DATABASE_URL`.',
       fallback: 'generated, embedded only',
     },
     AUDIT_RETENTION_DAYS: {
@@ -135,7 +140,8 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     OAUTH_REFRESH_TOKEN_TTL_S: { meaning: 'Time without use after which a refresh token expires, in seconds.' },
     TRUSTED_ISSUERS: {
       meaning:
-        'OpenID providers whose JWTs are accepted for members: a JSON list of `{issuer, audience, algorithms?, email_claim?}` ([identity](identity.md#tokens-of-your-openid-providers)).',
+        'OpenID providers whose JWTs are accepted for members: a JSON list of `{issuer, audience, algorithms?, ' +
+        'email_claim?}` ([identity](identity.md#tokens-of-your-openid-providers)).',
       example: '[{"issuer":"https://issuer.example.com","audience":"signalbox"}]',
     },
   },
@@ -143,7 +149,8 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     RUN_CONCURRENCY: { meaning: 'Parallel runs per worker.' },
     RUN_LOCK_MS: {
       meaning:
-        'Time within which a worker that is stopped or cut off counts as dead. The death of a process is noticed within two seconds.',
+        'Time within which a worker that is stopped or cut off counts as dead. The death of a process is noticed ' +
+        'within two seconds.',
     },
     RUN_TIMEOUT_MS: { meaning: 'Time limit of a run.' },
     SHUTDOWN_GRACE_MS: { meaning: 'How long a shutdown waits for runs to finish before it hands them over.' },

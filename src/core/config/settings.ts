@@ -126,7 +126,8 @@ export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)):
   const keys = read.text('ENCRYPTION_KEYS');
   if (keys === undefined && !embedded) {
     throw new ConfigError(
-      'ENCRYPTION_KEYS must be set if DATABASE_URL is set: `id:` and 32 random bytes in base64 (openssl rand -base64 32).',
+      'ENCRYPTION_KEYS must be set if DATABASE_URL is set: `id:` and 32 random bytes in base64 (openssl rand ' +
+        '-base64 32).',
     );
   }
   const bootstrapOrg = read.text('BOOTSTRAP_ORG') ?? 'default';

@@ -64,8 +64,8 @@ export class ListInput {
   @Min(1)
   @JSONSchema({
     description:
-      'Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. ' +
-      'Default: counts all.',
+      'Stops counting after this many items, which is much faster for long lists: a greater totalCount means that ' +
+      'there are more. Default: counts all.',
   })
   count_limit?: number | null;
 
@@ -80,8 +80,8 @@ export class ListInput {
   @IsObject()
   @JSONSchema({
     description:
-      'A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group ' +
-      '{operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and ' +
+      'A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: ' +
+      'and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and ' +
       'contains ignore case; not matches items that do not match all of its conditions.',
   })
   where?: Record<string, unknown> | null;

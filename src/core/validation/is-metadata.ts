@@ -8,7 +8,9 @@ const MAX_VALUE_LENGTH = 512;
 /** A key of metadata. */
 export const METADATA_KEY = /^[A-Za-z0-9_.-]{1,64}$/;
 
-const MESSAGE = `must be an object of at most ${MAX_PAIRS} pairs: keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -, and strings of at most ${MAX_VALUE_LENGTH} characters`;
+const MESSAGE =
+  `must be an object of at most ${MAX_PAIRS} pairs: keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -, and strings of ` +
+  `at most ${MAX_VALUE_LENGTH} characters`;
 
 /** A caller's own pairs of strings. */
 export function IsMetadata(): PropertyDecorator {

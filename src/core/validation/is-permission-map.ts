@@ -18,8 +18,9 @@ export function IsPermissionMap(): PropertyDecorator {
       type: 'object',
       additionalProperties: { type: 'array', items: { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH } },
       description:
-        '`self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. ' +
-        `At most ${MAX_RESOURCES} resources, ${MAX_TOOLS} tools of each, and ${MAX_BYTES} bytes of JSON.`,
+        '`self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; ' +
+        `\`*\` as tool: all tools. At most ${MAX_RESOURCES} resources, ${MAX_TOOLS} tools of each, and ` +
+        `${MAX_BYTES} bytes of JSON.`,
     })(target, property as string);
     registerDecorator({
       name: 'isPermissionMap',
@@ -56,7 +57,10 @@ function unknownPermissionsOf(value: unknown): number[] {
 function describeUnknown(value: unknown): string {
   const [index = 0] = unknownPermissionsOf(value);
   const name = (value as Record<string, string[]>)[SELF]?.[index] ?? '';
-  return `the name at ${SELF}[${index}] is not a permission of management tools.${suggestionFor(name, declaredPermissions())}`;
+  return (
+    `the name at ${SELF}[${index}] is not a permission of management ` +
+    `tools.${suggestionFor(name, declaredPermissions())}`
+  );
 }
 
 function isPermissionMap(value: unknown): boolean {

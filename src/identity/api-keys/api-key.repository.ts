@@ -180,9 +180,10 @@ export class ApiKeyRepository {
 
   private async findActive(condition: string, values: readonly string[]) {
     const rows: ActiveApiKeyRow[] = await this.keys.query(
-      `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits,
-              k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
-              k.expires_at AS "expiresAt", k.grant_id AS "grantId", line.limits AS "keyLimits", k.resource, k.scope, k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
+      `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess",
+              o.limits, k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
+              k.expires_at AS "expiresAt", k.grant_id AS "grantId", line.limits AS "keyLimits", k.resource, k.scope,
+              k.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
          FROM api_keys k JOIN organizations o ON o.id = k.organization_id ${joinMemberRights('k')}
          CROSS JOIN LATERAL api_key_line(k.id) AS line
         WHERE ${condition} AND (k.user_id IS NULL OR members.user_id IS NOT NULL)`,

@@ -35,9 +35,9 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_LIST',
     description:
-      "Lists the organization's API keys without their values, oldest first. Returns all keys unless limit or their size ends " +
-      'the page. You can filter by id, name, maker_key_id, expires_at, last_used_at, created_at and updated_at, and order by those that are ' +
-      'not nullable.',
+      "Lists the organization's API keys without their values, oldest first. Returns all keys unless limit or " +
+      'their size ends the page. You can filter by id, name, maker_key_id, expires_at, last_used_at, created_at ' +
+      'and updated_at, and order by those that are not nullable.',
     input: ListInput,
     output: ApiKeyPage,
     annotations: READ_ONLY,
@@ -49,9 +49,9 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_UPDATE',
     description:
-      'Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must hold the ' +
-      'current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire ' +
-      'before the key. A key that has expired stays so.',
+      'Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must ' +
+      'hold the current and the new permissions of the key. To add permissions or to let the key expire later, it ' +
+      'must not expire before the key. A key that has expired stays so.',
     input: ApiKeyUpdateInput,
     output: ApiKeyUpdated,
     annotations: UPDATES,
@@ -63,8 +63,9 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_DELETE',
     description:
-      'Deletes an API key, which stops working immediately, with all keys that were made with it. children: keep keeps these, for ' +
-      'example when a key replaces itself. The calling key must hold the permissions of all deleted keys, except its own.',
+      'Deletes an API key, which stops working immediately, with all keys that were made with it. children: keep ' +
+      'keeps these, for example when a key replaces itself. The calling key must hold the permissions of all ' +
+      'deleted keys, except its own.',
     input: ApiKeyDeleteInput,
     output: ApiKeyDeleted,
     annotations: DESTROYS,

@@ -41,8 +41,8 @@ export class KeyMaker {
     const [id] = connectionIds;
     if (resource === null || id === undefined) return;
     const message =
-      `A key that is made with a token for ${resource} opens nothing else, so it could never call the connection ${id}. ` +
-      'Make the key with an API key of the organization, or in the console.';
+      `A key that is made with a token for ${resource} opens nothing else, so it could never call the connection ` +
+      `${id}. Make the key with an API key of the organization, or in the console.`;
     throw new DomainError('permission_widening', message, [
       { path: `permissions.${id}`, code: 'permission_widening', message },
     ]);

@@ -51,7 +51,8 @@ export class ProtectedResource {
    */
   challenge(request: FastifyRequest, access: RouteAccess, { code, status }: DomainError): string | undefined {
     if (status !== 401 && code !== 'insufficient_scope') return undefined;
-    const url = `${publicOriginOf(this.config, request.headers.host)}${urlWithoutCredentials(resourcePathOf(request, access))}`;
+    const origin = publicOriginOf(this.config, request.headers.host);
+    const url = `${origin}${urlWithoutCredentials(resourcePathOf(request, access))}`;
     const challenge = `Bearer realm="mcp",resource_metadata="${url}/${METADATA_SUFFIX}"`;
     if (code === 'credential_missing') return challenge;
     if (code === 'insufficient_scope') return `${challenge},error="insufficient_scope",scope="${scopeOf(access)}"`;

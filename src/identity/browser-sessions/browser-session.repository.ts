@@ -28,8 +28,10 @@ export class BrowserSessionRepository {
 
   async insert(session: Pick<BrowserSessionEntity, 'id' | 'secretHash' | 'userId' | 'expiresAt'>): Promise<void> {
     await this.sessions.query(
-      `WITH ended AS (DELETE FROM browser_sessions WHERE user_id = $3 AND (expires_at < now() OR last_seen_at < now() - ${IDLE}))
-       INSERT INTO browser_sessions (id, secret_hash, user_id, last_seen_at, expires_at) VALUES ($1, $2, $3, now(), $4)`,
+      `WITH ended AS (DELETE FROM browser_sessions
+         WHERE user_id = $3 AND (expires_at < now() OR last_seen_at < now() - ${IDLE}))
+       INSERT INTO browser_sessions (id, secret_hash, user_id, last_seen_at, expires_at)
+       VALUES ($1, $2, $3, now(), $4)`,
       [session.id, session.secretHash, session.userId, session.expiresAt],
     );
   }

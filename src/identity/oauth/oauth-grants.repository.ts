@@ -56,8 +56,8 @@ export class OauthGrantsRepository {
   async findTokens(ids: readonly string[]): Promise<Map<string, ActiveToken>> {
     const rows: TokenRow[] = await this.grants.query(
       `SELECT t.id, t.scope, t.expires_at AS "expiresAt", g.id AS "grantId", g.organization_id AS "organizationId",
-              o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits, g.user_id AS "userId", g.client_id AS "clientId",
-              g.resource, ${MEMBER_RIGHTS_COLUMNS}
+              o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits, g.user_id AS "userId",
+              g.client_id AS "clientId", g.resource, ${MEMBER_RIGHTS_COLUMNS}
          FROM oauth_records t
          JOIN oauth_grants g ON g.id = t.grant_id
          JOIN organizations o ON o.id = g.organization_id ${joinMemberRights('g')}
@@ -82,7 +82,8 @@ export class OauthGrantsRepository {
   findOfOrganization(organizationId: string, userId: string | undefined): Promise<NamedGrant[]> {
     return this.grants.query(
       `SELECT g.id, g.user_id AS "userId", coalesce(users.email, '') AS "userEmail", g.client_id AS "clientId",
-              g.client_name AS "clientName", g.resource, g.scope, g.last_used_at AS "lastUsedAt", g.created_at AS "createdAt"
+              g.client_name AS "clientName", g.resource, g.scope, g.last_used_at AS "lastUsedAt",
+              g.created_at AS "createdAt"
          FROM oauth_grants g JOIN users ON users.id = g.user_id
         WHERE g.organization_id = $1 AND ($2::uuid IS NULL OR g.user_id = $2)
         ORDER BY g.created_at DESC, g.id DESC LIMIT ${MAX_LISTED}`,

@@ -22,9 +22,9 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_INVITE',
     description:
-      'Invites a person to this organization with a role. The link in the response accepts the invitation once; it is also ' +
-      'mailed if the service sends mail. A second invitation of the same address replaces the first. The role cannot hold more ' +
-      'than the caller.',
+      'Invites a person to this organization with a role. The link in the response accepts the invitation once; it ' +
+      'is also mailed if the service sends mail. A second invitation of the same address replaces the first. The ' +
+      'role cannot hold more than the caller.',
     input: MemberInviteInput,
     output: MemberInvited,
     annotations: CREATES,
@@ -36,8 +36,8 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_LIST',
     description:
-      'Lists the members of this organization and its open invitations, oldest first. You can filter by all fields, and order ' +
-      'by those that are not nullable.',
+      'Lists the members of this organization and its open invitations, oldest first. You can filter by all ' +
+      'fields, and order by those that are not nullable.',
     input: ListInput,
     output: MemberPage,
     annotations: READ_ONLY,
@@ -49,9 +49,9 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_UPDATE',
     description:
-      'Gives a member or an invitation another role. Nobody can change their own role, only owners can change owners, and the ' +
-      'last owner keeps the role. Neither role can hold more than the caller. To give an invited person a role that holds more, ' +
-      'invite the person again.',
+      'Gives a member or an invitation another role. Nobody can change their own role, only owners can change ' +
+      'owners, and the last owner keeps the role. Neither role can hold more than the caller. To give an invited ' +
+      'person a role that holds more, invite the person again.',
     input: MemberUpdateInput,
     output: MemberUpdated,
     annotations: UPDATES,
@@ -63,8 +63,9 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_REMOVE',
     description:
-      'Removes a member, together with the API keys and grants that the person has in this organization, and the invitations and ' +
-      'reset links that the person made; or withdraws an invitation. The last owner cannot be removed.',
+      'Removes a member, together with the API keys and grants that the person has in this organization, and the ' +
+      'invitations and reset links that the person made; or withdraws an invitation. The last owner cannot be ' +
+      'removed.',
     input: MemberIdInput,
     output: MemberRemoved,
     annotations: DESTROYS,
@@ -77,8 +78,8 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_RESET',
     description:
-      'Creates a link with which a member sets a new password, once, within 24 hours. It is also mailed if the service sends ' +
-      'mail. For a member of several organizations it is only mailed.',
+      'Creates a link with which a member sets a new password, once, within 24 hours. It is also mailed if the ' +
+      'service sends mail. For a member of several organizations it is only mailed.',
     input: MemberIdInput,
     output: MemberResetLink,
     annotations: CREATES,

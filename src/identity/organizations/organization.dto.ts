@@ -13,8 +13,8 @@ import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 const RUN_ACCESS: readonly RunAccess[] = ['members', 'granted'];
 const RUN_ACCESS_DESCRIPTION =
-  'members: every valid credential of the organization can run agents and read streams. granted: only one whose permissions ' +
-  'name the agent.';
+  'members: every valid credential of the organization can run agents and read streams. granted: only one whose ' +
+  'permissions name the agent.';
 
 /** A hundred years. */
 const MAX_DAYS = 36_500;

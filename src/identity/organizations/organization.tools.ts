@@ -22,9 +22,9 @@ export class OrganizationTools {
   @ManagementTool({
     name: 'ORGANIZATION_UPDATE',
     description:
-      'Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how ' +
-      'long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of ' +
-      'members. To lift a limit, it must hold all management tools.',
+      'Changes the name of this organization, the permissions that every member holds, who can run agents, the ' +
+      'limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and ' +
+      'the new permissions of members. To lift a limit, it must hold all management tools.',
     input: OrganizationUpdateInput,
     output: OrganizationOutput,
     annotations: UPDATES,

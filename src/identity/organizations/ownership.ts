@@ -146,6 +146,7 @@ function nameIn(email: string): string {
 function noLink(): DomainError {
   return new DomainError(
     'not_found',
-    'This link has been used or replaced by a newer one. The operator of the service can print a new link (npm run owner:reset).',
+    'This link has been used or replaced by a newer one. The operator of the service can print a new link (npm run ' +
+      'owner:reset).',
   );
 }

@@ -33,8 +33,8 @@ export class RoleTools {
   @ManagementTool({
     name: 'ROLE_UPDATE',
     description:
-      'Replaces the permissions of a custom role, with effect on everyone who has it. The caller must hold the current and the ' +
-      'new permissions.',
+      'Replaces the permissions of a custom role, with effect on everyone who has it. The caller must hold the ' +
+      'current and the new permissions.',
     input: RoleInput,
     output: RoleOutput,
     annotations: UPDATES,

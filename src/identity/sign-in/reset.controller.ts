@@ -14,8 +14,8 @@ import { SIGN_IN_PATH } from './sign-in.controller.js';
 import { SignInService } from './sign-in.service.js';
 
 const FOR_NEW_OWNER =
-  ' It also deletes the API keys that were made with this account, its links for others and its accounts elsewhere, and ' +
-  'disables its schedules.';
+  ' It also deletes the API keys that were made with this account, its links for others and its accounts ' +
+  'elsewhere, and disables its schedules.';
 
 /** The page of a link that sets a new password. Ends all sessions of the person, and signs this browser in. */
 @Controller()

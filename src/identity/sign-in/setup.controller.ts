@@ -93,7 +93,11 @@ export class SetupController {
       title: `Set up the organization ${organization}`,
       status: isFaulty ? 422 : 200,
       body: html`<p>
-          ${user === undefined ? 'Create the account of the owner, who can do everything in this organization.' : `You are signed in as ${user.email} and become an owner of this organization.`}
+          ${
+            user === undefined
+              ? 'Create the account of the owner, who can do everything in this organization.'
+              : `You are signed in as ${user.email} and become an owner of this organization.`
+          }
         </p>
         ${conflict !== undefined && alert(conflict)}
         ${form({

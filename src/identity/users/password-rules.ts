@@ -6,11 +6,11 @@ export const MAX_PASSWORD_LENGTH = 128;
  * passwords. The longer ones come first, because they contain shorter ones.
  */
 const COMMON_WORDS =
-  'administrator correcthorsebatterystaple qwertyuiop superman unbelievable liverpool manchester basketball chocolate butterfly ' +
-  'sunshine elizabeth signalbox christian charlotte alexander asdfghjkl password passwort motdepasse contrasena changeme ' +
-  'football baseball starwars princess computer internet whatever michelle jennifer jonathan trustno iloveyou ihateyou ' +
-  'welcome letmein monkey dragon master shadow qwerty azerty qwertz zxcvbn asdfgh default pokemon charlie michael jessica ' +
-  'ashley batman summer winter forever admin login hello love';
+  'administrator correcthorsebatterystaple qwertyuiop superman unbelievable liverpool manchester basketball ' +
+  'chocolate butterfly sunshine elizabeth signalbox christian charlotte alexander asdfghjkl password passwort ' +
+  'motdepasse contrasena changeme football baseball starwars princess computer internet whatever michelle jennifer ' +
+  'jonathan trustno iloveyou ihateyou welcome letmein monkey dragon master shadow qwerty azerty qwertz zxcvbn ' +
+  'asdfgh default pokemon charlie michael jessica ashley batman summer winter forever admin login hello love';
 const WORDS = [...new Set(COMMON_WORDS.split(' '))].toSorted((a, b) => b.length - a.length);
 /** Rows of keyboards, the alphabet and the digits, in which people run their fingers along. */
 const RUNS = [

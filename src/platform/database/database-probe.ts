@@ -14,7 +14,8 @@ const WRITE = `
   BEGIN;
   SET LOCAL work_mem = '64kB';
   SELECT pg_logical_emit_message(true, 'signalbox', 'ready');
-  WITH filler AS MATERIALIZED (SELECT repeat('x', 8192) AS text FROM generate_series(1, 128)) SELECT count(text) FROM filler;
+  WITH filler AS MATERIALIZED (SELECT repeat('x', 8192) AS text FROM generate_series(1, 128)) SELECT count(text)
+    FROM filler;
   COMMIT`;
 
 /** Tells whether the database answers and has room. */

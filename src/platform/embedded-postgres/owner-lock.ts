@@ -95,7 +95,8 @@ export async function connect(
 async function findHolder(client: Client): Promise<string> {
   const { rows } = await client.query<{ holder: string }>(
     `SELECT application_name AS holder FROM pg_locks JOIN pg_stat_activity USING (pid)
-      WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = $1 AND pg_locks.database = pg_stat_activity.datid`,
+      WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = $1
+        AND pg_locks.database = pg_stat_activity.datid`,
     [LOCK_KEY],
   );
   const pid = /\d+$/.exec(rows[0]?.holder ?? '')?.[0];

@@ -26,7 +26,8 @@ export async function findPostmaster(folder: string, deadline: number): Promise<
     if (postmaster.status === 'ready') return postmaster;
     if (Date.now() > deadline) {
       throw new EmbeddedPostgresError(
-        `The PostgreSQL server of ${folder} (process id ${postmaster.pid}) is still ${postmaster.status}. Wait for it, then start the service again.`,
+        `The PostgreSQL server of ${folder} (process id ${postmaster.pid}) is still ${postmaster.status}. Wait for ` +
+          'it, then start the service again.',
       );
     }
     await sleep(POLL_MS);

@@ -49,7 +49,8 @@ export async function ensureServer(cluster: Cluster, choosePort = findFreePort):
     if (failure === undefined) return { port, found: false };
     if (!isTransient(failure) || attempt === 50) {
       throw new EmbeddedPostgresError(
-        `PostgreSQL could not start on ${cluster.folder}: ${await explain(failure, cluster)} (log: ${cluster.logFile}).`,
+        `PostgreSQL could not start on ${cluster.folder}: ${await explain(failure, cluster)} (log: ` +
+          `${cluster.logFile}).`,
       );
     }
     await sleep(RETRY_MS);

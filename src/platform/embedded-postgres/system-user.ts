@@ -18,7 +18,8 @@ export async function systemUser(): Promise<SystemUser> {
   const user = (await findUser('postgres')) ?? (await createUser('postgres')) ?? (await findUser('nobody'));
   if (user) return user;
   throw new EmbeddedPostgresError(
-    'PostgreSQL does not run as root, and the system user "postgres" neither exists nor can be created. Start the service as another user, or set DATABASE_URL.',
+    'PostgreSQL does not run as root, and the system user "postgres" neither exists nor can be created. Start the ' +
+      'service as another user, or set DATABASE_URL.',
   );
 }
 

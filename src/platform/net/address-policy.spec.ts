@@ -151,7 +151,8 @@ describe('AddressPolicy', () => {
   it('rejects a name when any of its addresses is rejected, without revealing that address', () => {
     expect(() => strict.checkResolved('example.com', 443, ['93.184.216.34', '2606:4700::1111'])).not.toThrow();
     expect(() => strict.checkResolved('example.com', 443, ['93.184.216.34', '10.1.2.3'])).toThrow(
-      'The host example.com resolves to a private address. The operator of the service can allow it with UPSTREAM_ALLOW.',
+      'The host example.com resolves to a private address. The operator of the service can allow it with ' +
+        'UPSTREAM_ALLOW.',
     );
     expect(() => strict.checkResolved('example.com', 443, ['fe80::1%eth0'])).toThrow('link-local');
   });

@@ -13,7 +13,10 @@ const POINTS_PER_PIECE = 50;
  * with 2,000 series.
  */
 export async function* prometheusText({ resource, scopeMetrics }: ResourceMetrics): AsyncGenerator<string> {
-  yield `# HELP target_info Target metadata\n# TYPE target_info gauge\ntarget_info${inBraces(labelsOf(resource.attributes))} 1\n`;
+  yield (
+    '# HELP target_info Target metadata\n# TYPE target_info ' +
+    `gauge\ntarget_info${inBraces(labelsOf(resource.attributes))} 1\n`
+  );
   for (const metric of scopeMetrics.flatMap((scope) => scope.metrics)) {
     if (metric.dataPointType === DataPointType.EXPONENTIAL_HISTOGRAM || metric.dataPoints.length === 0) continue;
     const type = typeOf(metric);

@@ -38,8 +38,8 @@ export class ApprovalsController {
   @ApiResponse({
     status: 409,
     description:
-      '`approval_closed`: another answer came first, the time has passed, or the run was cancelled. `approved`, `reason` and ' +
-      '`closed_as` say what is on record.',
+      '`approval_closed`: another answer came first, the time has passed, or the run was cancelled. ' +
+      '`approved`, `reason` and `closed_as` say what is on record.',
   })
   async answer(
     @Param('threadId') threadId: string,

@@ -47,7 +47,8 @@ const READ = {
     FROM run_event_streams s
     LEFT JOIN (
       SELECT last_n, first_n, epoch, CASE WHEN last_n > $2::bigint THEN frames ELSE '' END AS frames,
-        sum(CASE WHEN last_n > $2::bigint THEN octet_length(frames) ELSE 0 END) OVER (ORDER BY last_n) - octet_length(frames) AS bytes_before
+        sum(CASE WHEN last_n > $2::bigint THEN octet_length(frames)
+          ELSE 0 END) OVER (ORDER BY last_n) - octet_length(frames) AS bytes_before
       FROM run_event_batches
       WHERE run_id = $1 AND last_n >= $2::bigint AND last_n < $2::bigint + $3 + ${MAX_BATCH_FRAMES}
     ) b ON b.bytes_before < ${MAX_PAGE_BYTES}

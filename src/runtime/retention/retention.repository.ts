@@ -44,7 +44,8 @@ export class RetentionRepository {
           FROM organizations WHERE retention ? '${days}'
       ) AS organization CROSS JOIN LATERAL (
         SELECT ctid FROM ${table}
-         WHERE organization_id = organization.id AND created_at < kept_since AND updated_at < kept_since AND ${condition}
+         WHERE organization_id = organization.id AND created_at < kept_since AND updated_at < kept_since
+           AND ${condition}
          ORDER BY created_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
       ) AS expired LIMIT ${limit}`;
     return deleteFound(this.database, table, expired, [now, this.config.settings.retentionDayMs]);

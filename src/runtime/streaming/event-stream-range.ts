@@ -65,7 +65,9 @@ function aiVersionOf(parameters: readonly string[]): number | undefined {
     if (match === undefined) continue;
     const text = quoted ?? plain;
     if (/^\d{1,4}$/.test(text) && Number(text) >= OLDEST_AI_VERSION) return Number(text);
-    const message = `ai must be a major version of the npm package \`ai\`, ${OLDEST_AI_VERSION} or later. AI SDK 5 cannot read approvals.`;
+    const message =
+      `ai must be a major version of the npm package \`ai\`, ${OLDEST_AI_VERSION} or later. AI SDK 5 cannot read ` +
+      'approvals.';
     throw new DomainError('invalid_request', `Accept: ${message}`, [{ path: 'Accept', code: 'ai', message }]);
   }
   return undefined;

@@ -46,7 +46,8 @@ export class ThreadTokenRepository {
   private find(condition: string, values: readonly string[]): Promise<StoredThreadToken[]> {
     return this.tokens.query(
       `SELECT token.id, token.organization_id AS "organizationId", token.thread_id AS "threadId",
-              token.token_hash AS "tokenHash", token.permissions, token.maker_kind AS "makerKind", token.maker_id AS "makerId",
+              token.token_hash AS "tokenHash", token.permissions, token.maker_kind AS "makerKind",
+              token.maker_id AS "makerId",
               token.caller_id AS "callerId", token.user_id AS "userId", token.api_key_id AS "apiKeyId",
               token.grant_id AS "grantId", token.client_id AS "clientId", token.resource, token.scopes,
               token.expires_at AS "expiresAt", o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits,

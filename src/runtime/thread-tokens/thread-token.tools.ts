@@ -11,10 +11,10 @@ export class ThreadTokenTools {
   @ManagementTool({
     name: 'THREAD_TOKEN_CREATE',
     description:
-      'Creates a short-lived token for one thread, which can be given to a browser. post opens posting messages, cancel ' +
-      'cancelling runs, approve approvals; read opens the stream, RUN_GET, COLLECTION_THREADS_GET and ' +
-      'COLLECTION_THREAD_MESSAGES_LIST of that thread. The caller must be allowed the same. The token ends with the credential ' +
-      'that created it. Only this response contains the token.',
+      'Creates a short-lived token for one thread, which can be given to a browser. post opens posting messages, ' +
+      'cancel cancelling runs, approve approvals; read opens the stream, RUN_GET, COLLECTION_THREADS_GET and ' +
+      'COLLECTION_THREAD_MESSAGES_LIST of that thread. The caller must be allowed the same. The token ends with ' +
+      'the credential that created it. Only this response contains the token.',
     input: ThreadTokenCreateInput,
     output: ThreadTokenCreated,
     annotations: CREATES,

@@ -35,9 +35,11 @@ export const HISTORY = {
     SELECT id, role, parts, metadata, run_position = $3 AS "isRequest" FROM (
       SELECT id, role, parts, metadata, run_position, ordinal,
              dense_rank() OVER newer AS rank,
-             count(*) FILTER (WHERE turn IS DISTINCT FROM $3::bigint) OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
+             count(*) FILTER (WHERE turn IS DISTINCT FROM $3::bigint) OVER newer AS messages,
+             sum(${MESSAGE_BYTES}) OVER newer AS bytes
         FROM (
-          SELECT *, max(run_position) FILTER (WHERE role <> 'assistant') OVER (ORDER BY run_position, ordinal) AS turn FROM (
+          SELECT *, max(run_position) FILTER (WHERE role <> 'assistant') OVER (ORDER BY run_position, ordinal) AS turn
+            FROM (
             SELECT * FROM messages
              WHERE organization_id = $1 AND thread_id = $2 AND run_position = $3 AND id <> $4 AND superseded_by IS NULL
              UNION ALL
@@ -49,6 +51,7 @@ export const HISTORY = {
       WINDOW newer AS (ORDER BY turn DESC NULLS LAST)
     ) measured, allowed
      WHERE run_position = $3
-        OR measured.messages <= allowed.messages AND (measured.bytes <= allowed.bytes OR rank = 2 AND measured.bytes <= $6)
+        OR measured.messages <= allowed.messages
+          AND (measured.bytes <= allowed.bytes OR rank = 2 AND measured.bytes <= $6)
      ORDER BY run_position DESC, ordinal DESC`,
 };

@@ -9,7 +9,8 @@ export const ANSWER_ORDINAL = 2_147_483_647;
 
 /** SQL for the bytes of a message; measures messages that are older than the column. */
 export const MESSAGE_BYTES =
-  '256 + coalesce(message.bytes, octet_length(CAST(message.parts AS text)) + octet_length(CAST(message.metadata AS text)))';
+  '256 + coalesce(message.bytes, octet_length(CAST(message.parts AS text)) + octet_length(CAST(message.metadata AS ' +
+  'text)))';
 
 /** One message of the transcript. Its run, which received or wrote it, determines its place in the thread. */
 @Entity('messages')

@@ -14,7 +14,8 @@ const COPY = {
   text: `
     WITH last AS (
       SELECT run_position, ordinal, superseded_by, role, EXISTS (
-               SELECT FROM runs WHERE runs.id = messages.run_id AND runs.message_id = messages.id AND runs.status IN (${OPEN_RUN_STATUS_LIST})
+               SELECT FROM runs WHERE runs.id = messages.run_id AND runs.message_id = messages.id
+                 AND runs.status IN (${OPEN_RUN_STATUS_LIST})
              ) AS unfinished
         FROM messages WHERE organization_id = $1 AND thread_id = $2 AND id = $3
     ), refusal AS (
@@ -31,15 +32,17 @@ const COPY = {
        WHERE organization_id = $1 AND id = $2 AND (SELECT code FROM refusal) IS NULL
       ON CONFLICT DO NOTHING RETURNING id
     ), copied AS (
-      INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata, created_at, updated_at)
-      SELECT message.organization_id, made.id, gen_random_uuid()::text, message.run_id, message.run_position, message.ordinal, message.role,
-             message.parts, message.metadata, message.created_at, message.updated_at
+      INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata,
+        created_at, updated_at)
+      SELECT message.organization_id, made.id, gen_random_uuid()::text, message.run_id, message.run_position,
+             message.ordinal, message.role, message.parts, message.metadata, message.created_at, message.updated_at
         FROM made, messages AS message
        WHERE message.organization_id = $1 AND message.thread_id = $2 AND message.superseded_by IS NULL
          AND ($3::text IS NULL OR (message.run_position, message.ordinal) <= (SELECT run_position, ordinal FROM last))
          AND NOT EXISTS (
            SELECT FROM runs
-            WHERE runs.id = message.run_id AND runs.message_id = message.id AND runs.status IN (${OPEN_RUN_STATUS_LIST}))
+            WHERE runs.id = message.run_id AND runs.message_id = message.id
+              AND runs.status IN (${OPEN_RUN_STATUS_LIST}))
     )
     SELECT (SELECT code FROM refusal) AS refusal, EXISTS (SELECT FROM made) AS "isMade"`,
 };

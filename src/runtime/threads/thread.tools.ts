@@ -85,8 +85,8 @@ export class ThreadTools {
   @ManagementTool({
     name: 'THREAD_COPY',
     description:
-      'Copies a thread of the same agent: its title, its metadata and its finished messages, up to and with until_message_id, ' +
-      'under new ids. Superseded messages are left out.',
+      'Copies a thread of the same agent: its title, its metadata and its finished messages, up to and with ' +
+      'until_message_id, under new ids. Superseded messages are left out.',
     input: ThreadCopyInput,
     output: ThreadOutput,
     annotations: CREATES,

@@ -84,7 +84,9 @@ export class UpstreamTargets {
   private refuseVariables(names: readonly string[]): void {
     const refused = names.filter((name) => !isSettable(name, this.variables));
     if (refused.length === 0) return;
-    const detail = `This service does not allow connections to set ${refused.join(', ')}; STDIO_ENV_ALLOW lists the allowed variables.`;
+    const detail =
+      `This service does not allow connections to set ${refused.join(', ')}; STDIO_ENV_ALLOW lists the allowed ` +
+      'variables.';
     throw new DomainError('connection_unavailable', detail);
   }
 }

@@ -16,7 +16,9 @@ const STACK_FRAME = /^\s+at /;
 const DISTRUST =
   /SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY|GET_ISSUER)|self[- ]signed certificate|unable to (?:get local issuer|verify the first) certificate|certificate verify failed|CERTIFICATE_VERIFY_FAILED|UnknownIssuer|signed by unknown authority/i;
 const ABOUT_DISTRUST =
-  ' The program does not trust the certificate of a server. If the certificate is of a private CA, set a variable with its file, such as NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, in the env of the connection, or name the variable of the service in STDIO_ENV_PASS.';
+  ' The program does not trust the certificate of a server. If the certificate is of a private CA, set a variable ' +
+  'with its file, such as NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, in the env of the connection, or name the variable ' +
+  'of the service in STDIO_ENV_PASS.';
 /** How many lines can be logged in a burst, and for each second after that. */
 const BURST = 50;
 const RATE = 10;

@@ -172,7 +172,8 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
 
 /** The answer of the SDK's server to a second GET. */
 const CONFLICT = Buffer.from(
-  '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict: Only one SSE stream is allowed per session"},"id":null}',
+  '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict: Only one SSE stream is allowed per ' +
+    'session"},"id":null}',
 );
 
 /**

@@ -24,8 +24,10 @@ export function RunAccessNote() {
   return (
     <p className="rounded-md border border-warning/50 bg-warning/8 p-3 text-sm">
       {runAccess === 'members'
-        ? 'Every valid credential of this organization can run every agent, and an agent calls its tools itself. So even a key without any permission can have an agent call tools. '
-        : 'If the organization lets all members run agents (the default), even a key without any permission can have an agent call tools. '}
+        ? 'Every valid credential of this organization can run every agent, and an agent calls its tools itself. ' +
+          'So even a key without any permission can have an agent call tools. '
+        : 'If the organization lets all members run agents (the default), even a key without any permission can ' +
+          'have an agent call tools. '}
       <Link to="/$org/settings/$section" params={{ org: slug, section: 'organization' }} className="underline">
         Change who can run agents
       </Link>

@@ -83,7 +83,8 @@ function Choices({
   const [text, setText] = useState('');
   const { query, choices, totalCount = 0 } = useChoices(kind, text, true);
   const item =
-    'flex cursor-pointer justify-between gap-3 rounded px-3 py-1.5 text-sm data-[selected=true]:bg-accent data-[selected=true]:text-accent-foreground';
+    'flex cursor-pointer justify-between gap-3 rounded px-3 py-1.5 text-sm data-[selected=true]:bg-accent ' +
+    'data-[selected=true]:text-accent-foreground';
   return (
     <Command label={label} shouldFilter={false}>
       <Command.Input

@@ -8,7 +8,8 @@ import { VIEWS } from './navigation.js';
 
 const FOUND = 8;
 const ITEM =
-  'cursor-pointer rounded px-3 py-2 text-sm text-foreground data-[selected=true]:bg-accent data-[selected=true]:text-accent-foreground';
+  'cursor-pointer rounded px-3 py-2 text-sm text-foreground data-[selected=true]:bg-accent ' +
+  'data-[selected=true]:text-accent-foreground';
 const GROUP = 'text-[0.8125rem] text-muted-foreground';
 
 /** Goes to a view, a connection, an agent or a thread by typing a part of its name. Ctrl K or ⌘ K opens it. */

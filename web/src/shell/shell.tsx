@@ -58,7 +58,8 @@ export function Shell() {
       <div className="flex min-h-dvh">
         <aside
           className={cn(
-            'fixed inset-y-0 left-0 z-30 w-56 shrink-0 flex-col gap-4 overflow-y-auto border-r bg-card p-3 md:sticky md:top-0 md:flex md:h-dvh',
+            'fixed inset-y-0 left-0 z-30 w-56 shrink-0 flex-col gap-4 overflow-y-auto border-r bg-card p-3 ' +
+              'md:sticky md:top-0 md:flex md:h-dvh',
             isNavigationOpen ? 'flex shadow-lg' : 'hidden',
           )}
         >

@@ -7,8 +7,8 @@ import { ErrorMessage } from './states.js';
 
 const OVERLAY = 'fixed inset-0 z-40 bg-black/50';
 const BOX =
-  'fixed top-1/2 left-1/2 z-50 flex max-h-[92dvh] w-[min(40rem,94vw)] -translate-x-1/2 -translate-y-1/2 flex-col gap-4 ' +
-  'overflow-y-auto rounded-lg border bg-card p-5 shadow-lg';
+  'fixed top-1/2 left-1/2 z-50 flex max-h-[92dvh] w-[min(40rem,94vw)] -translate-x-1/2 -translate-y-1/2 flex-col ' +
+  'gap-4 overflow-y-auto rounded-lg border bg-card p-5 shadow-lg';
 
 /** A dialog over the view. It traps the focus and gives it back; Escape closes it. */
 export function Dialog({

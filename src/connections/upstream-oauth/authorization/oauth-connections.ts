@@ -36,7 +36,8 @@ export class OauthConnections {
     if (!hasMemberAccounts(connection) && !allows(permissions ?? {}, SELF, PERMISSION)) {
       throw new DomainError(
         'permission_denied',
-        `To log in for this connection, you need the permission ${PERMISSION}. Ask an owner or admin of the organization.`,
+        `To log in for this connection, you need the permission ${PERMISSION}. Ask an owner or admin of the ` +
+          'organization.',
       );
     }
     return connection;

@@ -134,7 +134,8 @@ export class UpstreamClients {
     const bound = await this.registrations.findIssuerOf(id, client);
     if (bound === undefined || bound === issuer) return;
     throw new AuthorizationServerFault(
-      'The upstream names another authorization server than the one to which auth.client_id belongs. Store the client of the new server.',
+      'The upstream names another authorization server than the one to which auth.client_id belongs. Store the ' +
+        'client of the new server.',
     );
   }
 

@@ -116,7 +116,8 @@ export class UpstreamAuthorizationRepository {
       if (!isNeeded(account)) return { account };
       const lease = randomUUID();
       const [, taken]: [unknown, number] = await manager.query(
-        `UPDATE upstream_authorizations SET refresh_lease = $2, refresh_lease_until = now() + interval '${LEASE_S} seconds'
+        `UPDATE upstream_authorizations
+           SET refresh_lease = $2, refresh_lease_until = now() + interval '${LEASE_S} seconds'
           WHERE id = $1 AND (refresh_lease_until IS NULL OR refresh_lease_until < now())`,
         [row.id, lease],
       );

@@ -46,7 +46,8 @@ export class OauthRecordsRepository {
     await manager.query(
       `INSERT INTO oauth_records (id, model, payload, grant_id, uid_id, client_id, source, scope, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
-       ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, grant_id = excluded.grant_id, uid_id = excluded.uid_id,
+       ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, grant_id = excluded.grant_id,
+       uid_id = excluded.uid_id,
          expires_at = excluded.expires_at`,
       [
         id,
@@ -128,7 +129,8 @@ export class OauthRecordsRepository {
   async deleteClient(clientId: string): Promise<void> {
     await this.records.query(
       `WITH gone AS (DELETE FROM oauth_grants WHERE client_id = $1 RETURNING id)
-       DELETE FROM oauth_records WHERE client_id = $1 OR grant_id IN (SELECT id FROM gone) OR id IN (SELECT id FROM gone)`,
+       DELETE FROM oauth_records WHERE client_id = $1 OR grant_id IN (SELECT id FROM gone)
+         OR id IN (SELECT id FROM gone)`,
       [clientId],
     );
   }

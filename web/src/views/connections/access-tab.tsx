@@ -21,7 +21,8 @@ export function AccessTab({ id, isPublic }: { readonly id: string; readonly isPu
         <Section title="Without a credential">
           <p className="text-sm">
             {isPublic
-              ? 'Tools that the server marks as public can be called by everyone who can reach this service. Settings can switch that off.'
+              ? 'Tools that the server marks as public can be called by everyone who can reach this service. ' +
+                'Settings can switch that off.'
               : 'Nobody: the marks of public tools are ignored here.'}
           </p>
         </Section>

@@ -125,7 +125,8 @@ export function ConnectionsView() {
             <EmptyState title="There are no connections yet.">
               <p className="max-w-prose text-sm text-muted-foreground">
                 {mayCreate
-                  ? 'Connect an MCP server by its address, run one as a program, or paste the configuration of a client that you use already.'
+                  ? 'Connect an MCP server by its address, run one as a program, or paste the configuration of a ' +
+                    'client that you use already.'
                   : 'Somebody with the permission to create connections can add the first.'}
               </p>
               {mayCreate && (

@@ -40,7 +40,10 @@ export function WhatToAskFor() {
             </div>
             <CopyButton
               label="Copy request"
-              text={`In Signalbox, organization ${name}: please give me the permissions ${permissions.join(', ')} (${wish.toLowerCase()}).`}
+              text={
+                `In Signalbox, organization ${name}: please give me the permissions ${permissions.join(', ')} ` +
+                `(${wish.toLowerCase()}).`
+              }
               size="small"
               variant="secondary"
             />

@@ -47,7 +47,8 @@ export function typescriptSample({ url, org, agentId, threadId, text, options }:
   return [
     `import { Signalbox } from '@signalbox/client';`,
     '',
-    `const signalbox = new Signalbox({ url: ${JSON.stringify(url)}, org: ${JSON.stringify(org)}, apiKey: process.env.API_KEY });`,
+    `const signalbox = new Signalbox({ url: ${JSON.stringify(url)}, org: ${JSON.stringify(org)}, apiKey: ` +
+      'process.env.API_KEY });',
     ...(threadId === undefined ? create : []),
     `const answer = await signalbox.stream(${threadId === undefined ? 'item.id' : JSON.stringify(threadId)}, {`,
     `  agentId: ${JSON.stringify(agentId)},`,

@@ -41,7 +41,8 @@ export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agen
         run.temperature !== null && ['Temperature', run.temperature],
         usage !== null && [
           'Tokens',
-          `${formatNumber(usage.totalTokens)} (${formatNumber(usage.inputTokens)} in, ${formatNumber(usage.outputTokens)} out)`,
+          `${formatNumber(usage.totalTokens)} (${formatNumber(usage.inputTokens)} in, ` +
+            `${formatNumber(usage.outputTokens)} out)`,
         ],
         costOf(run),
         ['Steps', formatNumber(run.steps)],

@@ -144,7 +144,8 @@ function TimelineSection({
       ))}
       <p className="text-[0.8125rem] text-muted-foreground">
         {may('MONITORING_LOGS_LIST')
-          ? `Tool calls are from the record of calls${run.model_calls.length > 0 ? '.' : '; the time between them is the model’s.'}`
+          ? 'Tool calls are from the record of ' +
+            `calls${run.model_calls.length > 0 ? '.' : '; the time between them is the model’s.'}`
           : 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.'}
         {hasMore && ' Only the first 200 calls are shown.'}
       </p>

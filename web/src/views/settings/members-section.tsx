@@ -167,7 +167,8 @@ function MemberActions({ member }: { readonly member: Member }) {
           <p>
             {isInvited
               ? 'The link stops working.'
-              : 'The keys that this person made, and sign-ins of programs, end within a second. The account itself stays.'}
+              : 'The keys that this person made, and sign-ins of programs, end within a second. The account itself ' +
+                'stays.'}
           </p>
         </ConfirmButton>
       )}

@@ -13,13 +13,15 @@ const CHOICES: readonly { readonly value: RunAccess; readonly title: string; rea
     value: 'members',
     title: 'Every valid credential',
     meaning:
-      'Every member and every API key can send messages to every agent and read the answers. An agent calls its tools itself, so a key without a single permission can still have an agent call tools.',
+      'Every member and every API key can send messages to every agent and read the answers. An agent calls its ' +
+      'tools itself, so a key without a single permission can still have an agent call tools.',
   },
   {
     value: 'granted',
     title: 'Only who was granted the agent',
     meaning:
-      'Sending messages, reading answers and cancelling need a permission that names the agent, such as one of its tools.',
+      'Sending messages, reading answers and cancelling need a permission that names the agent, such as one of its ' +
+      'tools.',
   },
 ];
 

@@ -141,5 +141,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 function summaryOf(items: readonly Imported[]): string {
   const count = (wanted: Imported['action']): number => items.filter(({ action }) => action === wanted).length;
-  return `Import: ${count('create')} created, ${count('update')} updated, ${count('unchanged')} unchanged, ${count('refused')} refused.`;
+  return (
+    `Import: ${count('create')} created, ${count('update')} updated, ${count('unchanged')} unchanged, ` +
+    `${count('refused')} refused.`
+  );
 }

@@ -78,7 +78,10 @@ function ToolLinks({ tools, selected }: { readonly tools: readonly McpTool[]; re
               </span>
               {tool.description && (
                 <span
-                  className={`line-clamp-2 text-[0.8125rem] break-words ${tool.name === selected ? '' : 'text-muted-foreground'}`}
+                  className={
+                    'line-clamp-2 text-[0.8125rem] break-words ' +
+                    `${tool.name === selected ? '' : 'text-muted-foreground'}`
+                  }
                 >
                   {tool.description}
                 </span>
