@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { ProtocolError } from '@modelcontextprotocol/server';
 import { startMcpUpstream, type McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
@@ -34,7 +34,9 @@ const HOSTILE = [
 
 let fixture: ConsoleFixture;
 let upstream: McpUpstream;
+/** One browser for all views, and what the page has asked for beside its own files and data. */
 let opened: ConsolePage;
+const asked: string[] = [];
 /** The tool's output is in the tool call, and in the text of the model that reports it. */
 let thread: ThreadClient;
 let taskId: string;
@@ -98,9 +100,21 @@ beforeAll(async () => {
   waiting = await ThreadClient.create(fixture.service, await createAgent(fixture.service, [], { connections }));
   const run = await waiting.postMessage(`/call say ${JSON.stringify({ html: HOSTILE.slice(0, 2000) })}`);
   await waiting.waitFor(run, 'waiting');
+  opened = await fixture.open('overview');
+  opened.page.on('request', (request) => {
+    if (!['fetch', 'script', 'stylesheet', 'document'].includes(request.resourceType())) asked.push(request.url());
+  });
+  opened.page.on('dialog', (dialog) => {
+    asked.push(`dialog ${dialog.message()}`);
+    void dialog.dismiss();
+  });
 }, TIMEOUT_MS);
-afterEach(() => opened?.close());
+beforeEach(() => {
+  asked.length = 0;
+  opened.problems.length = 0;
+});
 afterAll(async () => {
+  await opened?.close();
   await fixture?.close();
   await upstream?.close();
 });
@@ -134,19 +148,14 @@ const DANGEROUS = [
   .map((selector) => `main ${selector}`)
   .join(',');
 
-/** Opens a view, counts what it asks for, and checks that nothing of the output ran or loaded. */
+async function visit(view: string): Promise<ConsolePage['page']> {
+  await opened.page.goto(fixture.address(view));
+  return opened.page;
+}
+
+/** Opens a view, and checks that nothing of the output ran or loaded. */
 async function expectHarmless(view: string, isShown: (page: ConsolePage['page']) => Promise<void>): Promise<void> {
-  opened = await fixture.open(view);
-  const { page } = opened;
-  const asked: string[] = [];
-  page.on('request', (request) => {
-    if (!['fetch', 'script', 'stylesheet', 'document'].includes(request.resourceType())) asked.push(request.url());
-  });
-  page.on('dialog', (dialog) => {
-    asked.push(`dialog ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  await page.reload();
+  const page = await visit(view);
   await isShown(page);
   for (const summary of await page.locator('main summary').all()) await summary.click();
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 100)))');
@@ -180,8 +189,7 @@ inBrowser('hostile output of models and tools', () => {
     expectHarmless(`runs/${taskId}`, (page) => page.getByText('fail failed:').waitFor()));
 
   it('runs and loads nothing while it streams', async () => {
-    opened = await fixture.open(`playground/${thread.id}`);
-    const { page } = opened;
+    const page = await visit(`playground/${thread.id}`);
     // Requests cannot hold NUL; the table is too long for a person to write.
     const text = HOSTILE.slice(0, HOSTILE.indexOf('| wide')).replaceAll('\0', '');
     await page.getByText('fail failed:').waitFor();
@@ -227,8 +235,7 @@ inBrowser('hostile output of models and tools', () => {
   );
 
   it('offers no page that an MCP server names as the way to sign in', async () => {
-    opened = await fixture.open(`connections/${ids.connectionId}?tab=tools&tool=lure`);
-    const { page } = opened;
+    const page = await visit(`connections/${ids.connectionId}?tab=tools&tool=lure`);
     await page.getByRole('button', { name: 'Call tool' }).click();
     await page.getByText('Sign in first.').waitFor();
     expect(await page.getByRole('link', { name: 'Sign in at the upstream' }).count()).toBe(0);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
@@ -36,7 +36,8 @@ let api: TestApp;
 let model: FakeOpenAI;
 let upstream: McpUpstream;
 let agentId: string;
-let workers: WorkerProcess[] = [];
+/** A process of its own, which a test leaves to the next one. */
+let worker: WorkerProcess | undefined;
 const original: Record<string, UpstreamTool> = {};
 
 beforeAll(async () => {
@@ -56,23 +57,22 @@ beforeEach(() => {
   Object.assign(upstream.tools, original);
 });
 
-afterEach(async () => {
-  await Promise.all(workers.map((worker) => worker.end('SIGKILL')));
-  workers = [];
-});
-
 afterAll(async () => {
+  await endWorker('SIGKILL');
   await api?.close();
   await model?.close();
   await upstream?.close();
   await database?.drop();
 });
 
-/** A worker as a process of its own. */
-async function startWorker(): Promise<WorkerProcess> {
-  const worker = await startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
-  workers.push(worker);
-  return worker;
+/** Starts the worker unless it runs. */
+async function startWorker(): Promise<void> {
+  worker ??= await startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
+}
+
+async function endWorker(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  await worker?.end(signal);
+  worker = undefined;
 }
 
 /** Lets the tool begin its work and never answer. */
@@ -141,8 +141,8 @@ class Barrier {
     return new Barrier(client);
   }
 
-  /** Ends the connections of the killed process that wait: their statements would otherwise be executed now. */
-  async dropFor(_killed: WorkerProcess): Promise<void> {
+  /** Ends the connections of the killed worker that wait: their statements would otherwise be executed now. */
+  async dropAfterKill(): Promise<void> {
     const { rows } = await this.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await query(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) @> ARRAY[$1::int]',
@@ -174,12 +174,12 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'while it stores the step with the request: the step is made again',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       const barrier = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
       const run = await WatchedRun.start(SEND);
       await until('the worker writes', isBlocked);
-      await doomed.end('SIGKILL');
-      await barrier.dropFor(doomed);
+      await endWorker('SIGKILL');
+      await barrier.dropAfterKill();
       model.script({ kind: 'tool-calls', calls: [SEND] });
       await startWorker();
       await run.approve(await run.waits());
@@ -194,7 +194,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'after the request is stored, before it is streamed',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       const storing = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
       const run = await WatchedRun.start(SEND);
       await until('the worker stores the request', isBlocked);
@@ -202,8 +202,8 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       await storing.drop();
       const id = await run.approvalId();
       await until('the worker streams the request', isBlocked);
-      await doomed.end('SIGKILL');
-      await streaming.dropFor(doomed);
+      await endWorker('SIGKILL');
+      await streaming.dropAfterKill();
       await startWorker();
       expect(await run.waits()).toBe(id);
       await run.approve(id);
@@ -216,12 +216,12 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'after the approval was requested, before the run waits',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       hang('look');
       const run = await WatchedRun.start(LOOK, SEND);
       const id = await run.approvalId();
       await until('the other call is made', () => callsOf('look') === 1);
-      await doomed.end('SIGKILL');
+      await endWorker('SIGKILL');
       Object.assign(upstream.tools, original);
       await startWorker();
       expect(await run.waits()).toBe(id);
@@ -235,12 +235,12 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'when the request is answered before the run waits',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       hang('look');
       const run = await WatchedRun.start(LOOK, SEND);
       await run.approve(await run.approvalId());
       await until('the other call is made', () => callsOf('look') === 1);
-      await doomed.end('SIGKILL');
+      await endWorker('SIGKILL');
       Object.assign(upstream.tools, original);
       await startWorker();
       expect(await run.end()).toEqual(['output-available', 'output-available']);
@@ -252,7 +252,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'while it stores that the run waits',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       const waiting = Promise.withResolvers<string>();
       const { look } = original;
       if (look) upstream.tools['look'] = { ...look, handler: () => waiting.promise };
@@ -263,8 +263,8 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       const barrier = await Barrier.raise('SELECT FROM runs WHERE id = $1 FOR UPDATE', [run.taskId]);
       waiting.resolve('seen');
       await until('the worker writes', isBlocked);
-      await doomed.end('SIGKILL');
-      await barrier.dropFor(doomed);
+      await endWorker('SIGKILL');
+      await barrier.dropAfterKill();
       await startWorker();
       expect(await run.waits()).toBe(id);
       await run.approve(id);
@@ -277,10 +277,10 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'after the wait is stored',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       const run = await WatchedRun.start(SEND);
       const id = await run.waits();
-      await doomed.end('SIGKILL');
+      await endWorker('SIGKILL');
       // Answered while there is no worker at all.
       await run.approve(id);
       await startWorker();
@@ -293,10 +293,10 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'after the answer is stored, and the job of the continuation is lost',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       const run = await WatchedRun.start(SEND);
       const id = await run.waits();
-      await doomed.end('SIGKILL');
+      await endWorker('SIGKILL');
       await run.approve(id);
       await loseJobs();
       await startWorker();
@@ -309,17 +309,17 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'after the continuation began, before the approved call is made',
     async () => {
-      const first = await startWorker();
+      await startWorker();
       const run = await WatchedRun.start(SEND);
       const id = await run.waits();
-      await first.end('SIGTERM');
+      await endWorker('SIGTERM');
       await run.approve(id);
       const barrier = await Barrier.raise('SELECT FROM run_approvals WHERE id = $1 FOR UPDATE', [id]);
-      const doomed = await startWorker();
+      await startWorker();
       await until('the worker is about to make the call', isBlocked);
       expect(callsOf('send')).toBe(0);
-      await doomed.end('SIGKILL');
-      await barrier.dropFor(doomed);
+      await endWorker('SIGKILL');
+      await barrier.dropAfterKill();
       await startWorker();
       expect(await run.end()).toEqual(['output-available']);
       expect(callsOf('send')).toBe(1);
@@ -330,13 +330,13 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'while the approved call is made: it is not made again',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       hang('send');
       const run = await WatchedRun.start(SEND);
       const id = await run.waits();
       await run.approve(id);
       await until('the call is made', () => callsOf('send') === 1);
-      await doomed.end('SIGKILL');
+      await endWorker('SIGKILL');
       Object.assign(upstream.tools, original);
       await startWorker();
       expect(await run.end()).toEqual(['output-error']);
@@ -353,14 +353,14 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'after the outcome of the approved call: it is not made again',
     async () => {
-      const doomed = await startWorker();
+      await startWorker();
       const run = await WatchedRun.start(SEND);
       const id = await run.waits();
       const asked = model.requests.length;
       model.script({ kind: 'hang' }, { kind: 'text', deltas: ['Done.'] });
       await run.approve(id);
       await until('the model is asked again', () => model.requests.length > asked);
-      await doomed.end('SIGKILL');
+      await endWorker('SIGKILL');
       await startWorker();
       expect(await run.end()).toEqual(['output-available']);
       expect(callsOf('send')).toBe(1);
@@ -371,10 +371,10 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
   it(
     'while a cancelled run is to be ended',
     async () => {
-      const first = await startWorker();
+      await startWorker();
       const run = await WatchedRun.start(SEND);
       const id = await run.waits();
-      await first.end('SIGKILL');
+      await endWorker('SIGKILL');
       await run.thread.cancel().expect(202);
       expect((await answer(api, run.thread.id, id, YES)).status).toBe(409);
       await loseJobs();
@@ -390,7 +390,7 @@ describe('while workers restart in good order', () => {
   it(
     'runs wait, are answered and continue, without counting attempts',
     async () => {
-      let worker = await startWorker();
+      await startWorker();
       const calls = Array.from({ length: 6 }, () => SEND);
       const thread = await ThreadClient.create(api, agentId);
       const stream = await thread.stream();
@@ -405,8 +405,8 @@ describe('while workers restart in good order', () => {
           return true;
         });
         if (n % 3 === 0) {
-          await worker.end('SIGTERM');
-          worker = await startWorker();
+          await endWorker('SIGTERM');
+          await startWorker();
         }
         await answer(api, thread.id, last ?? '', YES).expect(202);
       }
