@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
   appendFile,
   cp,
@@ -21,6 +19,7 @@ import supertest from 'supertest';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
+import { runProgram } from '../support/program.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 import { ServiceProcess } from '../support/service-process.js';
 
@@ -73,16 +72,9 @@ afterAll(async () => {
   await rm(checkout, { recursive: true, force: true });
 });
 
-async function build(): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, [join(checkout, 'scripts/build.mjs')], {
-    cwd: checkout,
-    env: { PATH: process.env['PATH'] },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, output };
+function build() {
+  const options = { cwd: checkout, env: { PATH: process.env['PATH'] } };
+  return runProgram(process.execPath, [join(checkout, 'scripts/build.mjs')], options);
 }
 
 const dist = (): Promise<string> => readlink(join(checkout, 'dist'));
@@ -93,7 +85,7 @@ describe('npm run build', () => {
     'uses a build of the present sources as it is',
     async () => {
       const [name = ''] = await builds();
-      expect(await build()).toEqual({ code: 0, output: '' });
+      expect(await build()).toEqual({ end: 0, output: '' });
       expect(await dist()).toBe(`.builds/${name}/dist`);
       expect(await builds()).toEqual([name]);
     },
@@ -116,7 +108,7 @@ describe('npm run build', () => {
       await writeFile(worker, changed);
       // Two terminals at once.
       const ended = await Promise.all([build(), build()]);
-      const complete = { code: 0, output: expect.stringContaining('Found 0 issues') };
+      const complete = { end: 0, output: expect.stringContaining('Found 0 issues') };
       expect(ended).toEqual([complete, complete]);
       expect(await builds()).toHaveLength(2);
       expect(await dist()).not.toBe(before);
@@ -135,8 +127,8 @@ describe('npm run build', () => {
     async () => {
       const [before, whole] = await Promise.all([dist(), builds()]);
       await appendFile(join(checkout, 'src/core/version.ts'), 'export const build: number = version;\n');
-      const { code, output } = await build();
-      expect(code).not.toBe(0);
+      const { end, output } = await build();
+      expect(end).not.toBe(0);
       expect(output).toContain('src/core/version.ts');
       expect([await dist(), await builds()]).toEqual([before, whole]);
     },

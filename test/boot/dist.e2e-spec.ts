@@ -14,6 +14,7 @@ import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { Program } from '../support/program.js';
 import { type Announced, ServiceProcess } from '../support/service-process.js';
 
 const START_MS = 60_000;
@@ -286,24 +287,13 @@ describe('`npm start`', () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-npm-'));
       if (process.getuid?.() === 0) await chmod(dataDir, 0o711); // for the user that PostgreSQL runs as
       const env = { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', REDIS_URL: '', PORT: '0', METRICS_PORT: '0' };
-      const npm = spawn('npm', ['start'], { cwd: fileURLToPath(new URL('../../', import.meta.url)), env });
-      let output = '';
-      const ready = new Promise<void>((resolve, reject) => {
-        npm.stdout.on('data', (chunk: Buffer) => {
-          output += chunk.toString();
-          if (output.includes('listens on')) resolve();
-        });
-        npm.once('close', () => reject(new Error(`The service ended: ${output}`)));
-      });
+      const npm = new Program('npm', ['start'], { cwd: fileURLToPath(new URL('../../', import.meta.url)), env });
       try {
-        await ready;
-        const closed = once(npm, 'close');
-        npm.kill('SIGTERM');
-        // The pipes close when the last process that writes to them has ended.
-        await closed;
-        expect(output).toContain('The service has stopped');
+        await npm.printed(/listens on/);
+        await npm.kill('SIGTERM');
+        expect(npm.output).toContain('The service has stopped');
       } finally {
-        npm.kill('SIGKILL');
+        npm.signal('SIGKILL');
         await rm(dataDir, { recursive: true, force: true });
       }
     },

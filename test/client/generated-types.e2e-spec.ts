@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '../support/program.js';
 
 const pathOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
@@ -17,13 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function node(...args: string[]): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, output };
-}
+const node = (...args: string[]) => runProgram(process.execPath, args, { cwd: folder });
 
 /** What somebody writes with the types of the generator: it compiles only if they say enough, and not too little. */
 const CALLER = `
@@ -55,12 +48,12 @@ describe('the types that openapi-typescript makes of the reference', () => {
     await writeFile(join(folder, 'caller.ts'), CALLER);
     const options = { module: 'nodenext', target: 'es2022', strict: true, noEmit: true, types: [] };
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['caller.ts'] }));
-    expect(await node(pathOf('node_modules/typescript/bin/tsc'), '-p', folder)).toEqual({ code: 0, output: '' });
+    expect(await node(pathOf('node_modules/typescript/bin/tsc'), '-p', folder)).toEqual({ end: 0, output: '' });
   });
 
   it('are part of the package, which builds without dependencies', async () => {
     const build = ['-p', pathOf('packages/client'), '--outDir', join(folder, 'dist')];
-    expect(await node(pathOf('node_modules/typescript/bin/tsc'), ...build)).toEqual({ code: 0, output: '' });
+    expect(await node(pathOf('node_modules/typescript/bin/tsc'), ...build)).toEqual({ end: 0, output: '' });
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
     const script = "import('./dist/index.js').then((client) => console.log(Object.keys(client).sort().join(' ')))";
     const { output } = await node('-e', script);

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Signalbox } from '../../packages/client/src/index.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
+import { runProgram } from '../support/program.js';
 import { withPython } from '../support/python.js';
 import { type BuiltService, startBuiltService } from './client.support.js';
 
@@ -32,7 +31,7 @@ withPython('the Python client', () => {
       const data = { title: 'Agent', connections: [{ connection_id: connection.id, approval }] };
       return (await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data })).item.id;
     };
-    const python = spawn('python3', ['-m', 'unittest', 'discover', '-s', 'tests', '-t', 'tests'], {
+    const { end, output } = await runProgram('python3', ['-m', 'unittest', 'discover', '-s', 'tests', '-t', 'tests'], {
       cwd: FOLDER,
       env: {
         PATH: process.env['PATH'],
@@ -45,11 +44,7 @@ withPython('the Python client', () => {
         SIGNALBOX_AGENT: await newAgent('none'),
         SIGNALBOX_ASKING_AGENT: await newAgent('all'),
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let output = '';
-    for (const pipe of [python.stdout, python.stderr]) pipe.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    const [code] = (await once(python, 'close')) as [number];
-    expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/Ran 9 tests[^]*OK/) });
+    expect({ end, output }).toEqual({ end: 0, output: expect.stringMatching(/Ran 9 tests[^]*OK/) });
   });
 });

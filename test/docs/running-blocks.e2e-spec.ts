@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
+import { runProgram } from '../support/program.js';
 import { withPython } from '../support/python.js';
 import { codeBlocksOf, ROOT } from './code-blocks.support.js';
 
@@ -40,15 +39,11 @@ function adapted(code: string): string {
 
 /** Runs a program to its end. @returns what it printed. @throws if it ends with another exit code */
 async function run(program: string, args: string[], env: Record<string, string> = {}, expected = 0): Promise<string> {
-  const child = spawn(program, args, {
+  const { end, output } = await runProgram(program, args, {
     cwd: folder,
     env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, API_KEY: app.apiKey, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let output = '';
-  for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  if (code !== expected) throw new Error(`${program} ended with ${code}: ${output}`);
+  if (end !== expected) throw new Error(`${program} ended with ${end}: ${output}`);
   return output;
 }
 

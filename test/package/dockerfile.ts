@@ -1,7 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join, matchesGlob, resolve } from 'node:path';
+import { outputOf } from '../support/program.js';
 
 interface Instruction {
   readonly name: string;
@@ -50,7 +49,7 @@ export async function buildImage(repository: string, root: string, env: NodeJS.P
       if (name === 'WORKDIR') await mkdir((folder = join(top, text)), { recursive: true });
       else if (name === 'COPY') await copy(text);
       else if (name === 'RUN' && stage === last) image.preparation.push(text);
-      else if (name === 'RUN') await run(text, folder, env);
+      else if (name === 'RUN') await outputOf('/bin/sh', ['-c', text], { cwd: folder, env });
       else if (name === 'ENV')
         Object.assign(image.env, Object.fromEntries(text.split(' ').map((pair) => pair.split('='))));
       else if (name === 'CMD') image.command = JSON.parse(text);
@@ -116,12 +115,4 @@ async function copyContext(repository: string, source: string, target: string): 
   if (source === '.') await visit('');
   else if (isKept(source)) await cp(join(repository, source), join(target, source));
   else throw new Error(`.dockerignore excludes ${source}.`);
-}
-
-async function run(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const child = spawn('/bin/sh', ['-c', command], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  if (code !== 0) throw new Error(`${command} ended with ${code}: ${output}`);
 }

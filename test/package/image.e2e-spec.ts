@@ -1,6 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
@@ -8,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
-import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { freePort } from '../support/free-port.js';
+import { outputOf, Program } from '../support/program.js';
 import { buildImage, type Image } from './dockerfile.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -22,7 +21,7 @@ const KEY = generateApiKey();
 
 let folder: string;
 let image: Image;
-const processes: ChildProcess[] = [];
+const processes: Program[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'signalbox-image-'));
@@ -33,36 +32,26 @@ beforeAll(async () => {
 }, BUILD_MS);
 
 afterEach(async () => {
-  await Promise.all(processes.splice(0).map((each) => stop(each)));
+  await Promise.all(processes.splice(0).map((each) => each.kill('SIGTERM')));
 }, START_MS);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Starts the image's command with its environment, as its user, in its folder, which belongs to another user. */
-function start(env: Record<string, string>, command = image.command): { child: ChildProcess; output: () => string } {
+function start(env: Record<string, string>, command = image.command): Program {
   const [program = '', ...args] = command;
-  const child = spawn(program === 'node' ? process.execPath : program, args, {
+  const started = new Program(program === 'node' ? process.execPath : program, args, {
     cwd: image.folder,
     env: { PATH: process.env['PATH'], ...image.env, METRICS_PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
     ...NODE,
   });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  processes.push(child);
-  return { child, output: () => output };
+  processes.push(started);
+  return started;
 }
 
-async function stop(child: ChildProcess): Promise<number | string | null> {
-  const ended = child.exitCode !== null || child.signalCode !== null ? undefined : once(child, 'exit');
-  child.kill('SIGTERM');
-  await ended;
-  return child.exitCode ?? child.signalCode;
-}
-
-async function ready(port: number, { child, output }: ReturnType<typeof start>): Promise<void> {
+async function ready(port: number, service: Program): Promise<void> {
   for (;;) {
-    if (child.exitCode !== null) throw new Error(output());
+    if (service.hasEnded) throw new Error(service.output);
     const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
     if (answer?.ok) return;
     await sleep(100);
@@ -149,13 +138,8 @@ describe('the image of the Dockerfile', () => {
         for (const name of ${JSON.stringify([...specifiers])}) await import(name).catch((error) => failed.push(name + ': ' + error.message));
         console.log(JSON.stringify(failed));
         process.exit();`;
-      const output = await new Promise<string>((resolve, reject) => {
-        const args = ['--input-type=module', '--eval', program];
-        execFile(process.execPath, args, { cwd: image.folder }, (error, stdout, stderr) => {
-          if (error === null) resolve(stdout);
-          else reject(new Error(stderr));
-        });
-      });
+      const args = ['--input-type=module', '--eval', program];
+      const output = await outputOf(process.execPath, args, { cwd: image.folder });
       expect(JSON.parse(output.trim().split('\n').at(-1) ?? '')).toEqual([]);
     },
     START_MS,
@@ -167,19 +151,17 @@ describe('the image of the Dockerfile', () => {
       const data = join(folder, 'data');
       await mkdir(data);
       if (NODE.uid !== undefined) await chown(data, NODE.uid, NODE.gid);
-      const port = await findFreePort();
+      const port = await freePort();
       const env = { HOST: '127.0.0.1', PORT: String(port), DATA_DIR: data, BOOTSTRAP_API_KEY: KEY };
       const service = start(env);
       await ready(port, service);
       expect(await runAgent(port, KEY)).toEqual({ status: 'completed', text: 'You said: Hello' });
-      const [code] = await once(start(env, image.healthCheck).child, 'exit');
-      expect(code).toBe(0);
+      expect(await start(env, image.healthCheck).exit()).toBe(0);
       for (const path of ['/docs', '/openapi.json', '/sign-in']) {
         expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200);
       }
-      expect(await stop(service.child)).toBe(0);
-      const [code2] = await once(start(env, image.healthCheck).child, 'exit');
-      expect(code2).toBe(1);
+      expect(await service.kill('SIGTERM')).toBe(0);
+      expect(await start(env, image.healthCheck).exit()).toBe(1);
     },
     START_MS,
   );
@@ -203,15 +185,15 @@ describe('the image of the Dockerfile', () => {
           DATA_DIR: join(folder, 'never-made'),
         };
         const migration = start({ ...env, PORT: '0' }, ['node', 'dist/boot/migrate.js']);
-        await once(migration.child, 'exit');
-        expect(migration.output()).toBe('The database has the newest schema.\n');
+        await migration.exit();
+        expect(migration.output).toBe('The database has the newest schema.\n');
 
-        const ports = [await findFreePort(), await findFreePort()] as const;
+        const ports = [await freePort(), await freePort()] as const;
         const api = start({ ...env, ROLE: 'api', PORT: String(ports[0]) });
         const worker = start({ ...env, ROLE: 'worker', PORT: String(ports[1]) });
         await Promise.all([ready(ports[0], api), ready(ports[1], worker)]);
         expect(await runAgent(ports[0], KEY)).toEqual({ status: 'completed', text: 'You said: Hello' });
-        expect(await Promise.all([stop(api.child), stop(worker.child)])).toEqual([0, 0]);
+        expect(await Promise.all([api.kill('SIGTERM'), worker.kill('SIGTERM')])).toEqual([0, 0]);
         expect(await filesBelow(image.folder)).toEqual(before);
         expect(await readdir(folder)).not.toContain('never-made');
       },

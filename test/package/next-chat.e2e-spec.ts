@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { ChildProcess } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -12,6 +11,7 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { inBrowser, launchChromium } from '../support/chromium.js';
 import { freePort } from '../support/free-port.js';
 import { until } from '../support/proxy-connections.js';
+import type { Program } from '../support/program.js';
 import { npm, startNpm, stopNpm } from './npm.js';
 import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import type { ThreadItem } from '../../src/runtime/threads/thread.dto.js';
@@ -34,7 +34,7 @@ inBrowser('the page of examples/next-chat', () => {
   let folder: string;
   let app: TestApp;
   let upstream: McpUpstream;
-  const servers: ChildProcess[] = [];
+  const servers: Program[] = [];
   let browser: Browser;
   let origin: string;
   /** Where `npm run dev` serves the page, as the README says. */

@@ -1,6 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { dirname } from 'node:path';
+import { Program } from '../support/program.js';
 
 /**
  * How this machine reaches the registry, as far as the environment tells it: the certificates it trusts, its proxy, and
@@ -16,9 +15,9 @@ const TIMEOUT_MS = 400_000;
  *
  * @param env all variables of the environment beside `PATH`, `HOME` and those that lead to the registry
  */
-export function startNpm(cwd: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
+export function startNpm(cwd: string, args: readonly string[], env: Record<string, string> = {}): Program {
   const access = Object.entries(process.env).filter(([name]) => REGISTRY_ACCESS.test(name));
-  return spawn('npm', args, {
+  return new Program('npm', args, {
     cwd,
     detached: true,
     env: {
@@ -28,7 +27,6 @@ export function startNpm(cwd: string, args: readonly string[], env: Record<strin
       HOME: process.env['HOME'],
       ...env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
   });
 }
 
@@ -38,25 +36,16 @@ export function startNpm(cwd: string, args: readonly string[], env: Record<strin
  * @throws Error when it fails, or does not end: it is killed then, so that it cannot outlive the suite
  */
 export async function npm(cwd: string, args: readonly string[], env?: Record<string, string>): Promise<string> {
-  const child = startNpm(cwd, args, env);
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), TIMEOUT_MS);
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  const program = startNpm(cwd, args, env);
+  const timer = setTimeout(() => process.kill(-program.pid, 'SIGKILL'), TIMEOUT_MS);
+  const end = await program.exit();
   clearTimeout(timer);
-  if (code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${signal ?? code}: ${output}`);
-  return output;
+  if (end !== 0) throw new Error(`npm ${args.join(' ')} ended with ${end}: ${program.output}`);
+  return program.output;
 }
 
 /** Ends what `startNpm` has started, with all that it has started. */
-export async function stopNpm(child: ChildProcess | undefined): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, 'close');
-  signalGroup(child, 'SIGTERM');
-  await gone;
-}
-
-function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid !== undefined) process.kill(-pid, signal);
+export async function stopNpm(program: Program): Promise<void> {
+  if (!program.hasEnded) process.kill(-program.pid, 'SIGTERM');
+  await program.exit();
 }

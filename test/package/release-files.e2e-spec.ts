@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { version } from '../../src/core/version.js';
+import { outputOf } from '../support/program.js';
 import { npm } from './npm.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -28,10 +27,6 @@ afterAll(async () => {
   for (const path of [folder, release]) await rm(path, { recursive: true, force: true });
 });
 
-async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
-  return (await promisify(execFile)(program, args, { cwd })).stdout;
-}
-
 it(
   'npm run release:files makes packages with the allowed files only, the chart, the bill of materials, and checksums',
   async () => {
@@ -44,8 +39,10 @@ it(
       `signalbox-chart-${version}.tgz`,
       `signalbox-client-${version}.tgz`,
     ]);
-    expect((await run(release, 'sha256sum', '--check', '--strict', 'SHA256SUMS')).match(/: OK$/gm)).toHaveLength(4);
-    const chart = await run(release, 'tar', '-tzf', `signalbox-chart-${version}.tgz`);
+    expect(
+      (await outputOf('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: release })).match(/: OK$/gm),
+    ).toHaveLength(4);
+    const chart = await outputOf('tar', ['-tzf', `signalbox-chart-${version}.tgz`], { cwd: release });
     expect(chart.split('\n')).toEqual(expect.arrayContaining(['signalbox/Chart.yaml', 'signalbox/values.yaml']));
     expect(JSON.parse(await readFile(join(release, `signalbox-${version}.cdx.json`), 'utf8')).bomFormat).toBe(
       'CycloneDX',

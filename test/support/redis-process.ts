@@ -1,15 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { freePort } from './free-port.js';
+import { Program } from './program.js';
 
 /** A Redis or Valkey process with a folder of its own, which can be killed and started again on the same port. */
 export class RedisProcess {
-  private child: ChildProcess | undefined;
-  private output = '';
+  private program: Program | undefined;
 
   private constructor(
     private readonly command: string,
@@ -40,13 +38,9 @@ export class RedisProcess {
 
   /** Starts the process again after `kill`. */
   async restart(): Promise<void> {
-    this.output = '';
-    this.child = spawn(this.command, this.args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
-    }
+    const program = (this.program = new Program(this.command, this.args));
     const answers = this.ask(async (redis) => redis.ping());
-    const ended = once(this.child, 'exit').then(() => Promise.reject(new Error(`Redis ended: ${this.output}`)));
+    const ended = program.exit().then(() => Promise.reject(new Error(`Redis ended: ${program.output}`)));
     await Promise.race([answers, ended]);
     ended.catch(() => undefined);
   }
@@ -70,15 +64,11 @@ export class RedisProcess {
 
   /** The id of the process. */
   get pid(): number {
-    return this.child?.pid ?? -1;
+    return this.program?.pid ?? -1;
   }
 
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
-    const child = this.child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    await exited;
+    await this.program?.kill(signal);
   }
 
   async stop(): Promise<void> {

@@ -8,7 +8,7 @@ import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js'
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { answerWith, eventually, WebhookReceiver } from '../../support/webhook-receiver.js';
-import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 import { createWebhook, deleteWebhook, deliveriesOf, deliveryOf, makeDue } from './webhooks.support.js';
 
 const LIMIT_MS = 90_000;
@@ -37,7 +37,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-function startWorker(): Promise<WorkerProcess> {
+function startWorker(): Promise<ServiceProcess> {
   return startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
 }
 
@@ -57,7 +57,7 @@ it(
     const connected = once(silent, 'connection');
     const runId = await post();
     await connected;
-    await doomed.end('SIGKILL');
+    await doomed.kill('SIGKILL');
     silent.close();
     const { id, attempts } = await deliveryOf(api, runId, { status: 'pending' });
     expect(attempts).toBe(0);
@@ -68,7 +68,7 @@ it(
       await deliveryOf(api, runId, { status: 'delivered', attempts: 1 });
       expect(await receiver.messagesOf(runId)).toHaveLength(1);
     } finally {
-      await other.end('SIGTERM');
+      await other.kill('SIGTERM');
       await deleteWebhook(api, webhook);
     }
   },
@@ -97,7 +97,7 @@ it(
       );
       return found;
     }, 'the record of the delivery waits');
-    await doomed.end('SIGKILL');
+    await doomed.kill('SIGKILL');
     // The server would notice only later that its client is gone.
     await api.app.get(DataSource).query('SELECT pg_terminate_backend($1)', [recording.pid]);
     await holder.query('ROLLBACK');
@@ -111,7 +111,7 @@ it(
       expect(messages.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
       expect(messages[0]?.body).toBe(messages[1]?.body);
     } finally {
-      await other.end('SIGTERM');
+      await other.kill('SIGTERM');
       await deleteWebhook(api, webhook);
     }
   },
@@ -126,14 +126,14 @@ it(
     const leaving = await startWorker();
     const runId = await post();
     await receiver.messagesOf(runId);
-    expect(await leaving.end('SIGTERM')).toBe(0);
+    expect(await leaving.kill('SIGTERM')).toBe(0);
     receiver.respond = answerWith(204);
     expect(await deliveryOf(api, runId, { status: 'pending' })).toMatchObject({ attempts: 0, last_error: null });
     const other = await startWorker();
     try {
       await deliveryOf(api, runId, { status: 'delivered', attempts: 1 });
     } finally {
-      await other.end('SIGTERM');
+      await other.kill('SIGTERM');
       await deleteWebhook(api, webhook);
     }
   },
@@ -153,7 +153,7 @@ it(
         expect(await deliveriesOf(api, runId)).toHaveLength(1);
       }
     } finally {
-      await Promise.all(workers.map((worker) => worker.end('SIGTERM')));
+      await Promise.all(workers.map((worker) => worker.kill('SIGTERM')));
       await deleteWebhook(api, webhook);
     }
   },

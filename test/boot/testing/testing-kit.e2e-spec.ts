@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { createTestDatabase } from '../../support/database.js';
+import { runProgram } from '../../support/program.js';
 import {
   createTestApp,
   startMcpUpstream,
@@ -18,16 +17,9 @@ const START_MS = 60_000;
 const KIT = new URL('../../../dist/boot/testing/testing.js', import.meta.url).href;
 
 /** Runs a script with the kit, in a process with only these environment variables. */
-async function runScript(script: string, env: Record<string, string>) {
+function runScript(script: string, env: Record<string, string>) {
   const source = `import { createTestApp } from '${KIT}';\n${script}`;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-  return { end: code ?? signal, output };
+  return runProgram(process.execPath, ['--input-type=module', '--eval', source], { env });
 }
 
 it(

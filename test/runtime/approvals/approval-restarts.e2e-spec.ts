@@ -8,7 +8,7 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { until } from '../../support/proxy-connections.js';
-import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import {
   answer,
@@ -37,7 +37,7 @@ let model: FakeOpenAI;
 let upstream: McpUpstream;
 let agentId: string;
 /** A process of its own, which a test leaves to the next one. */
-let worker: WorkerProcess | undefined;
+let worker: ServiceProcess | undefined;
 const original: Record<string, UpstreamTool> = {};
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ async function startWorker(): Promise<void> {
 }
 
 async function endWorker(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-  await worker?.end(signal);
+  await worker?.kill(signal);
   worker = undefined;
 }
 

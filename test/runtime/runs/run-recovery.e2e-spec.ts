@@ -15,7 +15,7 @@ import {
   sendResult,
   startScripted,
 } from '../../support/scripted-upstream.js';
-import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 
 const RUN_LOCK_MS = 2000;
 /** For what waits for processes on a busy machine. */
@@ -78,7 +78,7 @@ function callsOf(tool: string): number {
 }
 
 /** A worker that can be killed: the built service as a process. */
-function startDoomedWorker(): Promise<WorkerProcess> {
+function startDoomedWorker(): Promise<ServiceProcess> {
   return startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
 }
 
@@ -147,7 +147,7 @@ describe('when a worker is killed', () => {
     await runs.unwanted.thread.waitFor(runs.unwanted.taskId, 'running');
     await until(() => callsOf('look') + callsOf('put') + callsOf('send') === 3);
     survivor = await startOtherWorker();
-    await doomed.end('SIGKILL');
+    await doomed.kill('SIGKILL');
     killedAt = Date.now();
     await runs.unwanted.thread.cancel(runs.unwanted.taskId);
   }, START_MS);
@@ -232,7 +232,7 @@ describe('a worker that is stopped', () => {
       await short.thread.waitFor(short.taskId, 'running');
       await until(() => fake.requests.length === before + 1);
       const other = await startOtherWorker();
-      expect(await stopped.end('SIGTERM')).toBe(0);
+      expect(await stopped.kill('SIGTERM')).toBe(0);
 
       await short.end();
       expect(await short.run()).toMatchObject({ status: 'completed', attempt: 1 });

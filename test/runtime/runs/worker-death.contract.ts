@@ -4,10 +4,9 @@ import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mc
 import { connect, createAgent, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { eventually } from '../../support/run-event-probes.js';
-import { ServiceProcess } from '../../support/service-process.js';
+import { ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { startTcpProxy, type TcpProxy, through } from '../../support/tcp-proxy.js';
-import { startWorkerProcess } from '../../support/worker-process.js';
 
 /** So long that only the connections of workers can tell that one has died. */
 const ENV = { RUN_LOCK_MS: '600000' };
@@ -60,7 +59,7 @@ export function workerDeathContract(name: string, startBackend: () => Promise<St
       async () => {
         const doomed = await startWorkerProcess({ ...backend.env, ...ENV });
         const runs = await startRuns(5, 'So far\n/wait 60000');
-        await doomed.end('SIGKILL');
+        await doomed.kill('SIGKILL');
         const next = await backend.start({ ...ENV, ROLE: 'worker' });
         await eventually(async () => {
           for (const { thread, taskId } of runs) expect(await thread.run(taskId)).toMatchObject({ attempt: 2 });

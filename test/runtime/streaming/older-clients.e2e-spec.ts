@@ -10,7 +10,7 @@ import { expectProblem } from '../../support/problem.js';
 import { until } from '../../support/proxy-connections.js';
 import { postgresStreams, type StreamBackend } from '../../support/stream-backends.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
-import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 
 const RUN_LOCK_MS = '2000';
 const START_MS = 60_000;
@@ -24,7 +24,7 @@ const READERS: [name: string, reader: Pick<MemoryChatOptions, 'sdk' | 'accept'>]
 
 let backend: StreamBackend;
 let api: TestApp;
-let worker: WorkerProcess;
+let worker: ServiceProcess;
 let tools: ToolServer;
 let agentId: string;
 let askingId: string;
@@ -41,7 +41,7 @@ beforeAll(async () => {
 }, START_MS);
 
 afterAll(async () => {
-  await worker?.end('SIGTERM');
+  await worker?.kill('SIGTERM');
   await backend?.close();
   await tools?.close();
 });
@@ -125,7 +125,7 @@ describe('when a worker is killed in a step', () => {
           return { name, reader, thread, chat, sending, before: textsOf(chat.lastMessage) };
         }),
       );
-      await worker.end('SIGKILL');
+      await worker.kill('SIGKILL');
       worker = await startWorker();
       for (const { name, reader, thread, chat, sending } of reading) {
         await sending;

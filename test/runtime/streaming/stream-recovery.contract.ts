@@ -17,7 +17,7 @@ import { eventually } from '../../support/run-event-probes.js';
 import { framesUntilDone } from '../../support/stream-frames.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
-import { startWorkerProcess } from '../../support/worker-process.js';
+import { startWorkerProcess } from '../../support/service-process.js';
 
 const RUN_LOCK_MS = 2_000;
 const START_MS = 60_000;
@@ -90,7 +90,7 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
             return { run, thread, taskId, frames, received, leftWith, behindWith };
           }),
         );
-        await doomed.end('SIGKILL');
+        await doomed.kill('SIGKILL');
         for (const { run, thread, taskId, frames, received, leftWith, behindWith } of begun) {
           await backend.lose(taskId, run.keptOf(received.length));
           const readings = [
