@@ -1795,11 +1795,11 @@ export interface components {
             reason?: string;
         };
         AuditEventActor: {
+            client_id: string | null;
             user_id: string | null;
             user_email: string | null;
             api_key_id: string | null;
             key_name: string | null;
-            client_id: string | null;
         };
         AuditEventItem: {
             /** Format: uuid */
@@ -2240,15 +2240,15 @@ export interface components {
             status: "success" | "error" | "denied";
             error_code: string | null;
             duration_ms: number;
-            user_id: string | null;
-            user_email: string | null;
-            api_key_id: string | null;
-            key_name: string | null;
             run_id: string | null;
             request_id: string;
             public: boolean;
             arguments: unknown;
             result: unknown;
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
         };
         MonitoringLogPage: {
             items: components["schemas"]["MonitoringLogItem"][];
@@ -2481,15 +2481,15 @@ export interface components {
         };
         RunDetails: {
             model_calls: components["schemas"]["ModelCallItem"][];
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
             /** Format: uuid */
             id: string;
             thread_id: string;
             /** Format: uuid */
             agent_id: string;
-            user_id: string | null;
-            user_email: string | null;
-            api_key_id: string | null;
-            key_name: string | null;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             tier: string;
@@ -2538,10 +2538,6 @@ export interface components {
             thread_id: string;
             /** Format: uuid */
             agent_id: string;
-            user_id: string | null;
-            user_email: string | null;
-            api_key_id: string | null;
-            key_name: string | null;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             tier: string;
@@ -2566,6 +2562,10 @@ export interface components {
             finished_at: (string) | null;
             created_at: string;
             updated_at: string;
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
         };
         RunOutput: {
             item: components["schemas"]["RunDetails"];
@@ -4219,11 +4219,11 @@ export interface operations {
                      *           "at": "2026-11-23T08:30:00.000Z",
                      *           "event": "key.created",
                      *           "actor": {
+                     *             "client_id": "text",
                      *             "user_id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "user_email": "text",
                      *             "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *             "key_name": "text",
-                     *             "client_id": "text"
+                     *             "key_name": "text"
                      *           },
                      *           "source": "text",
                      *           "target": {
@@ -5732,15 +5732,15 @@ export interface operations {
                      *           "status": "success",
                      *           "error_code": "text",
                      *           "duration_ms": 1,
-                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "user_email": "text",
-                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "key_name": "text",
                      *           "run_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "request_id": "text",
                      *           "public": true,
                      *           "arguments": {},
-                     *           "result": {}
+                     *           "result": {},
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_email": "text",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "key_name": "text"
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -6453,13 +6453,13 @@ export interface operations {
                      *             "error_code": "text"
                      *           }
                      *         ],
-                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "thread_id": "ticket-4711",
-                     *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "user_email": "text",
                      *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "key_name": "text",
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "status": "queued",
                      *         "tier": "text",
                      *         "temperature": 1,
@@ -6559,13 +6559,13 @@ export interface operations {
                      *             "error_code": "text"
                      *           }
                      *         ],
-                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "thread_id": "ticket-4711",
-                     *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "user_email": "text",
                      *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "key_name": "text",
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "thread_id": "ticket-4711",
+                     *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "status": "queued",
                      *         "tier": "text",
                      *         "temperature": 1,
@@ -6651,10 +6651,6 @@ export interface operations {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "thread_id": "ticket-4711",
                      *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "user_email": "text",
-                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "key_name": "text",
                      *           "status": "queued",
                      *           "tier": "text",
                      *           "temperature": 1,
@@ -6697,7 +6693,11 @@ export interface operations {
                      *           "started_at": "2026-11-23T08:30:00.000Z",
                      *           "finished_at": "2026-11-23T08:30:00.000Z",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
-                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *           "updated_at": "2026-11-23T08:30:00.000Z",
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_email": "text",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "key_name": "text"
                      *         }
                      *       ],
                      *       "totalCount": 1,

@@ -13,10 +13,11 @@ import {
 } from 'class-validator';
 import { PageOf } from '../../core/paging/page-of.js';
 import { AnyJson, MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+import { CallerItem } from '../caller.dto.js';
 import { ENTRY_POINTS, AUDIT_STATUSES, type EntryPoint, type AuditStatus } from './audit-record.js';
 
 /** One tool invocation. */
-export class MonitoringLogItem {
+export class MonitoringLogItem extends CallerItem {
   @IsUUID()
   id: string;
 
@@ -53,23 +54,6 @@ export class MonitoringLogItem {
 
   @IsNumber()
   duration_ms: number;
-
-  /** Null for an anonymous call. */
-  @MayBeNull()
-  @IsUUID()
-  user_id: string | null;
-
-  @MayBeNull()
-  @IsString()
-  user_email: string | null;
-
-  @MayBeNull()
-  @IsUUID()
-  api_key_id: string | null;
-
-  @MayBeNull()
-  @IsString()
-  key_name: string | null;
 
   @MayBeNull()
   @IsUUID()

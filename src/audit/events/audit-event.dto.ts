@@ -2,28 +2,11 @@ import { Type } from 'class-transformer';
 import { IsIn, IsISO8601, IsString, IsUUID, ValidateNested } from 'class-validator';
 import { PageOf } from '../../core/paging/page-of.js';
 import { AnyJson, MayBeNull } from '../../core/validation/presence.js';
+import { CallerItem } from '../caller.dto.js';
 import { AUDIT_EVENT_NAMES, type AuditEventName, EVENT_TARGET_TYPES, type EventTargetType } from './audit-event.js';
 
 /** Who caused an event. All properties are null for failed sign-ins and for what the service does at its start. */
-class AuditEventActor {
-  @MayBeNull()
-  @IsUUID()
-  user_id: string | null;
-
-  /** Also of a user who was deleted since. */
-  @MayBeNull()
-  @IsString()
-  user_email: string | null;
-
-  @MayBeNull()
-  @IsUUID()
-  api_key_id: string | null;
-
-  /** Also of a key that was deleted since. */
-  @MayBeNull()
-  @IsString()
-  key_name: string | null;
-
+class AuditEventActor extends CallerItem {
   /** The OAuth client. */
   @MayBeNull()
   @IsString()

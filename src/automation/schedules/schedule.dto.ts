@@ -15,6 +15,7 @@ import { CALLER_ID } from '../../core/ids.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { RUN_STATUSES, type RunStatus } from '../../core/run-status.js';
 import { type Tier, TIERS } from '../../core/tier.js';
+import { ChangeOf } from '../../core/validation/change-of.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { type Overlap, OVERLAPS } from './schedule.entity.js';
 
@@ -80,53 +81,7 @@ export class ScheduleCreateInput {
 }
 
 /** Absent properties keep their value. */
-export class ScheduleChange {
-  @MayBeAbsent()
-  @IsString()
-  @Length(1, 256)
-  title?: string;
-
-  @MayBeAbsent()
-  @IsUUID()
-  virtual_mcp_id?: string;
-
-  @MayBeAbsent()
-  @MayBeNull()
-  @Matches(CALLER_ID, THREAD_ID_RULE)
-  thread_id?: string | null;
-
-  @MayBeAbsent()
-  @IsString()
-  @MaxLength(256)
-  cron?: string;
-
-  @MayBeAbsent()
-  @IsString()
-  @MaxLength(64)
-  timezone?: string;
-
-  @MayBeAbsent()
-  @IsString()
-  @Length(1, MAX_MESSAGE_LENGTH)
-  message?: string;
-
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsIn(TIERS)
-  tier?: Tier | null;
-
-  @MayBeAbsent()
-  @IsIn(OVERLAPS)
-  overlap?: Overlap;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  catch_up?: boolean;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  enabled?: boolean;
-}
+export class ScheduleChange extends ChangeOf(ScheduleData) {}
 
 export class ScheduleUpdateInput {
   @IsUUID()

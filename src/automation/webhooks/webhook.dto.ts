@@ -15,6 +15,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
+import { ChangeOf } from '../../core/validation/change-of.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { DELIVERY_STATUSES, type DeliveryStatus } from './webhook-delivery.entity.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from './webhook.entity.js';
@@ -55,35 +56,8 @@ export class WebhookCreateInput {
   data: WebhookData;
 }
 
-/** Absent properties keep their value. */
-export class WebhookChange {
-  /** Pending deliveries go to the new address. */
-  @MayBeAbsent()
-  @IsString()
-  @MaxLength(MAX_URL_LENGTH)
-  url?: string;
-
-  @MayBeAbsent()
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayUnique()
-  @IsIn(WEBHOOK_EVENTS, { each: true })
-  events?: WebhookEvent[];
-
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayMaxSize(MAX_AGENTS)
-  @ArrayUnique()
-  @IsUUID(undefined, { each: true })
-  agent_ids?: string[] | null;
-
-  /** false drops the pending deliveries. */
-  @MayBeAbsent()
-  @IsBoolean()
-  enabled?: boolean;
-}
+/** Absent properties keep their value. Pending deliveries go to a new address; `enabled: false` drops them. */
+export class WebhookChange extends ChangeOf(WebhookData) {}
 
 export class WebhookUpdateInput {
   @IsUUID()

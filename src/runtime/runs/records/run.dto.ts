@@ -1,5 +1,6 @@
 import { Type } from 'class-transformer';
 import { IsArray, IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { CallerItem } from '../../../audit/caller.dto.js';
 import { MayBeNull } from '../../../core/validation/presence.js';
 import { PendingApprovalItem } from './approval.dto.js';
 import type { ModelCall } from './model-call.js';
@@ -30,8 +31,8 @@ export class RunUsageItem {
   totalTokens: number;
 }
 
-/** A run as returned to callers. */
-export class RunItem {
+/** A run as returned to callers, with the person for whom it acts; null for a key of the organization. */
+export class RunItem extends CallerItem {
   @IsUUID()
   id: string;
 
@@ -40,25 +41,6 @@ export class RunItem {
 
   @IsUUID()
   agent_id: string;
-
-  /** The person for whom the run acts; null for a key of the organization. */
-  @MayBeNull()
-  @IsUUID()
-  user_id: string | null;
-
-  /** Also of a user who was deleted since. */
-  @MayBeNull()
-  @IsString()
-  user_email: string | null;
-
-  @MayBeNull()
-  @IsUUID()
-  api_key_id: string | null;
-
-  /** Also of a key that was deleted since. */
-  @MayBeNull()
-  @IsString()
-  key_name: string | null;
 
   @IsIn(RUN_STATUSES)
   status: RunStatus;
