@@ -46,17 +46,28 @@ export const e2e = {
   ...shared,
   displayName: 'e2e',
   testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-  // These need the machine for themselves: jest.hostile.config.js.
+  // The hostile suites need the machine for themselves: jest.hostile.config.js.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/hostile/', '<rootDir>/test/package/'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+};
+
+/** The installation of the package, of the image, and of an example that uses them. */
+export const packages = {
+  ...e2e,
+  displayName: 'package',
+  testMatch: ['<rootDir>/test/package/**/*.e2e-spec.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
 };
 
 export default {
   projects: [
     { ...shared, ...sharesPackages, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.spec.ts'] },
     { ...e2e, ...sharesPackages },
+    // They take minutes, and need the npm registry.
+    ...(process.env['CI'] === undefined ? [] : [packages]),
   ],
+  testSequencer: '<rootDir>/test/support/packages-first.mjs',
   testTimeout: 60_000,
   // A third of what a worker does is waiting: three keep two cores busy.
   maxWorkers: 3,

@@ -1,8 +1,8 @@
-import { e2e } from './jest.config.js';
+import { e2e, packages } from './jest.config.js';
 
 /**
  * What needs the machine for itself, one after another: attacks, which are judged by what another caller notices of
- * them, and the installation of the package.
+ * them. Without CI, also the suites of the package.
  */
 export default {
   projects: [
@@ -12,12 +12,7 @@ export default {
       testMatch: ['<rootDir>/test/hostile/**/*.e2e-spec.ts'],
       testPathIgnorePatterns: ['/node_modules/'],
     },
-    {
-      ...e2e,
-      displayName: 'package',
-      testMatch: ['<rootDir>/test/package/**/*.e2e-spec.ts'],
-      testPathIgnorePatterns: ['/node_modules/'],
-    },
+    packages,
   ],
   testTimeout: 120_000,
   maxWorkers: 1,

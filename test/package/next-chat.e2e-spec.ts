@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -29,6 +29,8 @@ const PERMISSIONS = [
   'THREAD_TOKEN_CREATE',
   'RUN_APPROVE',
 ];
+
+jest.setTimeout(2 * COMPILE_MS);
 
 inBrowser('the page of examples/next-chat', () => {
   let folder: string;

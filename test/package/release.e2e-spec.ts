@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { execFile, type ExecFileException } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,8 @@ interface Outcome {
   readonly code: number | string | null | undefined;
   readonly output: string;
 }
+
+jest.setTimeout(120_000);
 
 let folder: string;
 /** A clone of this repository with its uncommitted changes committed, on the branch `main`. */
