@@ -64,7 +64,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   registerHostHeader(fastify);
   if (config.servesApi) registerCors(fastify, config.settings.allowedOrigins);
   registerPageHeaders(fastify);
-  app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.mcpEndpoint !== undefined);
+  app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.isMcpEndpoint === true);
   app.get(EarlyAdmission, { strict: false }).serveOn(fastify, anonymousConnections);
   if (!config.servesApi) return;
   app.get(OauthRoutes, { strict: false }).serveOn(fastify);

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
 import { AgentsModule } from '../agents/agents.module.js';
 import { CredentialsModule } from '../identity/credentials/credentials.module.js';
 import { AuthModule } from '../identity/auth/auth.module.js';
@@ -8,9 +7,7 @@ import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AgentServerModule } from './agent-server/agent-server.module.js';
 import { ForwardingModule } from './forwarding/forwarding.module.js';
 import { TranslationModule } from './translation/translation.module.js';
-import { AnonymousAdmission } from './http/anonymous-admission.js';
 import { CallerResolver, OriginPolicy } from './http/caller-resolver.js';
-import { ActiveCalls } from './http/active-calls.js';
 import { Deprecation } from './http/deprecation.js';
 import { DirectController } from './http/direct.controller.js';
 import { GatewayController } from './http/gateway.controller.js';
@@ -18,7 +15,6 @@ import { LegacyController } from './http/legacy.controller.js';
 import { McpErrorResponder } from './http/mcp-error-responder.js';
 import { McpRequestHandler } from './http/mcp-request-handler.js';
 import { McpRoutes } from './http/mcp-routes.js';
-import { PipelineAdditions } from './http/pipeline-additions.js';
 import { SessionHandler } from './http/session-handler.js';
 import { ToolCallHandler } from './http/tool-call-handler.js';
 
@@ -30,22 +26,18 @@ import { ToolCallHandler } from './http/tool-call-handler.js';
     CredentialsModule,
     AuthModule,
     ConnectionsModule,
-    DiscoveryModule,
     ForwardingModule,
     TranslationModule,
     UpstreamsModule,
   ],
   controllers: [GatewayController, DirectController, LegacyController],
   providers: [
-    AnonymousAdmission,
     CallerResolver,
-    ActiveCalls,
     Deprecation,
     McpErrorResponder,
     McpRequestHandler,
     McpRoutes,
     OriginPolicy,
-    PipelineAdditions,
     SessionHandler,
     ToolCallHandler,
   ],

@@ -13,7 +13,7 @@ import { ProtectedResource, resourcePathOf, scopeOf } from './protected-resource
 /**
  * Guards every route by its declared access: verifies the credential, then that it opens the requested resource and
  * belongs to the organization in the path. Malformed, unknown and foreign organizations get the same response.
- * `EarlyAdmission` and `McpRoutes` call the guard before the request body is read.
+ * `EarlyAdmission` calls the guard before the request body is read.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {

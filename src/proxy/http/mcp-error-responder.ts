@@ -19,7 +19,7 @@ import { SIGN_IN } from '../protocol/sign-in-tool.js';
 
 /**
  * Answers errors on MCP endpoints that no filter of another module catches, as JSON-RPC errors. A 401 has the challenge
- * of RFC 9728 §5.1. `McpRoutes` calls it directly, and Nest's pipeline through `ProblemDetailsFilter`.
+ * of RFC 9728 §5.1. `ProblemDetailsFilter` calls it.
  */
 @Injectable()
 export class McpErrorResponder extends ErrorResponder {

@@ -1,110 +1,130 @@
-import { Injectable, Logger, type Type } from '@nestjs/common';
-import { DiscoveryService } from '@nestjs/core';
-import type {
-  FastifyContextConfig,
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  onRequestHookHandler,
-} from 'fastify';
-import { AuthGuard } from '../../identity/auth/auth.guard.js';
-import { addOnRequest, admissionHook } from '../../identity/auth/early-admission.js';
-import { mapMaybePromise } from '../../core/map-maybe-promise.js';
+import type { IncomingMessage } from 'node:http';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../../core/domain-error.js';
+import type { Principal } from '../../core/principal.js';
+import { addOnRequest } from '../../identity/auth/early-admission.js';
+import { OpenCredentials } from '../../identity/credentials/open-credentials.js';
 import type { AnonymousConnections } from '../../platform/http/anonymous-connections.js';
-import { AnonymousAdmission } from './anonymous-admission.js';
-import { ActiveCalls } from './active-calls.js';
+import { onceClosed } from '../../platform/http/once-closed.js';
+import { hasBody } from '../../platform/http/unread-bodies.js';
+import { CallerResolver } from './caller-resolver.js';
 import { McpErrorResponder } from './mcp-error-responder.js';
-import type { McpEndpointMethod } from './mcp-endpoint.js';
-import { PipelineAdditions } from './pipeline-additions.js';
 
-type Serve = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-type Endpoints = Readonly<Record<string | symbol, Serve | undefined>>;
+const MAX_ANONYMOUS_BODY_BYTES = 64 * 1024;
+const ANONYMOUS_BODY_TIMEOUT_MS = 10_000;
+/**
+ * The credential of a call is watched only after this time. Most calls end earlier, and cost only an entry in a set.
+ */
+const WATCH_AFTER_MS = 500;
+
+interface Call {
+  readonly principal: Principal;
+  readonly reply: FastifyReply;
+  unwatch?: () => void;
+}
 
 /**
- * Serves the MCP endpoints without Nest's request pipeline, which is more than a tenth of the proxy's cost for a call.
- * It calls the guard, the method and the error filter one after the other, as Nest would. The routes are still declared
- * on controllers, so the OpenAPI document and the table of access contain them.
- *
- * If a module adds a guard, an interceptor, a pipe, an exception filter or a parameter decorator (`PipelineAdditions`),
- * requests take Nest's pipeline instead. On both paths, middleware runs first, the guard runs before the body is read,
- * and errors that no other filter catches are JSON-RPC.
+ * What MCP endpoints have in addition to other routes: HEAD, errors as JSON-RPC, callers without a credential, and calls
+ * that end with their API key. `EarlyAdmission` has run the guard before.
  */
 @Injectable()
-export class McpRoutes {
-  private readonly logger = new Logger(McpRoutes.name);
+export class McpRoutes implements OnApplicationShutdown {
+  private recent = new Set<Call>();
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly guard: AuthGuard,
-    private readonly anonymous: AnonymousAdmission,
-    private readonly activeCalls: ActiveCalls,
+    private readonly callers: CallerResolver,
+    private readonly credentials: OpenCredentials,
     private readonly errors: McpErrorResponder,
-    private readonly additions: PipelineAdditions,
-    private readonly discovery: DiscoveryService,
   ) {}
 
-  /** Call before Nest registers its routes. */
+  /** Call before Nest registers its routes, and after `EarlyAdmission`. */
   serveOn(fastify: FastifyInstance, anonymousConnections: AnonymousConnections): void {
     fastify.addHook('onRoute', (route) => {
-      const endpoint = route.config?.mcpEndpoint;
-      if (endpoint === undefined) return;
+      if (route.config?.isMcpEndpoint !== true) return;
       // Answered by the same method, without a body.
       if (route.method === 'GET') fastify.route({ ...route, method: 'HEAD' });
-      const answerError: FastifyContextConfig['answerError'] = (thrown, request, reply) =>
-        this.answerError(thrown, request, reply);
-      route.config = { ...route.config, answerError };
-      const serve = this.methodOf(endpoint);
-      addOnRequest(route, this.admission(serve !== undefined, anonymousConnections));
-      if (serve === undefined) return;
-      route.handler = (request, reply) => {
-        serve(request, reply).catch((error: unknown) => this.answerError(error, request, reply));
-        return undefined;
+      route.config = {
+        ...route.config,
+        answerError: (thrown, request, reply) => this.errors.respondWithError(thrown, request, reply),
       };
+      addOnRequest(route, (request, reply, done) => {
+        if (request.principal === undefined) {
+          this.admitAnonymous(request, reply, anonymousConnections).then(() => done(), done);
+        } else {
+          this.trackCall(request.principal, reply);
+          done();
+        }
+      });
     });
   }
 
-  private admission(isFast: boolean, anonymousConnections: AnonymousConnections): onRequestHookHandler {
-    return admissionHook(
-      (request, reply) =>
-        mapMaybePromise(this.guard.admitRequest(request, reply, 'mcp'), () => {
-          const { principal } = request;
-          if (principal === undefined) return this.anonymous.admitAnonymous(request, reply, anonymousConnections);
-          anonymousConnections.admitConnection(request.raw.socket);
-          return this.activeCalls.trackCall(principal, reply);
-        }),
-      // In Nest's pipeline, a filter of another module comes first.
-      isFast ? (error, request, reply) => this.answerError(error, request, reply) : undefined,
-    );
+  onApplicationShutdown(): void {
+    clearTimeout(this.timer);
   }
 
-  /** Fastify answers if the error responder itself fails. */
-  private answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-    try {
-      this.errors.respondWithError(error, request, reply);
-    } catch (failure) {
-      void reply.send(failure);
+  /**
+   * Admits a request without a credential to public tools, before its body is read.
+   * @throws DomainError `origin_refused`, `credential_missing`, `body_too_large`, `too_many_anonymous_calls`
+   */
+  private async admitAnonymous(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    anonymousConnections: AnonymousConnections,
+  ): Promise<void> {
+    await this.callers.admitAnonymous(request);
+    if (Number(request.headers['content-length'] ?? 0) > MAX_ANONYMOUS_BODY_BYTES) throw tooLarge();
+    anonymousConnections.work(request.raw.socket, reply.raw);
+    // Fastify does not read the body of a GET.
+    if (request.method !== 'GET' && hasBody(request.headers)) boundBody(request.raw);
+  }
+
+  /** Closes the call when its API key is deleted or expires. To upstreams, the caller has hung up. */
+  private trackCall(principal: Principal, reply: FastifyReply): void {
+    const call: Call = { principal, reply };
+    this.recent.add(call);
+    this.timer ??= setTimeout(() => this.watchRecent(), WATCH_AFTER_MS).unref();
+    onceClosed(reply, () => {
+      if (!this.recent.delete(call)) call.unwatch?.();
+    });
+  }
+
+  private watchRecent(): void {
+    this.timer = undefined;
+    const pending = this.recent;
+    this.recent = new Set();
+    for (const call of pending) {
+      call.unwatch = this.credentials.watchValidity(call.principal, () => call.reply.raw.destroy());
     }
   }
+}
 
-  /** Undefined if the pipeline has anything in addition to the service's guard and error filter. */
-  private methodOf({ controller, name }: McpEndpointMethod): Serve | undefined {
-    const added = [...this.additions.toAllRoutes(), ...this.additions.toMethod(controller, name)];
-    const instance = this.onlyInstanceOf(controller);
-    if (instance === undefined) added.push('an instance of the controller');
-    if (instance === undefined || added.length > 0) {
-      this.logger.log(`${controller.name}.${String(name)} uses Nest's pipeline because of ${added.join(', ')}`);
-      return undefined;
-    }
-    const method = instance[name];
-    if (method === undefined) throw new Error(`${controller.name} has no method ${String(name)}.`);
-    return method.bind(instance);
-  }
+/** Ends a body that is too long or takes too long. Its reader gets the error. */
+function boundBody(body: IncomingMessage): void {
+  let received = 0;
+  const end = (error: DomainError): void => {
+    stop();
+    if (body.listenerCount('error') > 0) body.emit('error', error);
+    else body.destroy();
+  };
+  const timer = setTimeout(() => end(new DomainError('request_timeout')), ANONYMOUS_BODY_TIMEOUT_MS).unref();
+  const count = (chunk: Buffer): void => {
+    received += chunk.length;
+    if (received > MAX_ANONYMOUS_BODY_BYTES) end(tooLarge());
+  };
+  const stop = (): void => {
+    clearTimeout(timer);
+    body.off('data', count).off('end', stop).off('close', stop);
+  };
+  // Nothing flows until the body is read.
+  body.pause();
+  body.on('data', count).once('end', stop).once('close', stop);
+}
 
-  /** Undefined if the controller is request-scoped, or if another controller extends it. */
-  private onlyInstanceOf(controller: Type): Endpoints | undefined {
-    const [found, ...more] = this.discovery
-      .getControllers()
-      .filter(({ metatype }) => metatype === controller || metatype?.prototype instanceof controller);
-    const isOnly = found?.metatype === controller && found.isDependencyTreeStatic() && more.length === 0;
-    return isOnly ? (found.instance as Endpoints) : undefined;
-  }
+function tooLarge(): DomainError {
+  return new DomainError(
+    'body_too_large',
+    `Without a credential, a body is limited to ${MAX_ANONYMOUS_BODY_BYTES} bytes.`,
+  );
 }
