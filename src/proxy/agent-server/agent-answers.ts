@@ -4,13 +4,12 @@ import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { allowsNothing } from '../../core/permissions.js';
 import { withTimeout } from '../../core/with-timeout.js';
-import type { PooledRoute } from '../forwarding/upstream-router.js';
+import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
 import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
-import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
 import { toModernMessage } from '../translation/to-modern-answer.js';
@@ -64,9 +63,9 @@ export class AgentAnswers implements OnApplicationShutdown {
   }
 
   /** Answers everything but tool calls and well-formed lists of tools. @throws DomainError */
-  async answer(context: McpRequestContext, route: PooledRoute): Promise<void> {
+  async answer(context: McpRequestContext<InboundMessage, PooledRoute>): Promise<void> {
     const { request, reply, message } = context;
-    const serverContext = await this.serverContextOf(context, route);
+    const serverContext = await this.serverContextOf(context);
     if (message.method === 'initialize' && !isModernMessage(request.headers, message)) this.announceSession(context);
     const parsed: unknown = JSON.parse(message.body.toString('utf8'));
     if (message.method === 'subscriptions/listen') {
@@ -101,10 +100,12 @@ export class AgentAnswers implements OnApplicationShutdown {
     reply.header('mcp-session-id', this.sealedSessions.seal(session, caller.connection, caller.principal));
   }
 
-  private async serverContextOf(
-    { caller, message, request }: McpRequestContext,
-    { owner }: PooledRoute,
-  ): Promise<AgentServerContext> {
+  private async serverContextOf({
+    caller,
+    message,
+    request,
+    route: { owner },
+  }: McpRequestContext<InboundMessage, PooledRoute>): Promise<AgentServerContext> {
     const isModern = isModernMessage(request.headers, message);
     const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
     if (!requestsDescription(message)) {

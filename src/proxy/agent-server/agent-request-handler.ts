@@ -2,11 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
-import { pooledRoute, startForwarding, UpstreamRouter } from '../forwarding/upstream-router.js';
+import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
-import type { Session } from '../forwarding/session/sealed-sessions.js';
-import { isModernMessage, traceContextOf } from '../protocol/inbound-message.js';
-import type { McpRequestContext } from '../protocol/mcp-request-context.js';
+import { type InboundMessage, isModernMessage, traceContextOf } from '../protocol/inbound-message.js';
 import { isAnswerable } from '../translation/modern-envelope.js';
 import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
@@ -21,7 +19,6 @@ import { AgentToolRouter } from './offering/agent-tool-router.js';
 @Injectable()
 export class AgentRequestHandler {
   constructor(
-    private readonly router: UpstreamRouter,
     private readonly tools: AgentToolRouter,
     private readonly requests: RequestForwarder,
     private readonly modern: ModernAgentRequests,
@@ -32,16 +29,15 @@ export class AgentRequestHandler {
   ) {}
 
   /** @throws DomainError */
-  async handleAgentRequest(context: McpRequestContext): Promise<void> {
+  async handleAgentRequest(context: McpRequestContext<InboundMessage, PooledRoute>): Promise<void> {
     const { request, caller, message } = context;
+    const { session } = context.route;
     const isModern = isModernMessage(request.headers, message);
-    const session = isModern ? undefined : this.sessionOf(context);
     const owner = session && this.clientSessions.ownerOf(caller, session);
-    const route = pooledRoute(context, session);
     if (message.kind === 'request' && message.method === 'tools/call') {
       if (isModern) await this.modern.callTool(context);
       else if (owner !== undefined) await this.sessionMessages.callTool({ ...context, owner });
-      else await this.requests.forwardRequest(startForwarding(await this.tools.route(context), route));
+      else await this.requests.forwardRequest(await this.tools.route(context));
       return;
     }
     requireActive(caller.connection);
@@ -55,11 +51,7 @@ export class AgentRequestHandler {
       }
     }
     if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
-    await this.answers.answer(context, route);
-  }
-
-  private sessionOf({ request, caller, message }: McpRequestContext): Session | undefined {
-    return message.method === 'initialize' ? undefined : this.router.sessionOf(request, caller);
+    await this.answers.answer(context);
   }
 
   /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */

@@ -3,9 +3,8 @@ import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import type { Source } from '../../agents/composition/composition.js';
 import { DomainError } from '../../core/domain-error.js';
-import { startForwarding } from '../forwarding/upstream-router.js';
+import { type McpRequestContext, startRequest } from '../forwarding/upstream-router.js';
 import { type InboundRequest, forwardedHeaders } from '../protocol/inbound-message.js';
-import type { McpRequestContext } from '../protocol/mcp-request-context.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
@@ -48,7 +47,7 @@ export class ModernAgentRequests {
     if (message.kind !== 'request' || caller.connection.status === 'inactive') return false;
     const target = await this.findTarget(caller, message);
     if (target === undefined) return false;
-    await this.forward({ ...context, ...target });
+    await this.forward(startRequest({ ...context, ...target }));
     return true;
   }
 
@@ -56,7 +55,7 @@ export class ModernAgentRequests {
     const { request, message } = context;
     const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
     const headers = namedHeaders(request.headers, String(name));
-    await this.modern.forwardModernRequest(startForwarding(context, { kind: 'stateless', headers }));
+    await this.modern.forwardModernRequest({ ...context, route: { kind: 'stateless', headers } });
   }
 
   private async findTarget(

@@ -21,7 +21,7 @@ import {
   type ProxyCaller,
 } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import type { ForwardingContext, Route } from './upstream-router.js';
+import type { McpRequestContext, Route } from './upstream-router.js';
 import { ReplyWriter } from './reply-writer.js';
 import { SessionOpening } from './session-opening.js';
 import { SessionTools } from './session/session-tools.js';
@@ -60,11 +60,11 @@ export class RequestAdmission {
    * @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a
    *   credential
    */
-  async admitRequest(context: ForwardingContext<InboundRequest>): Promise<Admission> {
+  async admitRequest(context: McpRequestContext<InboundRequest>): Promise<Admission> {
     return context.message.method === 'tools/call' ? this.admitToolCall(context) : this.measure(context);
   }
 
-  private measure({ request, caller, message }: ForwardingContext<InboundRequest>): Admission {
+  private measure({ request, caller, message }: McpRequestContext<InboundRequest>): Admission {
     const measured = this.telemetry.beginRequest({
       connectionId: caller.connection.id,
       method: message.method,
@@ -78,7 +78,7 @@ export class RequestAdmission {
     };
   }
 
-  private async admitToolCall(context: ForwardingContext<InboundRequest>): Promise<Invocation> {
+  private async admitToolCall(context: McpRequestContext<InboundRequest>): Promise<Invocation> {
     const { caller, message, route, entryPoint, request, reply } = context;
     const { name, arguments: args } = message.params;
     if (typeof name !== 'string' || name === '') {
@@ -117,7 +117,7 @@ export class RequestAdmission {
     return hindrance !== undefined && signInPageOf(hindrance) !== undefined ? hindrance : refusal;
   }
 
-  private async toolsOf({ caller, route, deadline }: ForwardingContext): Promise<ToolList> {
+  private async toolsOf({ caller, route, deadline }: McpRequestContext): Promise<ToolList> {
     if (route.kind === 'pooled') throw new Error('A session of the service has no tool list of its own.');
     const session = sessionAtUpstream(route, caller);
     const channel = await this.channels.session(caller.connection, session);
@@ -153,7 +153,7 @@ export class RequestForwarder {
   ) {}
 
   /** @throws DomainError */
-  async forwardRequest(context: ForwardingContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
+  async forwardRequest(context: McpRequestContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller } = context;
     const { sender = this.upstream, acceptsStream = takesStream(request.headers) } = options;
     const admitted = await this.admission.admitRequest(context);
@@ -194,7 +194,7 @@ export class RequestForwarder {
 
   /** Resolves once everything is stored that later requests may refer to, such as a created task. */
   private settle(
-    { caller, message }: ForwardingContext<InboundRequest>,
+    { caller, message }: McpRequestContext<InboundRequest>,
     admitted: Admission,
     outcome: InvocationOutcome,
     answer: Record<string, unknown> | undefined,
@@ -206,7 +206,7 @@ export class RequestForwarder {
     return this.tasks.rememberTask(caller, String(message.params['name']), task).then(() => settled);
   }
 
-  private announceSession(context: ForwardingContext, sent: Sent): void {
+  private announceSession(context: McpRequestContext, sent: Sent): void {
     try {
       this.sessions.announceSession(context, sent);
     } catch (error) {
@@ -216,7 +216,7 @@ export class RequestForwarder {
   }
 
   /** Stores a list that is the same for every caller in the catalog too. */
-  private filterFor({ caller, message, route }: ForwardingContext<InboundRequest>): CallerFilter | undefined {
+  private filterFor({ caller, message, route }: McpRequestContext<InboundRequest>): CallerFilter | undefined {
     const filter = this.tasks.filterFor(caller);
     const isShared = route.kind === 'pooled' && route.owner === undefined;
     const isCommonList = message.method === 'tools/list' && isShared && isUnparameterized(message.params);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
-import type { ForwardingContext } from './upstream-router.js';
+import type { McpRequestContext } from './upstream-router.js';
 import { declaresCapabilities, toStoredInitialize } from './session/initialize-request.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import type { Sent } from './upstream-sender.js';
@@ -16,7 +16,7 @@ export class SessionOpening {
 
   /** @throws UpstreamError, DomainError `invalid_rpc_request` */
   announceSession(
-    { caller, route, message, reply }: ForwardingContext,
+    { caller, route, message, reply }: McpRequestContext,
     { answer, isTranslated, isStandIn }: Sent,
   ): void {
     const { status, sessionId } = answer;

@@ -5,7 +5,7 @@ import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSIONS } from '../prot
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { signInTool } from '../protocol/sign-in-tool.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import type { ForwardingContext } from './upstream-router.js';
+import type { McpRequestContext } from './upstream-router.js';
 import type { Sent } from './upstream-sender.js';
 
 /**
@@ -13,7 +13,7 @@ import type { Sent } from './upstream-sender.js';
  * error of these requests, so they succeed: with one tool that carries the link.
  * @throws the error, if it has another reason or the request is another one
  */
-export function standInFor(error: unknown, { message, request, caller }: ForwardingContext): Sent {
+export function standInFor(error: unknown, { message, request, caller }: McpRequestContext): Sent {
   const refusal = toProxyError(error);
   const result = signInPageOf(refusal) === undefined ? undefined : resultOf(message, refusal, caller);
   if (result === undefined || message.kind !== 'request') throw error;

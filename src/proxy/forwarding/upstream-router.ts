@@ -10,7 +10,7 @@ import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/callers.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
-import type { McpRequestContext } from '../protocol/mcp-request-context.js';
+import type { EntryPoint } from '../../audit/calls/audit-record.js';
 
 /**
  * How a message reaches its upstream: in the session that the caller has opened, as the `initialize` that opens one, in
@@ -36,11 +36,24 @@ export interface PooledRoute {
   readonly kind: 'pooled';
   /** Who has a session of its own with an upstream that has state; undefined for the shared one. */
   readonly owner: StateOwner | undefined;
+  /** The session that the client has with this service. */
+  readonly session?: Session | undefined;
 }
 
-/** A request of the MCP transport on its way to one upstream. */
-export interface ForwardingContext<M extends InboundMessage = InboundMessage> extends McpRequestContext<M> {
-  readonly route: Route;
+/**
+ * One request of the MCP transport, from the controller to the answer. It is immutable: a request that continues to
+ * another connection (a tool of an agent) or with another message (a translated one) gets a modified copy.
+ */
+export interface McpRequestContext<M extends InboundMessage = InboundMessage, R extends Route = Route> {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** Recorded with every tool call. */
+  readonly entryPoint: EntryPoint;
+  /** The sender of the message, and the connection or agent that it addresses. */
+  readonly caller: ProxyCaller;
+  readonly message: M;
+  readonly route: R;
+  /** The time limit of the connection or agent. */
   readonly deadline: CallDeadline;
 }
 
@@ -49,26 +62,28 @@ export interface ForwardingContext<M extends InboundMessage = InboundMessage> ex
  * shared one.
  * @param session that the client has with this service
  */
-export function pooledRoute(
-  { caller: { principal }, message }: Pick<McpRequestContext, 'caller' | 'message'>,
-  session?: Pick<Session, 'key'>,
-): PooledRoute {
-  if (principal === undefined) return { kind: 'pooled', owner: undefined };
-  if (session !== undefined) return { kind: 'pooled', owner: ownerOfSession(session.key, principal) };
-  return { kind: 'pooled', owner: message.method === 'tools/list' ? undefined : ownerOfCaller(principal) };
+export function pooledRoute({ principal }: ProxyCaller, { method }: InboundMessage, session?: Session): PooledRoute {
+  if (principal === undefined) return { kind: 'pooled', owner: undefined, session };
+  if (session !== undefined) return { kind: 'pooled', owner: ownerOfSession(session.key, principal), session };
+  return { kind: 'pooled', owner: method === 'tools/list' ? undefined : ownerOfCaller(principal) };
 }
 
-/** Starts the connection's time limit. The call is cancelled when the caller hangs up. */
-export function startForwarding<M extends InboundMessage>(
-  { request, reply, entryPoint, caller, message }: McpRequestContext<M>,
-  route: Route,
-): ForwardingContext<M> {
-  const deadline = deadlineOfReply(reply, caller.connection.timeoutMs);
+/** Starts the time limit of the connection. The call is cancelled when the caller hangs up. */
+export function startRequest<M extends InboundMessage, R extends Route>({
+  request,
+  reply,
+  entryPoint,
+  caller,
+  message,
+  route,
+}: Omit<McpRequestContext<M, R>, 'deadline'>): McpRequestContext<M, R> {
+  const deadline = new CallDeadline(undefined, caller.connection.timeoutMs);
+  onceClosed(reply, () => (reply.raw.writableFinished ? deadline.end() : deadline.cancel()));
   return { request, reply, entryPoint, caller, message, route, deadline };
 }
 
 /** True if this is the context of a request, which expects an answer. */
-export function isRequest(context: ForwardingContext): context is ForwardingContext<InboundRequest> {
+export function isRequest(context: McpRequestContext): context is McpRequestContext<InboundRequest> {
   return context.message.kind === 'request';
 }
 
@@ -78,12 +93,6 @@ export function isRequest(context: ForwardingContext): context is ForwardingCont
 export function isShared({ caller, route }: { caller: ProxyCaller; route: Route }): boolean {
   if (route.kind !== 'session') return route.kind === 'pooled';
   return caller.connection.type === 'HTTP' && route.session.upstreamId === undefined;
-}
-
-function deadlineOfReply(reply: FastifyReply, timeoutMs: number): CallDeadline {
-  const deadline = new CallDeadline(undefined, timeoutMs);
-  onceClosed(reply, () => (reply.raw.writableFinished ? deadline.end() : deadline.cancel()));
-  return deadline;
 }
 
 /** Chooses the route of a caller's message. */
@@ -98,7 +107,7 @@ export class UpstreamRouter {
     if (message.method === 'initialize') return { kind: 'opening', key: newId() };
     if (session?.isTranslated === true) {
       if (message.kind === 'request' && message.method !== 'ping') requireTranslatable(message);
-      return pooledRoute({ caller, message }, session);
+      return pooledRoute(caller, message, session);
     }
     if (session !== undefined) return { kind: 'session', session };
     requireSessionless(message);
@@ -106,7 +115,13 @@ export class UpstreamRouter {
     if (version !== undefined && !LEGACY_VERSIONS.has(String(version))) {
       throw new DomainError('invalid_rpc_request', 'The MCP-Protocol-Version header names an unsupported version.');
     }
-    return pooledRoute({ caller, message });
+    return pooledRoute(caller, message);
+  }
+
+  /** The route from an agent to its connections. @throws DomainError `session_not_found` */
+  agentRouteOf(request: FastifyRequest, message: InboundMessage, caller: ProxyCaller): PooledRoute {
+    const isSessionless = message.method === 'initialize' || isModernMessage(request.headers, message);
+    return pooledRoute(caller, message, isSessionless ? undefined : this.sessionOf(request, caller));
   }
 
   /** @throws DomainError `session_not_found` */

@@ -6,7 +6,7 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { type ForwardingContext, isShared, type Route } from './upstream-router.js';
+import { type McpRequestContext, isShared, type Route } from './upstream-router.js';
 import { storedInitialize } from './session/initialize-request.js';
 import { randomBytes } from 'node:crypto';
 
@@ -32,7 +32,7 @@ export interface MessageSender {
    * @param headers for the upstream
    * @throws DomainError `connection_unavailable`, UpstreamError
    */
-  sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
+  sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent>;
 }
 
 /**
@@ -46,11 +46,11 @@ export class UpstreamSender implements MessageSender {
     private readonly health: UpstreamHealth,
   ) {}
 
-  sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+  sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     return this.health.watchCall(context.caller.connection, () => this.post(context, headers));
   }
 
-  private async post(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+  private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { caller, route, message, deadline } = context;
     const options = new ExchangeUntilDeadline(headers, deadline, caller.key);
     const sentId = message.kind === 'request' && isShared(context) ? uniqueId() : undefined;
@@ -68,7 +68,7 @@ export class UpstreamSender implements MessageSender {
   }
 
   private async postInSession(
-    { caller, deadline: { signal } }: ForwardingContext,
+    { caller, deadline: { signal } }: McpRequestContext,
     headers: Readonly<Record<string, string>>,
     route: Exclude<Route, { kind: 'pooled' }>,
     outgoing: OutgoingMessage,

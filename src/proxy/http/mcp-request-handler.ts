@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
 import {
-  type ForwardingContext,
   isRequest,
   isShared,
-  startForwarding,
+  type McpRequestContext,
+  startRequest,
   UpstreamRouter,
 } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
@@ -41,17 +41,18 @@ export class McpRequestHandler {
     const isRepeated = received.params['requestState'] !== undefined;
     const message = isRepeated ? await this.signIns.resume(request, received) : received;
     requireTakesStream(request.headers, message);
-    const context = { request, reply, entryPoint, caller, message };
     if (caller.connection.type === 'VIRTUAL') {
-      await this.agents.handleAgentRequest(context);
+      const route = this.router.agentRouteOf(request, message, caller);
+      await this.agents.handleAgentRequest(startRequest({ request, reply, entryPoint, caller, message, route }));
       return;
     }
     requireMethod(message, caller);
-    const forwarding = startForwarding(context, this.router.routeOf(request, message, caller));
-    await (isRequest(forwarding) ? this.forward(forwarding) : this.oneWay.forwardOneWay(forwarding));
+    const route = this.router.routeOf(request, message, caller);
+    const context = startRequest({ request, reply, entryPoint, caller, message, route });
+    await (isRequest(context) ? this.forward(context) : this.oneWay.forwardOneWay(context));
   }
 
-  private forward(context: ForwardingContext<InboundRequest>): Promise<void> {
+  private forward(context: McpRequestContext<InboundRequest>): Promise<void> {
     const { request, reply, message, route, deadline } = context;
     const sessionId = request.headers['mcp-session-id'];
     if (sessionId !== undefined && isShared(context)) {

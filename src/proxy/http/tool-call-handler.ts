@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
 import { AgentToolRouter } from '../agent-server/offering/agent-tool-router.js';
-import { pooledRoute, startForwarding } from '../forwarding/upstream-router.js';
+import { pooledRoute, startRequest } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
 import { CallerResolver } from './caller-resolver.js';
@@ -22,10 +22,11 @@ export class ToolCallHandler {
     const { toolName = '' } = request.params as { toolName?: string };
     const caller = await this.callers.resolveCaller(request);
     const message = requestFor(toolName, request);
-    const context = { request, reply, entryPoint: 'call_tool', caller, message } as const;
+    const route = pooledRoute(caller, message);
+    const context = startRequest({ request, reply, entryPoint: 'call_tool', caller, message, route });
     const isAgent = caller.connection.type === 'VIRTUAL';
     const routed = isAgent ? await this.agentTools.route(context) : context;
-    await this.requests.forwardRequest(startForwarding(routed, pooledRoute(context)), { acceptsStream: !isAgent });
+    await this.requests.forwardRequest(routed, { acceptsStream: !isAgent });
   }
 }
 

@@ -5,7 +5,7 @@ import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js'
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import type { ForwardingContext } from '../forwarding/upstream-router.js';
+import type { McpRequestContext } from '../forwarding/upstream-router.js';
 import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
 import { parseMessage } from '../forwarding/relay/complete-answer.js';
 import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
@@ -27,7 +27,7 @@ export class InitializeNegotiator implements MessageSender {
   ) {}
 
   /** @throws DomainError `connection_unavailable`, UpstreamError */
-  async sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+  async sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { connection, principal } = context.caller;
     // Anonymous callers cannot be told apart, so they share one process.
     const isUnknown = connection.type === 'STDIO' && principal === undefined;
@@ -53,7 +53,7 @@ export class InitializeNegotiator implements MessageSender {
   /** Reads a JSON answer as a whole, which is short, to see whether it is an error. */
   private async read(
     answer: UpstreamAnswer,
-    { deadline }: ForwardingContext,
+    { deadline }: McpRequestContext,
   ): Promise<{ answer: UpstreamAnswer; isRefusal: boolean }> {
     if (answer.contentType !== 'application/json') return { answer, isRefusal: false };
     const bytes = await gather(answer.body).catch((error: unknown) => {
@@ -64,7 +64,7 @@ export class InitializeNegotiator implements MessageSender {
   }
 
   /** Opens a session that exists only in this service. Its requests use one that the service opens at the upstream. */
-  private async openShared({ caller: { connection }, message, deadline }: ForwardingContext): Promise<Sent> {
+  private async openShared({ caller: { connection }, message, deadline }: McpRequestContext): Promise<Sent> {
     if (message.kind !== 'request' || !isWellFormed(message)) {
       throw new DomainError('invalid_rpc_request', 'The params of `initialize` must be those of MCP.');
     }
@@ -76,7 +76,7 @@ export class InitializeNegotiator implements MessageSender {
   }
 
   /** Undefined if the upstream rejected the request for another reason than the era. */
-  private async translate(context: ForwardingContext): Promise<Sent | undefined> {
+  private async translate(context: McpRequestContext): Promise<Sent | undefined> {
     const { caller, message, deadline } = context;
     if (message.kind !== 'request' || !isWellFormed(message)) return undefined;
     // If the era cannot be determined, the caller gets the upstream's refusal.
@@ -90,7 +90,7 @@ export class InitializeNegotiator implements MessageSender {
   }
 
   /** Ends the process that rejected the request, because it has no session. */
-  private async endProgram({ caller: { connection }, route, deadline: { signal } }: ForwardingContext): Promise<void> {
+  private async endProgram({ caller: { connection }, route, deadline: { signal } }: McpRequestContext): Promise<void> {
     if (connection.type !== 'STDIO' || route.kind !== 'opening') return;
     const channel = await this.channels.session(connection, { key: route.key });
     await channel.end({ signal });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../core/domain-error.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
-import { type ForwardingContext, pooledRoute } from '../forwarding/upstream-router.js';
+import { type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
@@ -25,7 +25,7 @@ export class ModernRequestTranslator {
   ) {}
 
   /** @throws DomainError */
-  async forwardModernRequest(context: ForwardingContext<InboundRequest>): Promise<void> {
+  async forwardModernRequest(context: McpRequestContext<InboundRequest>): Promise<void> {
     const { message, request, reply } = context;
     if (await this.passesAsBytes(context)) {
       await this.requests.forwardRequest(context);
@@ -40,11 +40,11 @@ export class ModernRequestTranslator {
       return;
     }
     requireEnvelope(request.headers, message);
-    const legacy = { ...context, message: withoutEnvelope(message), route: pooledRoute(context) };
+    const legacy = { ...context, message: withoutEnvelope(message), route: pooledRoute(context.caller, message) };
     await this.requests.forwardRequest(legacy, { sender: this.sender });
   }
 
-  private async passesAsBytes({ caller: { connection }, message, deadline }: ForwardingContext<InboundRequest>) {
+  private async passesAsBytes({ caller: { connection }, message, deadline }: McpRequestContext<InboundRequest>) {
     const isProgram = connection.type !== 'HTTP';
     // A client with such capabilities falls back to `initialize`, and can then use all of them.
     if (message.method === 'server/discover' && needsSession(message)) {

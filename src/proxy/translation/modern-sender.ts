@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
-import type { ForwardingContext } from '../forwarding/upstream-router.js';
+import type { McpRequestContext } from '../forwarding/upstream-router.js';
 import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
@@ -19,7 +19,7 @@ export class ModernSender implements MessageSender {
   ) {}
 
   /** @throws DomainError `connection_unavailable`, `unknown_method`, UpstreamError */
-  async sendMessage(context: ForwardingContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+  async sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { request, reply, caller, message, deadline } = context;
     if (message.kind !== 'request') throw new Error('Only requests are translated.');
     const { id, method } = message;

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import { requireActive } from '../../upstreams/contract/require-active.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
-import { type ForwardingContext, isShared } from '../forwarding/upstream-router.js';
+import { type McpRequestContext, isShared } from '../forwarding/upstream-router.js';
 import { headersFor } from '../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../forwarding/upstream-sender.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
@@ -37,7 +37,7 @@ export class OneWayForwarder {
   }
 
   /** Forwards a notification, or an answer to a request of the upstream. Drops it if the caller has no session. */
-  async forwardOneWay(context: ForwardingContext): Promise<void> {
+  async forwardOneWay(context: McpRequestContext): Promise<void> {
     const { request, reply, caller, route, message, deadline } = context;
     requireActive(caller.connection);
     // Only over HTTP can a message without a session have a receiver.

@@ -5,7 +5,7 @@ import { ConnectionDirectory } from '../../../connections/connection-directory.j
 import { onceClosed } from '../../../platform/http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
-import { pooledRoute, type Route, startForwarding } from '../../forwarding/upstream-router.js';
+import { type McpRequestContext, type Route, startRequest } from '../../forwarding/upstream-router.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../../forwarding/upstream-sender.js';
 import {
@@ -14,7 +14,6 @@ import {
   type InboundRequest,
   takesStream,
 } from '../../protocol/inbound-message.js';
-import type { McpRequestContext } from '../../protocol/mcp-request-context.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { mayUseAny } from '../offering/agent-permissions.js';
@@ -71,7 +70,6 @@ export class ClientSessionHandler {
     const { owner, request, reply } = context;
     const routed = await this.tools.route(context, () => this.compositions.compositionOf(owner));
     const { connection } = routed.caller;
-    const forwarding = startForwarding(routed, pooledRoute(context, owner.session));
     const takesEvents = takesStream(request.headers);
     const name = String(routed.message.params['name']);
     // The service makes tasks in its own sessions.
@@ -80,8 +78,8 @@ export class ClientSessionHandler {
     const session = isOwn ? await this.sessions.sessionWith(owner, connection) : undefined;
     // A long call must not lose its session as idle.
     if (session !== undefined) onceClosed(reply, this.sessions.hold(owner));
-    const route: Route = session === undefined ? forwarding.route : this.routeTo(owner, session, routed.message);
-    await this.requests.forwardRequest({ ...forwarding, route });
+    const route: Route = session === undefined ? routed.route : this.routeTo(owner, session, routed.message);
+    await this.requests.forwardRequest({ ...routed, route });
   }
 
   /** Handles a message that concerns the session; false for any other message. @throws DomainError */
@@ -191,7 +189,8 @@ export class ClientSessionHandler {
     const { owner, message } = context;
     const { principal, requestId } = owner.caller;
     const caller = new ProxyCaller(principal, session.connection, requestId);
-    await this.requests.forwardRequest(startForwarding({ ...context, caller }, this.routeTo(owner, session, message)));
+    const route = this.routeTo(owner, session, message);
+    await this.requests.forwardRequest(startRequest({ ...context, caller, route }));
   }
 
   /** @throws DomainError */

@@ -9,7 +9,7 @@ import { ConnectionDirectory } from '../../../connections/connection-directory.j
 import { requireActive } from '../../../upstreams/contract/require-active.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
 import { type InboundRequest, traceContextOf } from '../../protocol/inbound-message.js';
-import type { McpRequestContext } from '../../protocol/mcp-request-context.js';
+import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
@@ -51,7 +51,7 @@ export class AgentToolRouter {
       const place = composition.places.get(name);
       if (place === undefined) throw absentTool(caller, name, composition);
       const toolCaller = await this.callerOf(caller, place);
-      return { ...context, caller: toolCaller, message: renameTool(message, place.upstreamName) };
+      return startRequest({ ...context, caller: toolCaller, message: renameTool(message, place.upstreamName) });
     } catch (error) {
       throw await this.recordRefusal(toDomainError(error), context, name, startedAt);
     }
