@@ -1,3 +1,4 @@
+import { DomainError } from '../core/domain-error.js';
 import type { ConnectionRateLimit } from '../core/limits.js';
 
 /** How a connection reaches its tools: `HTTP`, `STDIO`, `VIRTUAL`, or the name of a class with `@UpstreamKind`. */
@@ -115,4 +116,9 @@ export interface ConnectionCredentials {
 /** True if a caller can open a session with the upstream. For types of other modules, the service opens them. */
 export function hasOwnSessions({ type }: Pick<Connection, 'type'>): boolean {
   return type === 'HTTP' || type === 'STDIO';
+}
+
+/** A connection in status `error` passes, so that it can recover. @throws DomainError `connection_unavailable` */
+export function requireActive({ status }: Pick<Connection, 'status'>): void {
+  if (status === 'inactive') throw new DomainError('connection_unavailable', 'The connection is inactive.');
 }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Connection } from '../connections/connection.js';
-import { requireActive } from './contract/require-active.js';
+import { type Connection, requireActive } from '../connections/connection.js';
 import type { CallToolOptions, Upstream } from './contract/upstream.js';
 import { UpstreamHealth } from './pool/upstream-health.js';
 import { type BorrowOptions, UpstreamPool } from './pool/upstream-pool.js';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { requireActive } from '../../connections/connection.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
-import { requireActive } from '../../upstreams/contract/require-active.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundMessage, isModernMessage, traceContextOf } from '../protocol/inbound-message.js';

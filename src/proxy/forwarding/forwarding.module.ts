@@ -7,8 +7,7 @@ import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
 import { ConnectionSessions } from './connection-sessions.js';
 import { ReplyWriter } from './reply-writer.js';
-import { RequestForwarder, RequestAdmission } from './request-forwarder.js';
-import { SessionOpening } from './session-opening.js';
+import { RequestForwarder } from './request-forwarder.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SignInStates } from './session/sign-in-states.js';
 import { SessionTools } from './session/session-tools.js';
@@ -35,12 +34,10 @@ import { UpstreamSender } from './upstream-sender.js';
     ReplyWriter,
     RequestForwarder,
     SealedSessions,
-    SessionOpening,
     SessionTools,
     SignInStates,
     TaskOwnerRepository,
     TaskOwners,
-    RequestAdmission,
     UpstreamRouter,
     UpstreamSender,
     UsedSignIns,

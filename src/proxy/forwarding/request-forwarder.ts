@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { requireActive } from '../../connections/connection.js';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
-import { requireActive } from '../../upstreams/contract/require-active.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type InvocationOutcome, outcomeOf, resultOf, type Invocation } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
@@ -14,18 +14,15 @@ import {
   takesStream,
   traceContextOf,
 } from '../protocol/inbound-message.js';
-import {
-  refuseLegacyTaskMethod,
-  type CallerFilter,
-  credentialMissing,
-  type ProxyCaller,
-} from '../protocol/proxy-caller.js';
+import { refuseLegacyTaskMethod, type CallerFilter, credentialMissing } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
+import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
 import { ReplyWriter } from './reply-writer.js';
-import { SessionOpening } from './session-opening.js';
+import { declaresCapabilities, toStoredInitialize } from './session/initialize-request.js';
+import { SealedSessions } from './session/sealed-sessions.js';
 import { SessionTools } from './session/session-tools.js';
-import { standInFor } from './sign-in-stand-in.js';
+import { standInFor, standInRefusal } from './sign-in-stand-in.js';
 import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
 import { type MessageSender, type Sent, UpstreamSender, sessionAtUpstream } from './upstream-sender.js';
@@ -35,98 +32,17 @@ import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
 import { DomainError } from '../../core/domain-error.js';
 import { announceLimits } from '../../platform/limits/limit-headers.js';
 import { networkOf } from '../../core/network-of.js';
-import type { ToolList } from '../../upstreams/catalog/tool-list.js';
-import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';
-import { signInPageOf } from '../protocol/json-rpc-error.js';
-import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../protocol/sign-in-tool.js';
+import { SIGN_IN } from '../protocol/sign-in-tool.js';
 
 /** A request that can be sent: the headers that are added to the upstream request, and how to report the outcome. */
 type Admission = Pick<Invocation, 'traceHeaders' | 'settle'>;
 
-/** Admits the requests of MCP clients, and begins to measure them. `ToolInvoker` admits and records tool calls. */
-@Injectable()
-export class RequestAdmission {
-  constructor(
-    private readonly invoker: ToolInvoker,
-    private readonly telemetry: ProxyTelemetry,
-    private readonly channels: UpstreamChannels,
-    private readonly sessionTools: SessionTools,
-    private readonly catalog: ToolCatalog,
-  ) {}
-
-  /**
-   * @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a
-   *   credential
-   */
-  async admitRequest(context: McpRequestContext<InboundRequest>): Promise<Admission> {
-    return context.message.method === 'tools/call' ? this.admitToolCall(context) : this.measure(context);
-  }
-
-  private measure({ request, caller, message }: McpRequestContext<InboundRequest>): Admission {
-    const measured = this.telemetry.beginRequest({
-      connectionId: caller.connection.id,
-      method: message.method,
-      requestId: request.id,
-      incoming: traceContextOf(request.headers),
-    });
-    return {
-      traceHeaders: measured.headers,
-      settle: async ({ status, errorCode }) =>
-        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
-    };
-  }
-
-  private async admitToolCall(context: McpRequestContext<InboundRequest>): Promise<Invocation> {
-    const { caller, message, route, entryPoint, request, reply } = context;
-    const { name, arguments: args } = message.params;
-    if (typeof name !== 'string' || name === '') {
-      throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
-    }
-    try {
-      return await this.invoker.admitCall({
-        connection: caller.connection,
-        toolName: name,
-        args,
-        caller:
-          caller.principal === undefined
-            ? { ...caller.asToolCaller, address: networkOf(request.ip) }
-            : caller.asToolCaller,
-        ...(caller.connection.rateLimit !== null && { onLimited: (applied) => announceLimits(reply, applied) }),
-        entryPoint,
-        streamable: entryPoint === 'call_tool',
-        ...(caller.agentId !== undefined && { agentId: caller.agentId }),
-        permitted: (toolName) => caller.mayCall(toolName),
-        trace: traceContextOf(request.headers),
-        ...(route.kind === 'session' && route.session.hasOwnTools && { sessionTools: () => this.toolsOf(context) }),
-      });
-    } catch (error) {
-      const refusal = toProxyError(error);
-      if (caller.principal === undefined && refusal.code === 'permission_denied') throw credentialMissing();
-      throw name === SIGN_IN ? await this.standInRefusal(refusal, caller) : refusal;
-    }
-  }
-
-  /** Any grant on a connection permits its stand-in, which is no tool of the upstream. */
-  private async standInRefusal(refusal: DomainError, { connection, holdsAny }: ProxyCaller): Promise<DomainError> {
-    if (connection.oauth === null) return refusal;
-    if (refusal.code === 'unknown_tool') return new DomainError('unknown_tool', NO_SIGN_IN_NEEDED);
-    if (refusal.code !== 'permission_denied' || !holdsAny) return refusal;
-    const hindrance = await this.catalog.recheck(connection).then(() => undefined, toProxyError);
-    return hindrance !== undefined && signInPageOf(hindrance) !== undefined ? hindrance : refusal;
-  }
-
-  private async toolsOf({ caller, route, deadline }: McpRequestContext): Promise<ToolList> {
-    if (route.kind === 'pooled') throw new Error('A session of the service has no tool list of its own.');
-    const session = sessionAtUpstream(route, caller);
-    const channel = await this.channels.session(caller.connection, session);
-    return this.sessionTools.toolsOf(session.key, channel, { signal: deadline.signal, caller: caller.key });
-  }
-}
-
 /** Requests whose answers list items that not every caller is permitted to see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
+/** Longer upstream session ids do not fit into a sealed session id. */
+const MAX_UPSTREAM_ID_LENGTH = 1024;
 
 interface ForwardingOptions {
   /** Replaces the sender that forwards the message unchanged. */
@@ -138,13 +54,17 @@ interface ForwardingOptions {
   readonly acceptsStream?: boolean;
 }
 
-/** Forwards one request to the upstream, and relays the answer to the caller. */
+/**
+ * Forwards one request to the upstream, and relays the answer to the caller. `ToolInvoker` admits and records tool
+ * calls; other requests are only measured.
+ */
 @Injectable()
 export class RequestForwarder {
   constructor(
-    private readonly admission: RequestAdmission,
+    private readonly invoker: ToolInvoker,
+    private readonly telemetry: ProxyTelemetry,
     private readonly upstream: UpstreamSender,
-    private readonly sessions: SessionOpening,
+    private readonly sessions: SealedSessions,
     private readonly sessionTools: SessionTools,
     private readonly catalog: ToolCatalog,
     private readonly tasks: TaskOwners,
@@ -156,7 +76,7 @@ export class RequestForwarder {
   async forwardRequest(context: McpRequestContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller } = context;
     const { sender = this.upstream, acceptsStream = takesStream(request.headers) } = options;
-    const admitted = await this.admission.admitRequest(context);
+    const admitted = message.method === 'tools/call' ? await this.admitToolCall(context) : this.measure(context);
     try {
       requireActive(caller.connection);
       if (message.method.startsWith('tasks/') && !caller.holdsAll) {
@@ -166,7 +86,12 @@ export class RequestForwarder {
       const headers = { ...headersFor(request, route), ...admitted.traceHeaders };
       const sent = await sender.sendMessage(context, headers).catch((error: unknown) => standInFor(error, context));
       const { answer, sentId } = sent;
-      if (route.kind === 'opening') this.announceSession(context, sent);
+      try {
+        if (route.kind === 'opening') this.announceSession(context, route.key, sent);
+      } catch (error) {
+        discard(answer.body);
+        throw error;
+      }
       const relayed = await relayAnswer(answer, {
         callerId: message.id,
         sentId,
@@ -206,12 +131,31 @@ export class RequestForwarder {
     return this.tasks.rememberTask(caller, String(message.params['name']), task).then(() => settled);
   }
 
-  private announceSession(context: McpRequestContext, sent: Sent): void {
-    try {
-      this.sessions.announceSession(context, sent);
-    } catch (error) {
-      discard(sent.answer.body);
-      throw error;
+  /**
+   * Sends the caller the id of the session that its `initialize` opened.
+   * @throws UpstreamError, DomainError `invalid_rpc_request`
+   */
+  private announceSession(
+    { caller: { connection, principal }, message, reply }: McpRequestContext,
+    key: string,
+    { answer: { status, sessionId }, isTranslated, isStandIn }: Sent,
+  ): void {
+    const announce = (session: Parameters<SealedSessions['seal']>[0]): void => {
+      const urlElicitation = declaresUrlElicitation(message) ? ({ hasUrlElicitation: true } as const) : {};
+      reply.header('mcp-session-id', this.sessions.seal({ ...session, ...urlElicitation }, connection, principal));
+    };
+    if (isTranslated === true) {
+      announce({ hasOwnTools: false, isTranslated, ...(isStandIn === true && { isStandIn }) });
+    } else if (status < 400) {
+      if (sessionId !== undefined && sessionId.length > MAX_UPSTREAM_ID_LENGTH) {
+        throw new UpstreamError('protocol', 'The upstream answered with a session id that is too long.');
+      }
+      announce({
+        key,
+        hasOwnTools: declaresCapabilities(message),
+        ...(sessionId !== undefined && { upstreamId: sessionId }),
+        ...(connection.type === 'STDIO' && { initialize: toStoredInitialize(message) }),
+      });
     }
   }
 
@@ -222,6 +166,60 @@ export class RequestForwarder {
     const isCommonList = message.method === 'tools/list' && isShared && isUnparameterized(message.params);
     if (filter === undefined || !isCommonList) return filter;
     return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
+  }
+
+  private measure({ request, caller, message }: McpRequestContext<InboundRequest>): Admission {
+    const measured = this.telemetry.beginRequest({
+      connectionId: caller.connection.id,
+      method: message.method,
+      requestId: request.id,
+      incoming: traceContextOf(request.headers),
+    });
+    return {
+      traceHeaders: measured.headers,
+      settle: async ({ status, errorCode }) =>
+        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
+    };
+  }
+
+  /**
+   * @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a
+   *   credential
+   */
+  private async admitToolCall(context: McpRequestContext<InboundRequest>): Promise<Invocation> {
+    const { caller, message, route, entryPoint, request, reply, deadline } = context;
+    const { name, arguments: args } = message.params;
+    if (typeof name !== 'string' || name === '') {
+      throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
+    }
+    try {
+      return await this.invoker.admitCall({
+        connection: caller.connection,
+        toolName: name,
+        args,
+        caller:
+          caller.principal === undefined
+            ? { ...caller.asToolCaller, address: networkOf(request.ip) }
+            : caller.asToolCaller,
+        ...(caller.connection.rateLimit !== null && { onLimited: (applied) => announceLimits(reply, applied) }),
+        entryPoint,
+        streamable: entryPoint === 'call_tool',
+        ...(caller.agentId !== undefined && { agentId: caller.agentId }),
+        permitted: (toolName) => caller.mayCall(toolName),
+        trace: traceContextOf(request.headers),
+        ...(route.kind === 'session' &&
+          route.session.hasOwnTools && {
+            sessionTools: () => {
+              const options = { signal: deadline.signal, caller: caller.key };
+              return this.sessionTools.toolsOf(caller.connection, sessionAtUpstream(route, caller), options);
+            },
+          }),
+      });
+    } catch (error) {
+      const refusal = toProxyError(error);
+      if (caller.principal === undefined && refusal.code === 'permission_denied') throw credentialMissing();
+      throw name === SIGN_IN ? await standInRefusal(refusal, caller, this.catalog) : refusal;
+    }
   }
 }
 

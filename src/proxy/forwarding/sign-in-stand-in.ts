@@ -1,12 +1,13 @@
-import type { DomainError } from '../../core/domain-error.js';
+import { DomainError } from '../../core/domain-error.js';
+import type { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { type InboundMessage, isModernMessage } from '../protocol/inbound-message.js';
 import { signInPageOf } from '../protocol/json-rpc-error.js';
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { signInTool } from '../protocol/sign-in-tool.js';
+import { NO_SIGN_IN_NEEDED, signInTool } from '../protocol/sign-in-tool.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import type { McpRequestContext } from './upstream-router.js';
-import type { Sent } from './upstream-sender.js';
+import { ownAnswer, type Sent } from './upstream-sender.js';
 
 /**
  * The answer to a request that describes or lists, at an upstream where a person has to sign in first. Clients show no
@@ -21,9 +22,28 @@ export function standInFor(error: unknown, { message, request, caller }: McpRequ
     ? { ...result, resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
     : result;
   const text = `{"jsonrpc":"2.0","id":${message.id},"result":${JSON.stringify(complete)}}`;
-  const answer = { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   // The session that `initialize` opens is the service's, because there is none with the upstream.
-  return { answer, isStandIn: true, ...(message.method === 'initialize' && { isTranslated: true as const }) };
+  return {
+    answer: ownAnswer(text),
+    isStandIn: true,
+    ...(message.method === 'initialize' && { isTranslated: true as const }),
+  };
+}
+
+/**
+ * The error for a call of the stand-in, which is no tool of the upstream. Any grant on the connection permits it.
+ * @param refusal of a tool with its name
+ */
+export async function standInRefusal(
+  refusal: DomainError,
+  { connection, holdsAny }: ProxyCaller,
+  catalog: ToolCatalog,
+): Promise<DomainError> {
+  if (connection.oauth === null) return refusal;
+  if (refusal.code === 'unknown_tool') return new DomainError('unknown_tool', NO_SIGN_IN_NEEDED);
+  if (refusal.code !== 'permission_denied' || !holdsAny) return refusal;
+  const hindrance = await catalog.recheck(connection).then(() => undefined, toProxyError);
+  return hindrance !== undefined && signInPageOf(hindrance) !== undefined ? hindrance : refusal;
 }
 
 function resultOf(

@@ -26,6 +26,11 @@ export interface Sent {
   readonly isStandIn?: true;
 }
 
+/** An answer of this service instead of the upstream. @param text the JSON-RPC message */
+export function ownAnswer(text: string): UpstreamAnswer {
+  return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
+}
+
 /** Sends one message and returns the upstream's answer, or a substitute. */
 export interface MessageSender {
   /**

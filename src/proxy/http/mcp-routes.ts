@@ -51,7 +51,8 @@ export class McpRoutes implements OnApplicationShutdown {
       };
       addOnRequest(route, (request, reply, done) => {
         if (request.principal === undefined) {
-          this.admitAnonymous(request, reply, anonymousConnections).then(() => done(), done);
+          const onAdmitted = (): void => done();
+          this.admitAnonymous(request, reply, anonymousConnections).then(onAdmitted, done);
         } else {
           this.trackCall(request.principal, reply);
           done();

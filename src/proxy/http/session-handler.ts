@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { requireActive } from '../../connections/connection.js';
 import { DomainError } from '../../core/domain-error.js';
-import { requireActive } from '../../upstreams/contract/require-active.js';
 import { ClientSessionStreams } from '../agent-server/client-upstream-sessions/client-session-streams.js';
 import { ClientUpstreamSessions } from '../agent-server/client-upstream-sessions/client-upstream-sessions.js';
 import { ConnectionSessions, type SessionRequest } from '../forwarding/connection-sessions.js';

@@ -5,12 +5,14 @@ import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js'
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
+import type { ServerDescription } from '../../upstreams/contract/server-description.js';
+import type { InboundRequest } from '../protocol/inbound-message.js';
+import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
+import { translatableCapabilities } from '../protocol/translatable-methods.js';
 import type { McpRequestContext } from '../forwarding/upstream-router.js';
 import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
 import { parseMessage } from '../forwarding/relay/complete-answer.js';
-import { type MessageSender, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
-import { isWellFormed, translatedInitialize } from './legacy-initialize.js';
-import { ownAnswer } from './own-answer.js';
+import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { gather } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
 
@@ -95,4 +97,30 @@ export class InitializeNegotiator implements MessageSender {
     const channel = await this.channels.session(connection, { key: route.key });
     await channel.end({ signal });
   }
+}
+
+/** True if this is an `initialize` that an upstream of the legacy era would accept. */
+function isWellFormed({ params }: InboundRequest): boolean {
+  const { protocolVersion, capabilities, clientInfo } = params;
+  const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
+  const isObject = typeof capabilities === 'object' && capabilities !== null;
+  return typeof protocolVersion === 'string' && isObject && typeof name === 'string' && typeof version === 'string';
+}
+
+/**
+ * The answer to an `initialize` (MCP 2025-11-25, "Lifecycle") on behalf of an upstream of the modern era, as JSON text.
+ * @param title the name of an upstream that does not name itself
+ */
+function translatedInitialize(
+  { id, params: { protocolVersion } }: InboundRequest,
+  { capabilities, instructions, serverInfo }: ServerDescription,
+  title: string,
+): string {
+  const result = {
+    protocolVersion: LEGACY_VERSIONS.has(String(protocolVersion)) ? protocolVersion : LATEST_LEGACY_VERSION,
+    capabilities: translatableCapabilities(capabilities),
+    serverInfo: serverInfo ?? { name: title, version: '0' },
+    ...(instructions !== undefined && { instructions }),
+  };
+  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
 }

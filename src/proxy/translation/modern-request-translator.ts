@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
+import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
+import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
+import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
-import { ModernSender } from './modern-sender.js';
+import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /** MCP 2026-07-28, "Error codes". */
@@ -14,14 +18,16 @@ const UNSUPPORTED_VERSION = -32022;
 
 /**
  * Forwards one request of the modern era. An upstream that supports the era gets the bytes that were received. Any
- * other upstream gets the same request of the legacy era, in a session that the service opens for the caller.
+ * other upstream gets the same request of the legacy era, in a session that the service opens for the caller, and its
+ * answer is translated.
  */
 @Injectable()
-export class ModernRequestTranslator {
+export class ModernRequestTranslator implements MessageSender {
   constructor(
     private readonly requests: RequestForwarder,
-    private readonly sender: ModernSender,
+    private readonly upstream: UpstreamSender,
     private readonly eras: UpstreamEras,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** @throws DomainError */
@@ -41,7 +47,24 @@ export class ModernRequestTranslator {
     }
     requireEnvelope(request.headers, message);
     const legacy = { ...context, message: withoutEnvelope(message), route: pooledRoute(context.caller, message) };
-    await this.requests.forwardRequest(legacy, { sender: this.sender });
+    await this.requests.forwardRequest(legacy, { sender: this });
+  }
+
+  /**
+   * Sends a request to an upstream of the legacy era.
+   * @throws DomainError `connection_unavailable`, `unknown_method`, UpstreamError
+   */
+  async sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+    const { request, reply, caller, message, deadline } = context;
+    if (message.kind !== 'request') throw new Error('Only requests are translated.');
+    const { id, method } = message;
+    const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
+    if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
+    requireTranslatable(message);
+    const { answer, sentId } = await this.upstream.sendMessage(context, headers);
+    const { serverInfo } = serverDescription;
+    const response = { request, reply, rooms: this.rooms };
+    return { answer: toModernAnswer(answer, { method, serverInfo }, response), sentId };
   }
 
   private async passesAsBytes({ caller: { connection }, message, deadline }: McpRequestContext<InboundRequest>) {
@@ -66,4 +89,15 @@ export class ModernRequestTranslator {
       return true;
     }
   }
+}
+
+/** @param id JSON text */
+function discovery(id: string, { capabilities, instructions, serverInfo }: ServerDescription): string {
+  const result = {
+    supportedVersions: MODERN_VERSIONS,
+    capabilities: translatableCapabilities(capabilities),
+    ...(instructions !== undefined && { instructions }),
+  };
+  const text = `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
+  return toModernMessage(text, { method: 'server/discover', serverInfo });
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { requireActive } from '../../connections/connection.js';
 import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
-import { requireActive } from '../../upstreams/contract/require-active.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import { type McpRequestContext, isShared } from '../forwarding/upstream-router.js';
 import { headersFor } from '../forwarding/request-forwarder.js';

@@ -4,13 +4,12 @@ import { ForwardingModule } from '../forwarding/forwarding.module.js';
 import { OneWayForwarder } from './one-way-forwarder.js';
 import { InitializeNegotiator } from './initialize-negotiator.js';
 import { ModernRequestTranslator } from './modern-request-translator.js';
-import { ModernSender } from './modern-sender.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /** Translates between callers and upstreams of different protocol eras. */
 @Module({
   imports: [ForwardingModule, UpstreamsModule],
-  providers: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, ModernSender, UpstreamEras],
+  providers: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, UpstreamEras],
   exports: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, UpstreamEras],
 })
 export class TranslationModule {}

@@ -6,7 +6,6 @@ import type { MemberList } from '../../../agents/composition/member-lists.js';
 import { withTimeout } from '../../../core/with-timeout.js';
 import type { Connection } from '../../../connections/connection.js';
 import type { KnownTool, ToolList } from '../../../upstreams/catalog/tool-list.js';
-import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
 import { SessionTools } from '../../forwarding/session/session-tools.js';
 import { PATIENCE_MS, type SessionOwner } from './client-upstream-session.js';
@@ -41,7 +40,6 @@ export class SessionComposition {
     private readonly compositions: AgentComposition,
     private readonly upstreamSessions: ClientUpstreamSessions,
     private readonly tools: SessionTools,
-    private readonly channels: UpstreamChannels,
   ) {}
 
   async compositionOf(owner: SessionOwner): Promise<Composition> {
@@ -73,9 +71,8 @@ export class SessionComposition {
     const { session } = upstreamSession;
     if (this.failed.has(session.key)) return undefined;
     try {
-      const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
       const options = { signal: AbortSignal.timeout(LIST_TIMEOUT_MS), caller: owner.caller.key };
-      const list = this.tools.toolsOf(session.key, channel, options);
+      const list = this.tools.toolsOf(connection, sessionAtUpstream({ kind: 'session', session }), options);
       return await withTimeout(list, PATIENCE_MS, () => this.noteFailure(session.key));
     } catch {
       this.noteFailure(session.key);

@@ -6,7 +6,6 @@ import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
-import { requireActive } from '../../../upstreams/contract/require-active.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
 import { type InboundRequest, traceContextOf } from '../../protocol/inbound-message.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
@@ -14,7 +13,7 @@ import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
-import type { Connection } from '../../../connections/connection.js';
+import { type Connection, requireActive } from '../../../connections/connection.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 
 /**

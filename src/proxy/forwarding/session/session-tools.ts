@@ -3,7 +3,8 @@ import type { Connection } from '../../../connections/connection.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import { TtlCache } from '../../../core/ttl-cache.js';
 import { type ToolList, toToolList } from '../../../upstreams/catalog/tool-list.js';
-import type { ExchangeOptions, UpstreamChannel } from '../../../upstreams/messages/upstream-channel.js';
+import { type SessionAtUpstream, UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
+import type { ExchangeOptions } from '../../../upstreams/messages/upstream-channel.js';
 import { listThroughChannel } from '../../../upstreams/channels/list-through-channel.js';
 
 const MAX_SESSIONS = 1_000;
@@ -22,10 +23,16 @@ export class SessionTools {
     weight: { max: MAX_SIZE, of: ({ size }) => size },
   });
 
-  constructor(private readonly catalog: ToolCatalog) {}
+  constructor(
+    private readonly catalog: ToolCatalog,
+    private readonly channels: UpstreamChannels,
+  ) {}
 
-  async toolsOf(sessionKey: string, channel: UpstreamChannel, options: ExchangeOptions): Promise<ToolList> {
-    return this.lists.get(sessionKey, async () => toToolList(await listThroughChannel(channel, options), Date.now()));
+  async toolsOf(connection: Connection, session: SessionAtUpstream, options: ExchangeOptions): Promise<ToolList> {
+    return this.lists.get(session.key, async () => {
+      const channel = await this.channels.session(connection, session);
+      return toToolList(await listThroughChannel(channel, options), Date.now());
+    });
   }
 
   /**
