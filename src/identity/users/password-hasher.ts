@@ -1,22 +1,28 @@
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
 import { DomainError } from '../../core/domain-error.js';
-import { OrganizationSlots } from '../../core/organization-slots.js';
+import { FairShare } from '../../core/sharing/fair-share.js';
+import { atMost, Shares } from '../../core/sharing/shares.js';
 
 /** What OWASP recommends for Argon2id, which is the library's default algorithm: 19 MiB, two passes. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
-/**
- * Hashes at once, and waiting ones, so that sign-ins cannot use up processors and memory. One organization can use both
- * places, but the next free one goes to another.
- */
-const SLOTS = { slots: 2, perOrganization: 2, maxWaiting: 100, waitMs: 30_000 };
 /** The share of accounts that do not exist, or are in no organization. */
 const NO_ORGANIZATION = '';
 
 /** Hashes and verifies passwords (RFC 9106), a few at a time. */
 @Injectable()
 export class PasswordHasher {
-  private readonly slots = new OrganizationSlots(SLOTS);
+  /**
+   * Hashes at once, and waiting ones, so that sign-ins cannot use up processors and memory. One organization can use
+   * both units, but the next free one goes to another.
+   */
+  private readonly share = new FairShare({
+    capacity: 2,
+    limits: [],
+    places: new Shares(Infinity, [atMost(100)]),
+    waitMs: 30_000,
+    refusal: () => new DomainError('service_unavailable', 'Please try again later.'),
+  });
   /** The hash of no password: verifying against it takes as long as against that of an account. */
   private decoy: Promise<string> | undefined;
 
@@ -41,13 +47,8 @@ export class PasswordHasher {
     return isRight && stored != null;
   }
 
-  private async inTurn<T>(organizationId: string | null, work: () => Promise<T>): Promise<T> {
-    try {
-      return await this.slots.within(organizationId ?? NO_ORGANIZATION, work);
-    } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
-      throw new DomainError('service_unavailable', 'Please try again later.');
-    }
+  private inTurn<T>(organizationId: string | null, work: () => Promise<T>): Promise<T> {
+    return this.share.within([organizationId ?? NO_ORGANIZATION], work);
   }
 }
 

@@ -4,28 +4,21 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, type ObjectLiteral, QueryFailedError, type SelectQueryBuilder } from 'typeorm';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
-import { type OrganizationSlotLimits, OrganizationSlots } from '../../core/organization-slots.js';
 import { coversAllRows } from '../../core/paging/covers-all-rows.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { type Page, paginate } from '../../core/paging/paginate.js';
 import { type LogRow, scanRecords } from '../../core/paging/scan-records.js';
+import { FairShare } from '../../core/sharing/fair-share.js';
+import { atMost, Shares } from '../../core/sharing/shares.js';
 import { PreparedStatements } from './prepared-statements.js';
 
+const RETRY_AFTER_S = '1';
 const READ_WITHIN_MS = 10_000;
 /** Enough to sort a million durations in memory. */
 const SORT_MEMORY = '64MB';
 /** `query_canceled`: the error of a statement that exceeds its timeout, or that was canceled. */
 const QUERY_CANCELED = '57014';
-/** Of the 20 connections of the pool, some are always left for short statements. */
-const SLOTS = {
-  /** Counts and searches of all rows. */
-  whole: { slots: 6, perOrganization: 3, maxWaiting: 30, waitMs: 10_000 },
-  /** Pages of many large rows. Most take milliseconds. */
-  page: { slots: 6, perOrganization: 4, maxWaiting: 500, waitMs: 10_000 },
-  /** Batches of scans, which wait for each other as long as their callers stay. */
-  scan: { slots: 2, perOrganization: 1 },
-} satisfies Record<string, OrganizationSlotLimits>;
 /** A statement that begins while the one before it is canceled goes on until it is canceled itself. */
 const CANCEL_EVERY_MS = 200;
 
@@ -37,10 +30,14 @@ const CANCEL = { name: 'cancel_statement', text: 'SELECT pg_cancel_backend($1::i
  */
 @Injectable()
 export class LongReads {
+  /** Of the 20 connections of the pool, some are always left for short statements. */
   private readonly slots = {
-    whole: new OrganizationSlots(SLOTS.whole),
-    page: new OrganizationSlots(SLOTS.page),
-    scan: new OrganizationSlots(SLOTS.scan),
+    /** Counts and searches of all rows. */
+    whole: slots(6, 3, 30, 10_000),
+    /** Pages of many large rows. Most take milliseconds. */
+    page: slots(6, 4, 500, 10_000),
+    /** Batches of scans, which wait for each other as long as their callers stay. */
+    scan: slots(2, 1, Infinity),
   };
 
   constructor(
@@ -59,10 +56,10 @@ export class LongReads {
     organizationId: string,
     callerLeft: AbortSignal,
     work: (manager: EntityManager) => Promise<T>,
-    kind: keyof typeof SLOTS = 'whole',
+    kind: keyof LongReads['slots'] = 'whole',
   ): Promise<T> {
     try {
-      return await this.slots[kind].within(organizationId, () => this.readNow(callerLeft, work), callerLeft);
+      return await this.slots[kind].within([organizationId], () => this.readNow(callerLeft, work), callerLeft);
     } catch (error) {
       if (callerLeft.aborted) throw new DomainError('request_abandoned');
       if (!isCanceled(error)) throw error;
@@ -142,6 +139,22 @@ export class LongReads {
       await canceling;
     }
   }
+}
+
+function slots(capacity: number, perOrganization: number, waiting: number, waitMs?: number): FairShare {
+  return new FairShare({
+    capacity,
+    limits: [atMost(perOrganization)],
+    places: new Shares(Infinity, [atMost(waiting)]),
+    ...(waitMs !== undefined && { waitMs }),
+    refusal: () =>
+      new DomainError(
+        'too_many_requests',
+        'Too many expensive queries of the organization are in progress. Retry shortly.',
+        [],
+        { headers: { 'retry-after': RETRY_AFTER_S } },
+      ),
+  });
 }
 
 function isCanceled(error: unknown): boolean {

@@ -3,19 +3,14 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { databaseNow } from '../../../core/database-time.js';
 import { DomainError } from '../../../core/domain-error.js';
-import { OrganizationSlots } from '../../../core/organization-slots.js';
+import { FairShare } from '../../../core/sharing/fair-share.js';
+import { atMost, Shares } from '../../../core/sharing/shares.js';
 import type { Connection } from '../../connection.js';
 import { accountKey } from '../../connection-account.js';
 import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
 import { AuthorizationEnded, concernsAccount, TokenRequests } from './token-requests.js';
 import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
-/** How many refreshes this process makes at a time; each is one request, which ends within 5 seconds. */
-const SLOTS = { slots: 64, perOrganization: 8, maxWaiting: 256, waitMs: 5_000 };
-/**
- * Of these, how many an organization makes at one token endpoint, so that a slow one leaves it slots for the others.
- */
-const SLOTS_AT_ENDPOINT = { slots: Infinity, perOrganization: 4, maxWaiting: 64, waitMs: 5_000 };
 /**
  * How long a caller waits for the refresh of another process: longer than its lease, so that it can take over from a
  * dead one.
@@ -42,10 +37,18 @@ interface Failures {
 @Injectable()
 export class TokenRefreshes {
   private readonly logger = new Logger(TokenRefreshes.name);
-  private readonly slots = new OrganizationSlots(SLOTS);
-  /** Its owners are pairs of organization and token endpoint. */
-  private readonly endpointSlots = new OrganizationSlots(SLOTS_AT_ENDPOINT);
-  /** By the same pairs, and by account. */
+  /**
+   * The refreshes that this process makes at a time, by organization and token endpoint, so that a slow endpoint leaves
+   * the organization some for its others. Each is one request, which ends within 5 seconds.
+   */
+  private readonly share = new FairShare({
+    capacity: 64,
+    limits: [atMost(8), atMost(4)],
+    places: new Shares(Infinity, [atMost(256), atMost(64)]),
+    waitMs: 5_000,
+    refusal: unreachable,
+  });
+  /** By organization and token endpoint, and by account. */
   private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
   /** In progress, by account. */
   private readonly running = new Map<string, Promise<Account | undefined>>();
@@ -92,23 +95,15 @@ export class TokenRefreshes {
     outdated: string,
   ): Promise<Account | undefined> {
     const endpoint = endpointOf(connection, tokens);
+    const holder = [connection.organizationId, endpoint];
     const end = performance.now() + MAX_WAIT_MS;
     do {
       if (this.isBackingOff(connection, endpoint)) throw unreachable();
-      const tried = await this.inTurn(connection, endpoint, () => this.tryOnce(connection, outdated));
+      const tried = await this.share.within(holder, () => this.tryOnce(connection, outdated));
       if (tried !== 'busy') return tried;
       await sleep(POLL_MS);
     } while (performance.now() < end);
     throw unreachable();
-  }
-
-  private async inTurn<T>({ organizationId }: Connection, endpoint: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await this.endpointSlots.within(endpoint, () => this.slots.within(organizationId, work));
-    } catch (error) {
-      if (error instanceof DomainError && error.code === 'too_many_requests') throw unreachable();
-      throw error;
-    }
   }
 
   /** Is `busy` while another process refreshes the account. */
