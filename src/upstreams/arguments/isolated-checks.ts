@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { FairShare } from '../../core/sharing/fair-share.js';
+import { atMost, Shares } from '../../core/sharing/shares.js';
 import { type ArgumentVerdict, unusable, verdictOn } from './argument-verdict.js';
 import { type CheckAnswer, CheckOverrun, CheckThread, type NamedSchema } from './check-thread.js';
-import { FairQueue } from './fair-queue.js';
 
 /** A schema that is checked on the thread. */
 export interface IsolatedSchema extends NamedSchema {
@@ -22,15 +23,8 @@ export interface IsolationTimes {
   maxWait: number;
 }
 
-interface Job {
-  schema: IsolatedSchema;
-  args: unknown;
-  owner: string;
-  queuedAt: number;
-  settle: (verdict: ArgumentVerdict) => void;
-}
-
-const QUEUE_LIMITS = { total: 2_048, perOwner: 512 };
+/** How many checks can be queued, in all and of one organization. */
+const PLACES = { total: 2_048, perOrganization: 512 };
 /** How many checks of one owner can miss the deadline within the time of a quarantine. */
 const MAX_MISSES = 2;
 const MAX_OWNERS = 10_000;
@@ -38,6 +32,7 @@ const MAX_OWNERS = 10_000;
 const RESTART_PAUSE_MS = 100;
 
 const BUSY: ArgumentVerdict = { outcome: 'busy' };
+const QUEUE_FULL = new Error('Too many checks are queued.');
 const TOO_DEEP = verdictOn([{ path: '', code: 'depth', message: 'must not be nested so deeply' }]);
 const TOO_SLOW = unusable('checking these arguments against it takes too long');
 const QUARANTINED = unusable('checking arguments against it took too long, so it is not used for a while');
@@ -51,10 +46,14 @@ const OWNER_QUARANTINED = unusable(
  * their owner are. Another organization therefore waits for one deadline at most before each of its checks.
  */
 export class IsolatedChecks {
-  private readonly queue = new FairQueue<Job>(QUEUE_LIMITS);
+  private readonly turns = new FairShare({
+    capacity: 1,
+    limits: [],
+    places: new Shares(PLACES.total, [atMost(PLACES.perOrganization)]),
+    refusal: () => QUEUE_FULL,
+  });
   private readonly thread: CheckThread;
   private readonly misses: LRUCache<string, number>;
-  private isRunning = false;
 
   constructor(private readonly times: IsolationTimes) {
     this.thread = new CheckThread(times.deadline);
@@ -62,16 +61,21 @@ export class IsolatedChecks {
   }
 
   /** @param of whose schema it is; organizations take turns on the thread */
-  validateInIsolation(
+  async validateInIsolation(
     schema: IsolatedSchema,
     args: unknown,
     { owner, organization }: { readonly owner: string; readonly organization: string },
   ): Promise<ArgumentVerdict> {
-    return new Promise((settle) => {
-      const isQueued = this.queue.add(organization, { schema, args, owner, queuedAt: performance.now(), settle });
-      if (!isQueued) settle(BUSY);
-      else if (!this.isRunning) void this.run();
-    });
+    const queuedAt = performance.now();
+    try {
+      return await this.turns.within(
+        [organization],
+        async () => this.refusalOf(schema, owner, queuedAt) ?? (await this.perform(schema, args, owner)),
+      );
+    } catch (error) {
+      if (error !== QUEUE_FULL) throw error;
+      return BUSY;
+    }
   }
 
   /** Ends the thread. Queued and later checks resolve with `busy`. */
@@ -79,15 +83,7 @@ export class IsolatedChecks {
     return this.thread.close();
   }
 
-  private async run(): Promise<void> {
-    this.isRunning = true;
-    for (let job = this.queue.take(); job !== undefined; job = this.queue.take()) {
-      job.settle(this.refusalOf(job) ?? (await this.perform(job)));
-    }
-    this.isRunning = false;
-  }
-
-  private refusalOf({ schema, owner, queuedAt }: Job): ArgumentVerdict | undefined {
+  private refusalOf(schema: IsolatedSchema, owner: string, queuedAt: number): ArgumentVerdict | undefined {
     const now = performance.now();
     if (schema.unusable !== undefined) return schema.unusable;
     if ((schema.quarantinedUntil ?? 0) > now) return QUARANTINED;
@@ -95,7 +91,7 @@ export class IsolatedChecks {
     return now - queuedAt > this.times.maxWait ? BUSY : undefined;
   }
 
-  private async perform({ schema, args, owner }: Job): Promise<ArgumentVerdict> {
+  private async perform(schema: IsolatedSchema, args: unknown, owner: string): Promise<ArgumentVerdict> {
     const text = textOf(args);
     if (text === undefined) return TOO_DEEP;
     try {
