@@ -1,8 +1,15 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, errors } from 'undici';
-import { MAX_REMAINDER_BYTES, REMAINDER_TIMEOUT_MS } from './remainders.js';
 import { type AnswerBody, GATHERED_BYTES } from '../messages/answer-body.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
+
+/** Up to this many bytes, draining an answer is cheaper than a new connection with its handshakes. */
+const MAX_REMAINDER_BYTES = 256 * 1024;
+/**
+ * The time limit for draining, in milliseconds. Servers on the official SDKs end a stream a few milliseconds after the
+ * answer.
+ */
+const REMAINDER_TIMEOUT_MS = 1_000;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

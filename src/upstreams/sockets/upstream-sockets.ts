@@ -1,10 +1,10 @@
 import type { Dispatcher } from 'undici';
+import { half, Shares } from '../../core/sharing/shares.js';
 import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
 import { discard } from '../messages/answer-body.js';
 import type { AccountAccess, HttpTarget } from '../contract/upstream-target.js';
-import { Remainders } from './remainders.js';
 import { type GiveBack, type SocketClaim, type SocketLimits, SocketPlaces } from './socket-places.js';
 
 const CALL_LIMITS: SocketLimits = {
@@ -16,6 +16,9 @@ const CALL_LIMITS: SocketLimits = {
   waitMs: 5_000,
 };
 const NOTIFICATION_LIMITS: SocketLimits = { inAll: 2_048, perOrigin: 512, perConnection: 256 };
+
+/** How many answers are drained at a time, so that their connections can be reused. */
+const MAX_REMAINDERS = 512;
 
 /** The parameters of a challenge (RFC 6750 §3). */
 const INSUFFICIENT_SCOPE = /[\s,]error="?insufficient_scope\b/;
@@ -46,7 +49,8 @@ interface UpstreamRequest {
  * dispatchers must have more sockets than are assigned here, so that no request waits in their unbounded queues.
  */
 export class UpstreamSockets {
-  private readonly remainders = new Remainders();
+  /** By origin: one that never ends its answers gets only its share. Beyond it, connections are closed. */
+  private readonly remainders = new Shares(MAX_REMAINDERS, [half]);
   private readonly callPlaces: SocketPlaces;
   private readonly notificationPlaces: SocketPlaces;
 
@@ -116,7 +120,7 @@ export class UpstreamSockets {
     const { origin } = url;
     const reader = new HttpAnswerReader(options, {
       // A notification stream does not end, so it cannot be drained.
-      ...(!isNotificationStream && { takeDrainPlace: () => this.remainders.take(origin) }),
+      ...(!isNotificationStream && { takeDrainPlace: () => this.takeDrainPlace(origin) }),
       drainWhenStopped: isCancelledByMessage,
       ...(onOver !== undefined && { onOver }),
     });
@@ -135,6 +139,11 @@ export class UpstreamSockets {
       reader,
     );
     return reader.answer;
+  }
+
+  private takeDrainPlace(origin: string): (() => void) | undefined {
+    const place = { holder: [origin] };
+    return this.remainders.tryTake(place) ? () => this.remainders.giveBack(place) : undefined;
   }
 }
 
