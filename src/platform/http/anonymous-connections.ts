@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { networkOf } from '../../core/network-of.js';
+import { atMost, Shares } from '../../core/sharing/shares.js';
 
 /** The share of unauthenticated connections that one address can hold. */
 const PER_ADDRESS = 1 / 4;
@@ -22,17 +23,15 @@ export class AnonymousConnections {
   /** Connection → time of its addition, oldest first. */
   private readonly all = new Map<Socket, number>();
   private readonly ofAddress = new Map<string, Set<Socket>>();
-  /** Address → number of its anonymous calls in progress. */
-  private readonly serving = new Map<string, number>();
-  private totalServing = 0;
+  /** The anonymous calls in progress, by address. */
+  private readonly serving: Shares;
   private readonly pipelined = new WeakMap<Socket, number>();
   private readonly maxPerAddress: number;
-  private readonly maxServing: number;
 
   /** @param max unauthenticated connections */
   constructor(private readonly max: number) {
     this.maxPerAddress = Math.ceil(max * PER_ADDRESS);
-    this.maxServing = Math.ceil(max * SERVING);
+    this.serving = new Shares(Math.ceil(max * SERVING), [atMost(this.maxPerAddress)]);
   }
 
   /** Tracks the connections of the server. */
@@ -67,23 +66,17 @@ export class AnonymousConnections {
   work(socket: Socket, response: ServerResponse): void {
     // The caller disconnected during admission: no further `close` event would release its slot.
     if (response.destroyed) return;
-    const address = addressOf(socket);
-    const ofAddress = this.serving.get(address) ?? 0;
+    const call = { holder: [addressOf(socket)] };
     // A response without a socket emits no event when its connection closes.
     const isPipelined = response.socket === null;
-    if (isPipelined || this.totalServing >= this.maxServing || ofAddress >= this.maxPerAddress) {
+    if (isPipelined || !this.serving.tryTake(call)) {
       throw new DomainError('too_many_anonymous_calls', 'Retry later, or send a credential.', [], {
         headers: { 'retry-after': '1' },
       });
     }
     this.remove(socket);
-    this.totalServing++;
-    this.serving.set(address, ofAddress + 1);
     response.once('close', () => {
-      this.totalServing--;
-      const left = (this.serving.get(address) ?? 1) - 1;
-      if (left === 0) this.serving.delete(address);
-      else this.serving.set(address, left);
+      this.serving.giveBack(call);
       if (!socket.destroyed) this.add(socket);
     });
   }
