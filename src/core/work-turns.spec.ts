@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { type TurnHolder, takeTurn, WorkTurns } from './work-turns.js';
+import type { Holder } from './sharing/shares.js';
+import { takeTurn, WorkTurns } from './work-turns.js';
 
 const RUNS = 40;
 const CHUNKS = 64;
@@ -12,10 +13,10 @@ const BURST = 400;
 const CHUNKS_PER_STEP = 16;
 const SHORT_CHUNK_MS = 0.02;
 const LONG_TURN_MS = 10;
-const MANY: TurnHolder = { organizationId: 'a', line: 'many' };
+const MANY: Holder = ['a', 'many'];
 
 /** A run whose model always has another chunk. */
-async function run(holder: TurnHolder, count: number, onChunk: () => void, chunkMs = CHUNK_MS): Promise<void> {
+async function run(holder: Holder, count: number, onChunk: () => void, chunkMs = CHUNK_MS): Promise<void> {
   const turns = new WorkTurns(holder, CHUNKS_PER_STEP);
   for (let n = 0; n < count; n++) {
     spend(chunkMs);
@@ -43,8 +44,8 @@ describe('WorkTurns', () => {
   });
 
   it.each([
-    ['another organization', { organizationId: 'b', line: 'many' }],
-    ['another line of the organization', { organizationId: 'a', line: 'few' }],
+    ['another organization', ['b', 'many']],
+    ['another line of the organization', ['a', 'few']],
   ])('serves %s before the many of one', async (_who, other) => {
     let ofMany = 0;
     const many = Promise.all(Array.from({ length: RUNS }, () => run(MANY, CHUNKS, () => ofMany++)));
@@ -69,14 +70,14 @@ describe('WorkTurns', () => {
 
   it('lets one of another organization begin before most of a burst', async () => {
     let begun = 0;
-    const begin = async (holder: TurnHolder): Promise<void> => {
+    const begin = async (holder: Holder): Promise<void> => {
       await nextTurn();
       await takeTurn(holder);
       spend(CHUNK_MS);
       begun++;
     };
     const burst = Array.from({ length: BURST }, () => begin(MANY));
-    await begin({ organizationId: 'b', line: 'one' });
+    await begin(['b', 'one']);
     expect(begun).toBeLessThan(BURST / 2);
     await Promise.all(burst);
     expect(begun).toBe(BURST + 1);

@@ -1,4 +1,6 @@
 import type { Principal } from './principal.js';
+import type { Holder } from './sharing/shares.js';
+import { TurnQueue } from './sharing/turn-queue.js';
 
 /**
  * How long the steps of all tasks can hold up one turn of the event loop, in milliseconds. One task is always served.
@@ -7,53 +9,19 @@ const TURN_MS = 4;
 /** How many tasks are served in one turn at most. */
 const TASKS_PER_TURN = 16;
 
-/** Whose turn it is: organizations take turns, and in each of them its lines. */
-export interface TurnHolder {
-  readonly organizationId: string;
-  readonly line: string;
+/** A task that waits for its turn. */
+interface Task {
+  /** Organizations take turns, and in each of them its lines. */
+  readonly holder: Holder;
+  readonly goOn: () => void;
 }
 
 /**
  * Each caller has a line for its requests, and one for their large answers. All callers without a credential share
  * theirs.
  */
-export function turnHolderOf(principal: Principal | undefined, kind: 'request' | 'answer'): TurnHolder {
-  return { organizationId: principal?.organization.id ?? '', line: `${kind} ${principal?.callerId ?? ''}` };
-}
-
-/** The tasks that wait, by organization and line. Those who are served next are first. */
-class WaitingTasks {
-  private readonly organizations = new Map<string, Map<string, (() => void)[]>>();
-
-  get isEmpty(): boolean {
-    return this.organizations.size === 0;
-  }
-
-  add({ organizationId, line }: TurnHolder, goOn: () => void): void {
-    const lines = this.organizations.get(organizationId) ?? new Map<string, (() => void)[]>();
-    const tasks = lines.get(line) ?? [];
-    tasks.push(goOn);
-    lines.set(line, tasks);
-    this.organizations.set(organizationId, lines);
-  }
-
-  serveNext(): void {
-    const [organization] = this.organizations;
-    const [next] = organization?.[1] ?? [];
-    if (organization === undefined || next === undefined) return;
-    const [organizationId, lines] = organization;
-    const [line, tasks] = next;
-    const goOn = tasks.shift();
-    moveToEnd(lines, line, tasks.length > 0);
-    moveToEnd(this.organizations, organizationId, lines.size > 0);
-    goOn?.();
-  }
-}
-
-function moveToEnd<T>(waiting: Map<string, T>, key: string, isKept: boolean): void {
-  const value = waiting.get(key);
-  waiting.delete(key);
-  if (isKept && value !== undefined) waiting.set(key, value);
+export function turnHolderOf(principal: Principal | undefined, kind: 'request' | 'answer'): Holder {
+  return [principal?.organization.id ?? '', `${kind} ${principal?.callerId ?? ''}`];
 }
 
 /**
@@ -61,12 +29,12 @@ function moveToEnd<T>(waiting: Map<string, T>, key: string, isKept: boolean): vo
  * is used up; then other events of the process come first.
  */
 class Turns {
-  private readonly tasks = new WaitingTasks();
+  private readonly tasks = new TurnQueue<Task>();
   private isTurnOpen = false;
   private turnBegan = 0;
 
   /** Returns undefined if the task can go on at once. */
-  enter(holder: TurnHolder): Promise<void> | undefined {
+  enter(holder: Holder): Promise<void> | undefined {
     if (!this.isTurnOpen) {
       this.isTurnOpen = true;
       this.turnBegan = performance.now();
@@ -74,7 +42,7 @@ class Turns {
     }
     if (this.tasks.isEmpty && !this.isTimeUp) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.tasks.add(holder, resolve);
+    this.tasks.add({ holder, goOn: resolve });
     return promise;
   }
 
@@ -86,14 +54,14 @@ class Turns {
     this.turnBegan = performance.now();
     this.isTurnOpen = !this.tasks.isEmpty;
     if (!this.isTurnOpen) return;
-    this.tasks.serveNext();
+    this.tasks.next()?.goOn();
     // What is scheduled here runs in the next turn. The first of it starts the time of the rest, which the other events
     // of that turn would use up otherwise.
     setImmediate(() => this.openTurn());
     // Node.js handles the promises of a served task before it calls the next of these.
     for (let served = 1; served < TASKS_PER_TURN; served++) {
       setImmediate(() => {
-        if (!this.isTimeUp) this.tasks.serveNext();
+        if (!this.isTimeUp) this.tasks.next()?.goOn();
       });
     }
   }
@@ -102,7 +70,7 @@ class Turns {
 const turns = new Turns();
 
 /** Takes a turn before work that begins, such as a request. Returns a promise if it has to wait. */
-export function takeTurn(holder: TurnHolder): Promise<void> | undefined {
+export function takeTurn(holder: Holder): Promise<void> | undefined {
   return turns.enter(holder);
 }
 
@@ -116,7 +84,7 @@ export class WorkTurns {
 
   /** @param free what is done before others can go on: steps, or any other measure that `next` is told */
   constructor(
-    private readonly holder: TurnHolder,
+    private readonly holder: Holder,
     private readonly free: number,
   ) {}
 

@@ -56,7 +56,7 @@ export class RunAnswer {
     this.steps = run.step;
     this.modelName = run.model;
     this.modelCalls = new ModelCallLog(run);
-    this.turns = new WorkTurns({ organizationId: run.organizationId, line: 'runs' }, CHUNKS_PER_TURN);
+    this.turns = new WorkTurns([run.organizationId, 'runs'], CHUNKS_PER_TURN);
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
   }
 
