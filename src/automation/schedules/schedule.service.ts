@@ -148,7 +148,7 @@ export class ScheduleService {
     try {
       const run = await this.repository.postNow(schedule, await this.runner.prepare(schedule, { isCounted: true }));
       if (run === undefined) throw new DomainError('conflict', 'The schedule was changed at this moment. Try again.');
-      if (run.isHead) await this.queue.enqueue({ runId: run.runId, attempt: 1 });
+      if (run.isHead) await this.queue.wakeWorker();
       return { taskId: run.runId, thread_id: run.threadId };
     } catch (error) {
       if (error instanceof ScheduleObstacle) throw new DomainError('conflict', error.message);

@@ -88,7 +88,7 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
       if (isMissed && !due.catchUp) throw new ScheduleObstacle('The service did not run at this time.', false);
       if (due.overlap === 'skip') await this.requireEnded(due.lastRunId);
       const run = await this.repository.fire(due, next, await this.runner.prepare(due, { isCounted: false }));
-      if (run?.isHead === true) await this.queue.enqueue({ runId: run.runId, attempt: 1 });
+      if (run?.isHead === true) await this.queue.wakeWorker();
     } catch (error) {
       if (!(error instanceof ScheduleObstacle)) throw error;
       if (error.isLasting) await this.repository.disable(due, error.message);

@@ -25,7 +25,10 @@ async function backendOn(serve: (socket: Socket) => void): Promise<PostgresQueue
   await once(server, 'listening');
   const databaseUrl = `postgres://user:password@127.0.0.1:${(server.address() as AddressInfo).port}/database`;
   const options = queueOptions({ databaseUrl, redis: undefined });
-  return openBackend('runs', options, { withBlockingConnection: true }) as unknown as PostgresQueueBackend;
+  const backend = openBackend('runs', options, { withBlockingConnection: true }) as unknown as PostgresQueueBackend;
+  // As a queue does.
+  backend.on('error', () => undefined);
+  return backend;
 }
 
 describe('the connection on which a worker listens', () => {

@@ -1,14 +1,19 @@
+import { once } from 'node:events';
 import {
   type BackendFactory,
   type ConnectionOptions,
   createIORedisClient,
-  createPostgresBackend,
   createRedisBackend,
+  DEFAULT_SCHEMA,
+  PostgresConnection,
+  type PostgresPoolConfig,
+  PostgresQueueBackend,
   type QueueOptions,
+  quoteSchemaName,
   RedisConnection,
   type RedisQueueBackend,
 } from 'bullmq';
-import { retry } from '../../core/retry.js';
+import { Pool } from 'pg';
 import { DatabaseClient } from '../../core/database-client.js';
 import type { AppConfig } from '../../core/config/app-config.js';
 import type { RedisAddress } from '../../core/config/redis-address.js';
@@ -17,6 +22,8 @@ import { openRedis } from '../redis/open-redis.js';
 const CONNECT_WITHIN_MS = 3_000;
 /** Limit of PostgreSQL connections of one queue or worker, including the listening one. */
 const MAX_CONNECTIONS = 6;
+/** A listening connection that was dropped silently is found out this soon. */
+const KEEP_ALIVE_AFTER_MS = 10_000;
 /** The hash tag puts all keys of the queues into one slot of a cluster: BullMQ's scripts use several at once. */
 export const QUEUE_PREFIX = '{sbx-queue}';
 const LONGEST_RECONNECT_DELAY_MS = 2_000;
@@ -41,56 +48,59 @@ export const openBackend: BackendFactory<RedisQueueBackend> = (name, opts, needs
   isPostgres(opts.connection)
     ? // Nest's types know the Redis backend only. Nothing here uses more of a backend than both offer.
       (openPostgres(name, opts, needs) as unknown as RedisQueueBackend)
-    : openOnRedis(name, opts, needs);
+    : createRedisBackend(name, opts, needs);
 
-const openOnRedis: BackendFactory<RedisQueueBackend> = (name, opts, needs) => {
-  const backend = createRedisBackend(name, opts, needs);
-  const { connection, blockingConnection } = backend as unknown as Record<string, VersionedConnection | undefined>;
-  for (const one of [connection, blockingConnection]) if (one !== undefined) readVersionPatiently(one);
-  return backend;
+const openPostgres: BackendFactory<PostgresQueueBackend> = (name, opts, { withBlockingConnection = false } = {}) => {
+  const options = { ...opts, connection: opts.connection as PostgresPoolConfig };
+  const connection = new QueueConnection(new Pool({ ...options.connection, max: MAX_CONNECTIONS }));
+  return new PostgresQueueBackend(connection, name, options, true, withBlockingConnection ? name : undefined);
 };
-
-/** BullMQ's connection, with members that its types hide. */
-interface VersionedConnection {
-  readonly closing: boolean | undefined;
-  getRedisVersionAndType(): Promise<unknown>;
-}
 
 /**
- * BullMQ asks the server for its version once and caches a failure: if Redis refused the first commands (a wrong
- * password, a cluster without a master), every later operation would fail too, and a worker would spin without
- * yielding.
+ * A connection of BullMQ on a pool of ours: BullMQ's own would listen with a client whose early errors end the process.
  */
-function readVersionPatiently(connection: VersionedConnection): void {
-  const read = connection.getRedisVersionAndType.bind(connection);
-  connection.getRedisVersionAndType = () => retry(read, { isRetryable: () => connection.closing !== true });
-}
+class QueueConnection extends PostgresConnection {
+  private open = 0;
+  private ended: Promise<void> | undefined;
 
-const openPostgres: BackendFactory<ReturnType<typeof createPostgresBackend>> = (name, opts, needs = {}) => {
-  // A worker listens on a separate connection outside its pool.
-  const max = needs.withBlockingConnection === true ? MAX_CONNECTIONS - 1 : MAX_CONNECTIONS;
-  const backend = createPostgresBackend(name, { ...opts, connection: { ...opts.connection, max } }, needs);
-  Object.assign(backend.connection, {
-    // BullMQ builds that connection with the `Client` of `pg`, for which it has no option: an error before BullMQ's
-    // listener is attached would end the process.
-    pgModule: { Client: DatabaseClient },
-    // BullMQ checks its schema once and caches a failure: if the first connection failed, every later operation would
-    // fail too, and a worker would spin without yielding. The schema is migrated before the application starts.
-    waitUntilReady: () => Promise.resolve(),
-  });
-  return backend;
-};
+  constructor(private readonly clients: Pool) {
+    super(clients);
+    clients.on('connect', () => this.open++).on('remove', () => this.open--);
+  }
+
+  /**
+   * BullMQ checks its schema once and caches a failure: if the first connection failed, every later operation would
+   * fail too, and a worker would spin without yielding. The schema is migrated before the application starts.
+   */
+  override async waitUntilReady(): Promise<void> {}
+
+  override close(): Promise<void> {
+    this.ended ??= super.close().then(() => this.endClients());
+    return this.ended;
+  }
+
+  /** A pool does not wait until its connections have ended. */
+  private async endClients(): Promise<void> {
+    await this.clients.end();
+    while (this.open > 0) await once(this.clients, 'remove');
+  }
+}
 
 /** What BullMQ hands to the client factory for each connection that it opens, and closes. */
 interface QueueRedisOptions {
   readonly address: RedisAddress;
   readonly maxRetriesPerRequest: null;
+  /**
+   * BullMQ would ask the server for its version once and cache a failure: if Redis refused the first commands (a wrong
+   * password, a cluster without a master), every later operation would fail too.
+   */
+  readonly skipVersionCheck: true;
   /** Set by BullMQ for the connection on which a worker waits. */
   readonly connectionName?: string;
 }
 
 function redisOptions(address: RedisAddress): ConnectionOptions {
-  const options: QueueRedisOptions = { address, maxRetriesPerRequest: null };
+  const options: QueueRedisOptions = { address, maxRetriesPerRequest: null, skipVersionCheck: true };
   return options as ConnectionOptions;
 }
 
@@ -108,14 +118,15 @@ RedisConnection.clientFactory = (options) => {
   );
 };
 
-/** Pool options instead of a pool: BullMQ opens the pool, sets its `search_path`, and closes it. */
+/** The options of the pool that each queue and each worker opens. */
 function postgresPool(connectionString: string): ConnectionOptions {
   return {
     connectionString,
     application_name: 'signalbox-queue',
-    // Jobs do not need durable commits: a lost job is enqueued again from the row of its run.
-    options: '-c synchronous_commit=off',
+    // Jobs do not need durable commits: a run whose wake-up was lost is found in the database.
+    options: `-c synchronous_commit=off -c search_path=${quoteSchemaName(DEFAULT_SCHEMA)}`,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     Client: DatabaseClient,
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
   };

@@ -49,9 +49,8 @@ export class ApprovalService {
         ),
     );
     if (answered === undefined) throw unknownApproval();
-    const { approval, isNew, next } = answered;
-    // The run is queued by now: without the job, the sweeper finds it.
-    if (next !== undefined) await this.queue.enqueue(next);
+    const { approval, isNew, continues } = answered;
+    if (continues) await this.queue.wakeWorker();
     if (!isNew && !isSameAnswer(approval, { approved, reason }, caller)) throw closed(approval);
     return { runId: approval.runId, accepted: { approvalId: approval.id, approved: approval.approved } };
   }

@@ -71,8 +71,7 @@ export class RunCancellationService {
         return this.unstarted.conclude(cancelled, { aborted: true }, { type: 'abort', reason: 'cancelled' });
       }
       if (await this.cancelling.requestStop(run.id)) return this.announce(run.id);
-      const next = await this.cancelling.cancelSuspended(run.id);
-      if (next !== undefined) return this.queue.enqueue(next);
+      if (await this.cancelling.cancelSuspended(run.id)) return this.queue.wakeWorker();
     }
   }
 

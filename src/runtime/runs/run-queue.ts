@@ -4,20 +4,16 @@ import { DomainError } from '../../core/domain-error.js';
 import { endsWithin } from '../../core/with-timeout.js';
 import type { ServiceQueue } from '../../platform/queue/service-queue.js';
 import type { ClaimedRun, PostedRun } from './records/new-run.js';
-import type { NextRun } from './records/run-finish.js';
 import type { Tenant } from './records/run-turns.js';
 
 export const RUN_QUEUE = 'runs';
-
-/** A job requests one attempt at one run. The run's row has all other data. */
-export type RunJob = NextRun;
 
 const PATIENCE_MS = 1000;
 
 /** What executes runs in this process. */
 export interface LocalRuns {
-  /** Starts an attempt if there is room; returns false otherwise, and the attempt is enqueued. */
-  start(attempt: NextRun): boolean;
+  /** Claims a waiting run for a free slot; returns false if there is none, and another worker is woken. */
+  wake(): boolean;
   /** Takes a slot for a run of the tenant that is about to be posted; undefined unless the run can start at once. */
   reserve(tenant: Tenant): ReservedSlot | undefined;
 }
@@ -34,19 +30,18 @@ export interface ReservedSlot {
   abandon(): void;
 }
 
-/** Enqueues attempts at runs, unless this process can start them at once. */
+/**
+ * Wakes workers for runs that wait in the database. A wake-up has no content: the worker claims the run whose turn it
+ * is. A lost wake-up delays a run until a worker with a free slot looks for waiting runs.
+ */
 @Injectable()
 export class RunQueue {
   private readonly logger = new Logger(RunQueue.name);
   private local: LocalRuns | undefined;
 
-  constructor(@InjectQueue(RUN_QUEUE) private readonly queue: ServiceQueue<RunJob>) {}
+  constructor(@InjectQueue(RUN_QUEUE) private readonly queue: ServiceQueue) {}
 
-  /**
-   * Offers every attempt to this process first. A job, its lock and its removal cost as much as a short run, and the
-   * record of a run does not depend on them: a run whose process stops is found by its heartbeat, like one whose job
-   * was lost.
-   */
+  /** Wakes this process first: a job, its lock and its removal cost as much as a short run. */
   offerTo(local: LocalRuns): void {
     this.local = local;
   }
@@ -66,22 +61,17 @@ export class RunQueue {
     if (posted.started !== undefined) slot?.execute(posted.started);
     else {
       slot?.release();
-      if (posted.isHead) await this.enqueue({ runId: posted.runId, attempt: 1 });
+      if (posted.isHead) await this.wakeWorker();
     }
     return posted;
   }
 
-  /**
-   * Enqueues an attempt; enqueuing the same attempt twice creates one job. It does not wait for a queue that does not
-   * respond: the run is stored, and the sweeper enqueues it again.
-   */
-  async enqueue({ runId, attempt }: NextRun): Promise<void> {
-    if (this.local?.start({ runId, attempt })) return;
+  /** Wakes a worker for a run that can start. Does not wait for a queue that does not respond. */
+  async wakeWorker(): Promise<void> {
+    if (this.local?.wake()) return;
     const added = this.queue
-      .add('attempt', { runId, attempt }, { jobId: `${runId}-${attempt}` })
-      .catch((error: Error) =>
-        this.logger.warn({ run_id: runId, err: error }, 'Could not enqueue a run; it will be enqueued again'),
-      );
+      .add('wake-up', {})
+      .catch((error: Error) => this.logger.warn({ err: error }, 'Could not wake a worker; a run starts later'));
     await endsWithin(added, PATIENCE_MS);
   }
 }

@@ -8,7 +8,6 @@ import { hasRunAccess, requireRunAccess } from '../../core/run-access.js';
 import { DEFAULT_TIER } from '../../core/tier.js';
 import type { TraceContext } from '../../platform/telemetry/trace-context.js';
 import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
-import type { PostedRun } from './records/new-run.js';
 import { refuse, type RunRoom, RunPosting } from './records/run-posting.js';
 import { RunRegeneration } from './records/run-regeneration.js';
 import { ThreadService } from '../threads/thread.service.js';
@@ -17,7 +16,7 @@ import { idempotencyOf } from './idempotency.js';
 import type { RegenerateRequest } from './regenerate-request.dto.js';
 import { RunQueue } from './run-queue.js';
 
-/** Accepts a run request: checks it, stores it, and enqueues its execution. */
+/** Accepts a run request: checks it, stores it, and sees that it is executed. */
 @Injectable()
 export class RunRequestService {
   constructor(
@@ -61,7 +60,9 @@ export class RunRequestService {
     const agent = await this.findAgent(threadId, virtualMcpId, call.caller);
     const tier = agent.tier ?? DEFAULT_TIER;
     const run = { ...originOf(call), threadId, agentId: agent.id, tier, messageId, idempotency };
-    return this.enqueue(await this.regeneration.postAgain(run, this.roomOf(call.caller.organization)));
+    const posted = await this.regeneration.postAgain(run, this.roomOf(call.caller.organization));
+    if (posted.isHead) await this.queue.wakeWorker();
+    return { taskId: posted.runId, isRepeated: posted.isRepeated };
   }
 
   /** The agent, if it can run and the caller can run it. */
@@ -75,11 +76,6 @@ export class RunRequestService {
     }
     requireRunAccess(caller, agent.id);
     return agent;
-  }
-
-  private async enqueue({ runId, isHead, isRepeated }: PostedRun): Promise<AcceptedRun> {
-    if (isHead) await this.queue.enqueue({ runId, attempt: 1 });
-    return { taskId: runId, isRepeated };
   }
 
   private roomOf({ limits }: Principal['organization']): RunRoom | undefined {

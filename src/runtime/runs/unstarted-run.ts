@@ -23,7 +23,11 @@ export class UnstartedRun {
    * @param metadata for the message, which says how it ended
    * @param last the chunk that ends the stream
    */
-  async conclude({ run, next }: FinishedRun, metadata: Record<string, unknown>, last: UIMessageChunk): Promise<void> {
+  async conclude(
+    { run, hasNext }: FinishedRun,
+    metadata: Record<string, unknown>,
+    last: UIMessageChunk,
+  ): Promise<void> {
     const start: UIMessageChunk = {
       type: 'start',
       messageId: run.messageId,
@@ -33,7 +37,7 @@ export class UnstartedRun {
     await this.stream(run, [start, last]).catch((error: Error) =>
       this.logger.warn({ run_id: run.id, err: error }, 'Could not end the stream of a run that never started'),
     );
-    if (next !== undefined) await this.queue.enqueue(next);
+    if (hasNext) await this.queue.wakeWorker();
   }
 
   private async stream(run: FinishedRun['run'], chunks: readonly UIMessageChunk[]): Promise<void> {

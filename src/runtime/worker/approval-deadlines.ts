@@ -28,6 +28,6 @@ export class ApprovalDeadlines implements OnApplicationBootstrap, OnApplicationS
   }
 
   private async check(): Promise<void> {
-    for (const attempt of await this.answers.closeOverdue()) await this.queue.enqueue(attempt);
+    for (let runs = await this.answers.closeOverdue(); runs > 0; runs--) await this.queue.wakeWorker();
   }
 }

@@ -1,6 +1,5 @@
 import type { FinishReason } from 'ai';
 import type { RunOutcome } from '../runs/records/run-attempt.js';
-import type { NextRun } from '../runs/records/run-finish.js';
 import { denyGatedCalls } from './approval-step.js';
 import type { AttemptApprovals } from './attempt-approvals.js';
 import type { RunAnswer } from './run-answer.js';
@@ -11,13 +10,13 @@ export type Conclusion = Omit<RunOutcome, 'finishReason'> & { finishReason: Fini
 /**
  * Streams the last chunks of an answer, `finish`, `error` or `abort` by the run's outcome, and stores it with the end
  * of the run. The stream stays open until then, so that `[DONE]` means that the record can be read.
- * @returns the next run of the thread, which can start now, if one waits
+ * @returns whether the next run of the thread can start now
  */
 export async function concludeAnswer(
   answer: RunAnswer,
   approvals: AttemptApprovals,
   conclusion: Conclusion,
-): Promise<NextRun | undefined> {
+): Promise<boolean> {
   const { status, error, finishReason } = conclusion;
   const facts = { model: answer.model, usage: answer.totalUsage };
   if (status === 'completed') {

@@ -9,8 +9,8 @@ const LOOK_EVERY_MS = 500;
 const TAKES_LOCK_WITHIN_MS = 900;
 
 /**
- * Finds workers that have died, and enqueues the next attempts of their runs. Every worker looks. A worker that is
- * stopped keeps its lock; `RunSweeper` finds its runs by their heartbeats.
+ * Finds workers that have died, and gives up their attempts, so that others continue the runs. Every worker looks. A
+ * worker that is stopped keeps its lock; its runs are found by their heartbeats.
  */
 @Injectable()
 export class LostWorkers implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -38,9 +38,9 @@ export class LostWorkers implements OnApplicationBootstrap, OnApplicationShutdow
     const suspects = await this.attempts.find();
     if (suspects.length === 0) return;
     await sleep(TAKES_LOCK_WITHIN_MS, undefined, { signal });
-    for (const next of await this.attempts.giveUp(suspects)) {
-      this.logger.warn({ run_id: next.runId, attempt: next.attempt - 1 }, 'The worker of a run has died');
-      await this.queue.enqueue(next);
+    for (const { runId, attempt } of await this.attempts.giveUp(suspects)) {
+      this.logger.warn({ run_id: runId, attempt }, 'The worker of a run has died');
+      await this.queue.wakeWorker();
     }
   }
 }

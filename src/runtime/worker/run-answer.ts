@@ -4,7 +4,6 @@ import { WorkTurns } from '../../core/work-turns.js';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { AnswerState, RunOutcome } from '../runs/records/run-attempt.js';
-import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunUsage } from '../runs/records/run.entity.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
@@ -169,10 +168,10 @@ export class RunAnswer {
   }
 
   /**
-   * Stores the whole answer and the end of its run. Returns the thread's next run, which can start now, if one waits.
+   * Stores the whole answer and the end of its run. Returns whether the thread's next run can start now.
    * @throws StaleAttemptError, StaleWriterError
    */
-  finish(outcome: RunOutcome): Promise<NextRun | undefined> {
+  finish(outcome: RunOutcome): Promise<boolean> {
     return this.afterSaves(async () => {
       const state = await this.streamedState();
       return throughOutage(() => this.execution.finish(claimOf(this.run), this.modelName, state, outcome));

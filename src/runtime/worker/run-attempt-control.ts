@@ -21,8 +21,15 @@ export type StopReason =
 export class RunAttemptControl {
   private readonly controller = new AbortController();
   private reason: StopReason | undefined;
+  private readonly timer: NodeJS.Timeout;
 
-  constructor(readonly claim: RunClaim) {}
+  /** @param remainingMs the run's time limit leaves it this much */
+  constructor(
+    readonly claim: RunClaim,
+    remainingMs: number,
+  ) {
+    this.timer = setTimeout(() => this.stop('timeout'), Math.max(0, remainingMs));
+  }
 
   get signal(): AbortSignal {
     return this.controller.signal;
@@ -36,6 +43,11 @@ export class RunAttemptControl {
     if (this.reason !== undefined) return;
     this.reason = reason;
     this.controller.abort(new RunStoppedError(reason));
+  }
+
+  /** The attempt has ended. */
+  end(): void {
+    clearTimeout(this.timer);
   }
 }
 

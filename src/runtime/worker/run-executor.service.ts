@@ -1,9 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { UIMessageStreamError } from 'ai';
-import { databaseNow } from '../../core/database-time.js';
 import { LogContext } from '../../core/log-context.js';
 import { StorageLostError, throughOutage } from '../../core/through-outage.js';
-import { AppConfig } from '../../core/config/app-config.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { ModelsService, type ResolvedModel } from '../../agents/models/models.service.js';
 import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
@@ -11,7 +9,6 @@ import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.
 import { RunApprovals } from '../runs/records/run-approvals.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
-import type { NextRun } from '../runs/records/run-finish.js';
 import type { RunEntity, RunError } from '../runs/records/run.entity.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { runAgentLoop } from './agent-loop.js';
@@ -28,7 +25,6 @@ import {
   RUN_TIMEOUT,
   WORKER_LOST,
 } from './run-failure.js';
-import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 
 /** A run that has lost this many workers is not executed again. */
@@ -46,63 +42,53 @@ export class RunExecutorService {
   private readonly logger = new Logger(RunExecutorService.name);
 
   constructor(
-    private readonly config: AppConfig,
     private readonly execution: RunExecution,
     private readonly answers: RunAnswerFactory,
     private readonly models: ModelsService,
     private readonly sessions: AgentSessionService,
     private readonly supervisor: RunSupervisor,
-    private readonly slots: RunSlots,
     private readonly approvals: RunApprovals,
     private readonly telemetry: RunTelemetry,
   ) {}
 
-  /** Executes a claimed run. Returns the attempt to enqueue next: the thread's next run, or this one again. */
-  async execute(run: ClaimedRun): Promise<NextRun | undefined> {
+  /**
+   * Executes a claimed run. Returns whether the thread's next run, or this one again, can start now.
+   * @param shouldYield whether the run shall give its slot to another before its next step
+   */
+  async execute(run: ClaimedRun, shouldYield: () => Promise<boolean>): Promise<boolean> {
     const observation = this.telemetry.begin(run);
     const logContext = new LogContext({ run_id: run.id, request_id: run.requestId });
-    const control = this.supervisor.superviseAttempt(claimOf(run));
-    const usedMs = databaseNow() - (run.startedAt?.getTime() ?? databaseNow()) - run.waitedMs;
-    const remaining = this.config.settings.runTimeoutMs - usedMs;
-    const timer = setTimeout(() => control.stop('timeout'), Math.max(0, remaining));
+    const control = this.supervisor.superviseAttempt(run);
     try {
-      return await logContext.run(() => observation.within(() => this.attempt(run, control, observation)));
+      return await logContext.run(() =>
+        observation.within(() => this.attempt({ run, control, shouldYield, observation })),
+      );
     } catch (error) {
       if (!isStale(error) && control.stopped !== 'stale') throw error;
       // A live buffer that has lost the stream also rejects its writer, although no other attempt has started.
-      if (await this.execution.release(control.claim, { failed: true })) {
-        return { runId: run.id, attempt: run.attempt + 1 };
-      }
+      if (await this.execution.release(control.claim, { failed: true })) return true;
       this.logger.warn({ run_id: run.id, attempt: run.attempt }, 'Another attempt has taken over this run');
-      return undefined;
+      return false;
     } finally {
-      clearTimeout(timer);
       this.supervisor.close(control);
       observation.end();
       logContext.end();
     }
   }
 
-  private async attempt(
-    run: ClaimedRun,
-    control: RunAttemptControl,
-    observation: RunObservation,
-  ): Promise<NextRun | undefined> {
+  private async attempt(attempt: Attempt): Promise<boolean> {
     try {
-      return await this.answerRun(run, control, observation);
+      return await this.answerRun(attempt);
     } catch (error) {
+      const { run, control, observation } = attempt;
       if (control.stopped === 'stale' || !isFinal(error)) throw error;
       this.logger.error({ run_id: run.id, err: error }, 'Cannot write an answer; its run fails');
       return this.failWithoutAnswer(run, observation);
     }
   }
 
-  private async answerRun(
-    run: ClaimedRun,
-    control: RunAttemptControl,
-    observation: RunObservation,
-  ): Promise<NextRun | undefined> {
-    const { id: runId, attempt } = run;
+  private async answerRun(attempt: Attempt): Promise<boolean> {
+    const { run, control, observation } = attempt;
     const [answer, { model, name, price }, approvals] = await Promise.all([
       this.answers.openAnswer(run, () => control.stop('stale')),
       this.resolveModel(run),
@@ -111,23 +97,22 @@ export class RunExecutorService {
     answer.model = name;
     observation.setModel(name);
     try {
-      const conclusion = await this.conclusionOf(run, answer, { control, model, price, approvals, observation });
+      const conclusion = await this.conclusionOf(attempt, answer, { model, price, approvals });
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
-        if (conclusion === 'waiting' && (await this.wait(run, answer))) return undefined;
-        // A run that yields needs no job: the database returns it when its turn comes.
-        if (conclusion === 'yield' && (await this.execution.yield(control.claim))) return undefined;
+        if (conclusion === 'waiting' && (await this.wait(run, answer))) return false;
+        if (conclusion === 'yield' && (await this.execution.yield(control.claim))) return false;
         await this.execution.release(control.claim);
-        return { runId, attempt: attempt + 1 };
+        return true;
       }
-      const next = await concludeAnswer(answer, approvals, conclusion);
+      const hasNext = await concludeAnswer(answer, approvals, conclusion);
       this.report(run, conclusion, observation);
       // The run has ended, and the thread's next run can start. Readers get missing parts from the transcript.
       await answer.end().catch((error: Error) => {
-        this.logger.warn({ run_id: runId, err: error }, 'Cannot end the stream of a finished run');
+        this.logger.warn({ run_id: run.id, err: error }, 'Cannot end the stream of a finished run');
       });
-      return next;
+      return hasNext;
     } finally {
       answer.close();
     }
@@ -144,14 +129,14 @@ export class RunExecutorService {
   }
 
   /** Ends a run whose answer cannot be written. The transcript keeps the parts stored so far. */
-  private async failWithoutAnswer(run: ClaimedRun, observation: RunObservation): Promise<NextRun | undefined> {
+  private async failWithoutAnswer(run: ClaimedRun, observation: RunObservation): Promise<boolean> {
     const outcome = { status: 'failed', error: ANSWER_UNUSABLE, finishReason: 'error' } as const;
-    const next = await throughOutage(() => this.execution.finish(claimOf(run), run.model, undefined, outcome));
+    const hasNext = await throughOutage(() => this.execution.finish(claimOf(run), run.model, undefined, outcome));
     this.report(run, outcome, observation);
     await this.answers.endStream(run, ANSWER_UNUSABLE.message).catch((error: Error) => {
       this.logger.warn({ run_id: run.id, err: error }, 'Cannot end the stream of a failed run');
     });
-    return next;
+    return hasNext;
   }
 
   /** Reports the end of a run, once it is stored. */
@@ -174,9 +159,9 @@ export class RunExecutorService {
   }
 
   private async conclusionOf(
-    run: ClaimedRun,
+    { run, control, shouldYield, observation }: Attempt,
     answer: RunAnswer,
-    { control, model, price, approvals, observation }: AttemptParts,
+    { model, price, approvals }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
       if (model instanceof Error) throw model;
@@ -186,7 +171,6 @@ export class RunExecutorService {
       control.signal.throwIfAborted();
       const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
       observation.setAgentName(session.agentName);
-      const shouldYield = (): Promise<boolean> => this.slots.shouldYield(run);
       const finishReason = await runAgentLoop(
         { ...session, model, price, approvals, shouldYield, observation },
         answer,
@@ -208,13 +192,18 @@ export class RunExecutorService {
   }
 }
 
-/** What an attempt uses besides its run and answer. */
-interface AttemptParts {
+interface Attempt {
+  run: ClaimedRun;
   control: RunAttemptControl;
+  shouldYield: () => Promise<boolean>;
+  observation: RunObservation;
+}
+
+/** What an attempt opens besides its answer. */
+interface AttemptParts {
   model: ResolvedModel['model'] | Error;
   price: ResolvedModel['price'];
   approvals: AttemptApprovals;
-  observation: RunObservation;
 }
 
 /** PostgreSQL's classes for what is wrong with the data or the statement (Appendix A of its manual). */

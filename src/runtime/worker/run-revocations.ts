@@ -48,8 +48,7 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
     const { waiting, suspended, running } = await this.revocation.find(this.supervisor.claims, MAX_WAITING_PER_ROUND);
     for (const runId of running) this.supervisor.stopRun(runId, 'revoked');
     for (const runId of suspended) {
-      const attempt = await this.revocation.endSuspended(runId);
-      if (attempt !== undefined) await this.queue.enqueue(attempt);
+      if (await this.revocation.endSuspended(runId)) await this.queue.wakeWorker();
     }
     const left = waiting.values();
     await Promise.all(Array.from({ length: CONCURRENCY }, () => this.endRuns(left)));

@@ -3,67 +3,114 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { AppConfig } from '../../core/config/app-config.js';
-import type { ClaimedRun } from '../runs/records/new-run.js';
-import type { RunClaim } from '../runs/records/run-attempt.js';
-import type { RunExecution } from '../runs/records/run-execution.js';
-import type { PassedOver, RunTurns } from '../runs/records/run-turns.js';
 import { newEpoch } from '../../core/epochs.js';
+import type { ClaimedRun } from '../runs/records/new-run.js';
+import type { RunTurns } from '../runs/records/run-turns.js';
 import { RunSlots } from './run-slots.js';
 import type { WorkerLock } from './worker-lock.js';
 
-type Execution = Pick<RunExecution, 'claim'>;
-
-/** Slots of a worker whose database gives these answers. */
-function slotsOf(claim: Execution['claim'], findNext: RunTurns['findNext'] = async () => undefined): RunSlots {
+/** Four slots, of which one holder can have two. */
+function slotsOf(claimNextRun: RunTurns['claimNextRun']): RunSlots {
   const config = { settings: { runConcurrency: 4, runLockMs: 30_000 } } as AppConfig;
-  return new RunSlots(config, { claim } as RunExecution, { findNext } as RunTurns, { newEpoch } as WorkerLock);
+  return new RunSlots(config, { claimNextRun } as RunTurns, { newEpoch } as WorkerLock);
 }
 
-function runOf(apiKeyId: string, id = apiKeyId): ClaimedRun {
-  return { id, attempt: 1, organizationId: `o-${apiKeyId}`, apiKeyId, userId: 'u' } as ClaimedRun;
+function runOf(holderId: string, id = holderId): ClaimedRun {
+  return { id, organizationId: `o-${holderId}`, holderId } as ClaimedRun;
+}
+
+/** A database in which these runs wait. It answers each search when it is asked for its answer. */
+class WaitingRuns {
+  searches = 0;
+  answering: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly runs: ClaimedRun[]) {}
+
+  readonly claimNextRun: RunTurns['claimNextRun'] = async (_epoch, _silentMs, passedOver) => {
+    this.searches++;
+    const index = this.runs.findIndex(({ holderId }) => passedOver?.holders.includes(holderId) !== true);
+    const waits = this.runs.length > 0;
+    const [run] = index < 0 ? [] : this.runs.splice(index, 1);
+    await this.answering;
+    if (run !== undefined) return { outcome: 'claimed', run };
+    return { outcome: waits ? 'passed_over' : 'none' };
+  };
+
+  post(run: ClaimedRun): void {
+    this.runs.push(run);
+  }
 }
 
 describe('RunSlots', () => {
   it('releases finished runs for garbage collection', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    const slots = slotsOf(async ({ runId }) => runOf(runId));
+    const slots = slotsOf(async () => ({ outcome: 'claimed', run: runOf('a') }));
     const over = await Promise.all(
-      ['a', 'b', 'c'].map(async (runId) => {
-        const run = await slots.take({ runId, attempt: 1 });
+      ['a', 'b', 'c'].map(async () => {
+        const run = await slots.claimNextRun();
         if (run !== undefined) slots.free(run);
         return new WeakRef(run ?? {});
       }),
     );
+    await slots.claimWaitingRun();
     await tick();
     collect();
     expect(over.map((run) => run.deref())).toEqual([undefined, undefined, undefined]);
   });
 
-  it('starts a run that was passed over while its share became free', async () => {
-    const waiting = new Map<string, ClaimedRun>(['a1', 'a2', 'a3'].map((id) => [id, runOf('a', id)]));
+  it('starts a run that was passed over once its share is free', async () => {
+    const waiting = new WaitingRuns(['a1', 'a2', 'a3'].map((id) => runOf('a', id)));
+    const slots = slotsOf(waiting.claimNextRun);
+    const first = (await slots.claimNextRun()) as ClaimedRun;
+    await slots.claimNextRun();
     const busy = Promise.withResolvers<void>();
-    const slots = slotsOf(
-      async ({ runId }: RunClaim, passedOver?: PassedOver) => {
-        if (passedOver?.holders.includes('a') === true) return void (await busy.promise);
-        const run = waiting.get(runId);
-        waiting.delete(runId);
-        return run;
-      },
-      async ({ holders }) => {
-        const [next] = waiting.keys();
-        return next === undefined || holders.includes('a') ? undefined : { runId: next, attempt: 1 };
-      },
-    );
-    const first = await slots.take({ runId: 'a1', attempt: 1 });
-    const second = await slots.take({ runId: 'a2', attempt: 1 });
-    const third = slots.take({ runId: 'a3', attempt: 1 });
+    waiting.answering = busy.promise;
+    const third = slots.claimNextRun();
     await tick();
-    for (const run of [first, second]) {
-      if (run !== undefined) slots.free(run);
-      expect(await slots.takeNext()).toBeUndefined();
-    }
+    slots.free(first);
+    const freed = slots.claimWaitingRun();
     busy.resolve();
-    expect(await third).toMatchObject({ id: 'a3' });
+    expect(await third).toBeUndefined();
+    expect(await freed).toMatchObject({ id: 'a3' });
+  });
+
+  it('searches for a wake-up that comes during a search without a result', async () => {
+    const waiting = new WaitingRuns([]);
+    const slots = slotsOf(waiting.claimNextRun);
+    const busy = Promise.withResolvers<void>();
+    waiting.answering = busy.promise;
+    const before = slots.claimNextRun();
+    await tick();
+    waiting.post(runOf('a'));
+    const woken = slots.claimNextRun();
+    busy.resolve();
+    expect(await before).toBeUndefined();
+    expect(await woken).toMatchObject({ id: 'a' });
+  });
+
+  it('searches again for a run that another worker was faster with', async () => {
+    const waiting = new WaitingRuns([runOf('a')]);
+    let misses = 3;
+    const slots = slotsOf(async (...search) =>
+      misses-- > 0 ? { outcome: 'missed' } : waiting.claimNextRun(...search),
+    );
+    expect(await slots.claimNextRun()).toMatchObject({ id: 'a' });
+  });
+
+  it('makes no query for a slot that becomes free while no run waits', async () => {
+    const waiting = new WaitingRuns([runOf('a')]);
+    const slots = slotsOf(waiting.claimNextRun);
+    slots.free((await slots.claimNextRun()) as ClaimedRun);
+    expect(await slots.claimWaitingRun()).toBeUndefined();
+    expect(waiting.searches).toBe(1);
+  });
+
+  it('starts no posted run before those that wait', async () => {
+    const waiting = new WaitingRuns(['a1', 'a2', 'a3'].map((id) => runOf('a', id)));
+    const slots = slotsOf(waiting.claimNextRun);
+    for (let n = 0; n < 3; n++) await slots.claimNextRun();
+    expect(slots.isContended).toBe(true);
+    expect(slots.reserve(runOf('b'))).toBe(false);
   });
 });

@@ -1,13 +1,15 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
+import { databaseNow } from '../../core/database-time.js';
 import { RunEvents } from '../events/run-events.js';
 import { endsWithin } from '../../core/with-timeout.js';
+import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
 import { WorkerLock } from './worker-lock.js';
 
-/** Tracks the attempts of this process: writes their heartbeats and stops them on request. */
+/** Tracks the attempts of this process: writes their heartbeats, and stops them on request and at their time limit. */
 @Injectable()
 export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(RunSupervisor.name);
@@ -42,15 +44,18 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
     return this.attempts.size === 0;
   }
 
-  /** Registers an attempt until `close`. */
-  superviseAttempt(claim: RunClaim): RunAttemptControl {
-    const control = new RunAttemptControl(claim);
-    this.attempts.set(claim.runId, control);
+  /** Registers an attempt until `close`. Its run is stopped when its time limit has passed. */
+  superviseAttempt(run: ClaimedRun): RunAttemptControl {
+    const now = databaseNow();
+    const usedMs = now - (run.startedAt?.getTime() ?? now) - run.waitedMs;
+    const control = new RunAttemptControl(claimOf(run), this.config.settings.runTimeoutMs - usedMs);
+    this.attempts.set(run.id, control);
     if (this.isHandingOver) control.stop('handover');
     return control;
   }
 
   close(control: RunAttemptControl): void {
+    control.end();
     if (this.attempts.get(control.claim.runId) === control) this.attempts.delete(control.claim.runId);
     if (this.isIdle) this.idle?.resolve();
   }

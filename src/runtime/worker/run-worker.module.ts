@@ -16,7 +16,6 @@ import { RunQueueModule } from '../runs/run-queue.module.js';
 import { RunRevocations } from './run-revocations.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
-import { RunSweeper } from './run-sweeper.js';
 import { WorkerLock } from './worker-lock.js';
 
 /** Executes runs. */
@@ -29,7 +28,6 @@ import { WorkerLock } from './worker-lock.js';
     AgentSessionService,
     RunSlots,
     RunSupervisor,
-    RunSweeper,
     WorkerLock,
     LostWorkers,
     RunRevocations,

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import { Processor, WorkerHost } from '@nestjs/bullmq';
 import { type BeforeApplicationShutdown, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Job } from 'bullmq';
+import { PeriodicTask } from '../../core/periodic-task.js';
 import { endsWithin } from '../../core/with-timeout.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import type { ServiceWorker } from '../../platform/queue/service-queue.js';
@@ -9,36 +9,32 @@ import { throughOutage } from '../../core/through-outage.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import type { Tenant } from '../runs/records/run-turns.js';
-import { type LocalRuns, type ReservedSlot, RUN_QUEUE, type RunJob, RunQueue } from '../runs/run-queue.js';
-import type { NextRun } from '../runs/records/run-finish.js';
+import { type LocalRuns, type ReservedSlot, RUN_QUEUE, RunQueue } from '../runs/run-queue.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { WorkerLock } from './worker-lock.js';
 
 const HANDOVER_MS = 2000;
-/** The sweeper finds lost workers by their heartbeats, so BullMQ must never fail a stalled job. */
-const MAX_STALLED_COUNT = 1000;
-
-/** BullMQ may be fetching one job more than it is processing. */
-const FETCHING = 1;
+/** Each worker searches for runs that wait or are lost this many times within the lock time. */
+const SEARCHES = 6;
 
 /**
- * Executes runs: claims the run of a job, executes it, and enqueues the next one. Starts an attempt that this process
- * posts without a job while slots are free, or that was started by the request that posted it; together, these ways
- * never use more slots than configured.
+ * Executes runs in the slots of this process. A run starts with its post, in a slot that was reserved for it, or it is
+ * claimed because of a wake-up: of this process, as a job, or by the search that makes up for lost ones.
  */
-@Processor(RUN_QUEUE, { autorun: false, maxStalledCount: MAX_STALLED_COUNT })
+@Processor(RUN_QUEUE, { autorun: false })
 export class RunProcessor
-  extends WorkerHost<ServiceWorker<RunJob>>
+  extends WorkerHost<ServiceWorker>
   implements OnApplicationBootstrap, BeforeApplicationShutdown, LocalRuns
 {
   private readonly logger = new Logger(RunProcessor.name);
   private running: Promise<void> | undefined;
   private isClosing = false;
-  /** The attempts that were started without a job, and reserved slots; they never reject. */
-  private readonly started = new Set<Promise<void>>();
-  private jobs = 0;
+  /** What is executed in each slot; never rejects. */
+  private readonly occupied = new Set<Promise<void>>();
+  private freed = Promise.withResolvers<void>();
+  private readonly searches: PeriodicTask;
   /** An attempt must not inherit the log and trace context of the request that posted its run. */
   private readonly outsideRequests = AsyncLocalStorage.snapshot();
 
@@ -52,11 +48,15 @@ export class RunProcessor
     private readonly queue: RunQueue,
   ) {
     super();
+    this.searches = new PeriodicTask(() => this.fillSlots(), {
+      pauseMs: config.settings.runLockMs / SEARCHES,
+      onError: () => undefined,
+    });
   }
 
   onApplicationBootstrap(): void {
-    this.worker.concurrency = this.config.settings.runConcurrency;
     this.queue.offerTo(this);
+    this.searches.start();
     this.running = this.worker
       .run()
       .catch((error: Error) => this.logger.error({ err: error }, 'The run worker stopped'));
@@ -64,42 +64,37 @@ export class RunProcessor
 
   async beforeApplicationShutdown(): Promise<void> {
     this.isClosing = true;
+    this.freed.resolve();
+    void this.searches.stop();
     // An application that is closed before it has started has no worker yet.
     if (this.running === undefined) return;
     const wasIdle = this.supervisor.isIdle;
     const { shutdownGraceMs } = this.config.settings;
     const timer = setTimeout(() => void this.supervisor.handOver(), shutdownGraceMs);
     const within = wasIdle ? HANDOVER_MS : shutdownGraceMs + HANDOVER_MS;
-    await Promise.all([this.worker.close(false, within), endsWithin(Promise.all(this.started), within)]);
+    await Promise.all([this.worker.close(false, within), endsWithin(Promise.all(this.occupied), within)]);
     clearTimeout(timer);
     // A claim that was in progress can have started a run since.
     await this.supervisor.handOver(wasIdle ? HANDOVER_MS : 0);
   }
 
-  @OnWorkerEvent('failed')
-  onFailed(job: Job<RunJob> | undefined, error: Error): void {
-    this.reportFailure(job?.data.runId, error);
+  /** A wake-up. The job ends while a slot is free, so a process without one leaves further jobs to other workers. */
+  override async process(): Promise<void> {
+    await this.untilFree();
+    void this.occupySlot(() => this.slots.claimNextRun());
+    await this.untilFree();
   }
 
-  override async process({ data }: Job<RunJob>): Promise<void> {
-    this.jobs += 1;
-    try {
-      await this.executeRuns(await this.slots.take(data));
-    } finally {
-      this.jobs -= 1;
-    }
-  }
-
-  start(attempt: NextRun): boolean {
+  wake(): boolean {
     if (!this.hasRoom) return false;
-    this.occupySlot(attempt.runId, () => this.slots.take(attempt));
+    void this.occupySlot(() => this.slots.claimNextRun());
     return true;
   }
 
   reserve(tenant: Tenant): ReservedSlot | undefined {
     if (!this.hasRoom || !this.slots.reserve(tenant)) return undefined;
     const { promise, resolve } = Promise.withResolvers<ClaimedRun | undefined>();
-    this.occupySlot(undefined, () => promise);
+    void this.occupySlot(() => promise);
     const epoch = this.lock.newEpoch();
     const release = (): void => {
       this.slots.release(tenant);
@@ -117,42 +112,58 @@ export class RunProcessor
     return { epoch, execute: resolve, release, abandon };
   }
 
+  /** One slot is left to the job that BullMQ may be fetching: this process would keep it from other workers. */
   private get hasRoom(): boolean {
-    const used = this.jobs + FETCHING + this.started.size;
-    return !this.isClosing && !this.slots.isContended && used < this.config.settings.runConcurrency;
-  }
-
-  /** Executes runs without a job, beginning with the one that `take` returns. */
-  private occupySlot(runId: string | undefined, take: () => Promise<ClaimedRun | undefined>): void {
     const { runConcurrency } = this.config.settings;
-    const execution = this.outsideRequests(async () => this.executeRuns(await take()))
-      .catch((error: Error) => this.reportFailure(runId, error))
-      .finally(() => {
-        this.started.delete(execution);
-        this.worker.concurrency = runConcurrency - this.started.size;
-      });
-    this.started.add(execution);
-    this.worker.concurrency = runConcurrency - this.started.size;
+    return !this.isClosing && !this.slots.isContended && this.occupied.size + 1 < runConcurrency;
   }
 
-  private reportFailure(runId: string | undefined, error: Error): void {
-    this.logger.error(
-      { run_id: runId, err: error },
-      'An attempt failed unexpectedly; another attempt will continue the run',
-    );
+  private get isFull(): boolean {
+    return !this.isClosing && this.occupied.size >= this.config.settings.runConcurrency;
+  }
+
+  private async untilFree(): Promise<void> {
+    while (this.isFull) await this.freed.promise;
+  }
+
+  /** Starts runs whose wake-ups were lost, and continues those whose workers are silent. */
+  private async fillSlots(): Promise<void> {
+    while (!this.isFull && !this.isClosing && (await this.occupySlot(() => this.slots.claimNextRun())));
+  }
+
+  /** Executes runs in a free slot, beginning with the one that `claim` returns. Returns whether there was one. */
+  private occupySlot(claim: () => Promise<ClaimedRun | undefined>): Promise<boolean> {
+    const { promise: hasStarted, resolve } = Promise.withResolvers<boolean>();
+    const execution = this.outsideRequests(async () => {
+      const run = await claim();
+      resolve(run !== undefined);
+      await this.executeRuns(run);
+    })
+      .catch((error: Error) => this.logger.warn({ err: error }, 'Cannot claim a run; the next search will find it'))
+      .finally(() => {
+        resolve(false);
+        this.occupied.delete(execution);
+        this.freed.resolve();
+        this.freed = Promise.withResolvers();
+      });
+    this.occupied.add(execution);
+    return hasStarted;
   }
 
   /** Executes runs in one slot until none waits for it. */
   private async executeRuns(first: ClaimedRun | undefined): Promise<void> {
-    let run = first;
-    while (run !== undefined) {
-      try {
-        const next = await this.executor.execute(run);
-        if (next !== undefined) await this.queue.enqueue(next);
-      } finally {
-        this.slots.free(run);
-      }
-      run = this.isClosing ? undefined : await this.slots.takeNext();
+    for (let run = first; run !== undefined;) {
+      const current = run;
+      const isFollowed = await this.executor
+        .execute(current, () => this.slots.shouldYield(current))
+        .catch((error: Error) => {
+          const failure = 'An attempt failed unexpectedly; another attempt will continue the run';
+          this.logger.error({ run_id: current.id, err: error }, failure);
+          return false;
+        });
+      this.slots.free(current);
+      if (this.isClosing) return isFollowed ? this.queue.wakeWorker() : undefined;
+      run = await (isFollowed ? this.slots.claimNextRun() : this.slots.claimWaitingRun());
     }
   }
 }

@@ -50,11 +50,6 @@ export class SlotShares {
     };
   }
 
-  /** True if a tenant without running runs could start this many. */
-  hasRoomFor(runs: number): boolean {
-    return this.organizationLimit === this.capacity || runs <= this.holderLimit;
-  }
-
   /** True if another tenant might wait because of this one. */
   isShort({ organizationId }: Tenant): boolean {
     return this.isFull || (this.organizations.get(organizationId) ?? 0) >= this.organizationLimit;

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { newId } from '../../../src/core/ids.js';
-import type { NewRun } from '../../../src/runtime/runs/records/new-run.js';
+import type { ClaimedRun, NewRun } from '../../../src/runtime/runs/records/new-run.js';
 import { type RunClaim, StaleAttemptError } from '../../../src/runtime/runs/records/run-attempt.js';
 import { RunCancelling } from '../../../src/runtime/runs/records/run-cancelling.js';
 import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js';
 import { RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
+import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 
@@ -19,6 +20,7 @@ const ANSWER = {
 };
 const COMPLETED = { status: 'completed' as const, error: null, finishReason: 'stop' };
 const FAILED = { status: 'failed' as const, error: { code: 'internal', message: 'no' }, finishReason: 'error' };
+const SILENT_MS = 30_000;
 
 let app: TestApp;
 let database: DataSource;
@@ -40,6 +42,8 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 beforeEach(async () => {
+  // Other tests leave runs open, which would be claimed first.
+  await database.query(`UPDATE runs SET status = 'cancelled' WHERE status IN ('queued', 'running')`);
   const threadId = await createThread(app, agentId);
   const [{ organization_id: organizationId, id: apiKeyId }] = await database.query(
     'SELECT organization_id, id FROM api_keys LIMIT 1',
@@ -125,7 +129,7 @@ describe('posting with an epoch', () => {
     expect(behind).toMatchObject({ isHead: false, started: undefined });
     expect(await runsInOrder()).toMatchObject([{ status: 'running' }, { status: 'queued' }]);
     await execution.finish({ runId, attempt: 1, epoch: 'e1' }, null, ANSWER, COMPLETED);
-    await execution.claim({ runId: behind.runId, attempt: 1, epoch: 'e3' });
+    expect(await claimNext('e3')).toMatchObject({ id: behind.runId, attempt: 1 });
     await execution.finish({ runId: behind.runId, attempt: 1, epoch: 'e3' }, null, ANSWER, COMPLETED);
     const last = await posting.postRun(another(), { epoch: 'e4' });
     expect(last.started?.previousId).toBe(behind.runId);
@@ -163,12 +167,12 @@ describe('claiming', () => {
   it('lets one attempt through, when it is its turn, and names the run before', async () => {
     const first = await posting.postRun(another());
     const second = await posting.postRun(another());
-    expect(await execution.claim(firstClaim(second.runId))).toBeUndefined();
-    const claims = Array.from({ length: 5 }, () => execution.claim(firstClaim(first.runId)));
+    const claims = Array.from({ length: 5 }, () => claimNext('first'));
     const claimed = (await Promise.all(claims)).filter((run) => run !== undefined);
     expect(claimed).toMatchObject([{ id: first.runId, attempt: 1, status: 'running', previousId: null }]);
+    expect(await claimNext('first')).toBeUndefined();
     await execution.finish(firstClaim(first.runId), 'm', ANSWER, COMPLETED);
-    expect(await execution.claim(firstClaim(second.runId))).toMatchObject({ previousId: first.runId });
+    expect(await claimNext('first')).toMatchObject({ id: second.runId, previousId: first.runId });
   });
 });
 
@@ -178,12 +182,12 @@ describe('finishing', () => {
   beforeEach(async () => {
     const { runId } = await posting.postRun(request);
     claim = firstClaim(runId);
-    await execution.claim(claim);
+    expect(await claimNext('first')).toMatchObject({ id: runId, attempt: 1 });
   });
 
   it('stores the answer, ends the run and hands the thread to the next run', async () => {
-    const next = await posting.postRun(another());
-    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual({ runId: next.runId, attempt: 1 });
+    await posting.postRun(another());
+    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toBe(true);
     expect(await threadStatus()).toBe('in_progress');
     expect(await runsInOrder()).toMatchObject([
       {
@@ -203,16 +207,17 @@ describe('finishing', () => {
   it('answers a repeated call alike, and leaves the thread as later runs have left it', async () => {
     const next = await posting.postRun(another());
     const ended = await execution.finish(claim, 'm', ANSWER, COMPLETED);
-    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toEqual(ended);
-    await execution.claim(firstClaim(next.runId));
+    expect([ended, await execution.finish(claim, 'm', ANSWER, COMPLETED)]).toEqual([true, true]);
+    await claimNext('first');
     await execution.finish(firstClaim(next.runId), 'm', ANSWER, FAILED);
-    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toBeUndefined();
+    expect(await execution.finish(claim, 'm', ANSWER, COMPLETED)).toBe(false);
     expect(await threadStatus()).toBe('failed');
     expect(await answers()).toHaveLength(2);
   });
 
   it('is refused to an attempt that is not the current one, and changes nothing', async () => {
-    await execution.claim({ ...claim, attempt: 2 });
+    await execution.release(claim);
+    expect(await claimNext('first')).toMatchObject({ attempt: 2 });
     for (const attempt of [1, 3]) {
       await expect(execution.finish({ ...claim, attempt }, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
     }
@@ -224,7 +229,7 @@ describe('finishing', () => {
   it('is refused to a claim that was lost and made again, as every other write is', async () => {
     await database.query(`UPDATE runs SET status = 'queued', attempt = 0 WHERE id = $1`, [claim.runId]);
     const again = { ...claim, epoch: 'again' };
-    await execution.claim(again);
+    expect(await claimNext('again')).toMatchObject({ id: claim.runId, attempt: 1 });
     await expect(execution.saveAnswer(claim, 'm', ANSWER)).rejects.toThrow(StaleAttemptError);
     await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
     expect(await execution.heartbeat([claim])).toEqual({ cancelled: [], stale: [claim] });
@@ -242,9 +247,9 @@ describe('finishing', () => {
     const { runId } = await posting.postRun(another());
     expect(await cancelling.cancelQueued(claim.runId)).toBeUndefined();
     const ended = await cancelling.cancelQueued(runId);
-    expect(ended).toMatchObject({ run: { id: runId, threadId: request.threadId, attempt: 1 }, next: undefined });
+    expect(ended).toMatchObject({ run: { id: runId, threadId: request.threadId, attempt: 1 }, hasNext: false });
     expect(await cancelling.cancelQueued(runId)).toBeUndefined();
-    expect(await execution.claim(firstClaim(runId))).toBeUndefined();
+    expect(await claimNext('first')).toBeUndefined();
     expect(await threadStatus()).toBe('in_progress');
     expect(await answers()).toEqual([]);
   });
@@ -253,6 +258,12 @@ describe('finishing', () => {
 /** The same request with a message of its own. */
 function another(): NewRun {
   return { ...request, messages: request.messages.map((message) => ({ ...message, id: newId() })) };
+}
+
+/** Claims the run whose turn it is. */
+async function claimNext(epoch: string): Promise<ClaimedRun | undefined> {
+  const search = await app.app.get(RunTurns).claimNextRun(epoch, SILENT_MS);
+  return search.outcome === 'claimed' ? search.run : undefined;
 }
 
 function firstClaim(runId: string): RunClaim {

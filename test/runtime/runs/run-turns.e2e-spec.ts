@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import { PreparedStatements } from '../../../src/platform/database/prepared-statements.js';
-import { NONE_PASSED_OVER, RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
+import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
 import { createAgent } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 
@@ -36,18 +36,18 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-it('the next run is the first of its tenant, whichever tenants are passed over', async () => {
+it('claims the first run of a tenant, whichever tenants are passed over', async () => {
   const turns = app.app.get(RunTurns, { strict: false });
   const found: string[] = [];
   const holders: string[] = [];
   for (;;) {
-    const next = await turns.findNext({ organizations: [], holders }, SILENT_MS);
-    if (next === undefined) break;
-    found.push(next.runId);
-    const [row] = await database.query<{ holder: string }[]>('SELECT holder_id AS holder FROM runs WHERE id = $1', [
-      next.runId,
-    ]);
-    holders.push(row?.holder ?? '');
+    const search = await turns.claimNextRun('e', SILENT_MS, { organizations: [], holders });
+    if (search.outcome !== 'claimed') {
+      expect(search.outcome).toBe('passed_over');
+      break;
+    }
+    found.push(search.run.id);
+    holders.push(search.run.holderId);
   }
   expect(new Set(holders).size).toBe(6);
   const first = await database.query<{ id: string; holder: string }[]>(
@@ -62,11 +62,11 @@ it('the choice does not read what one key has waiting', async () => {
     async rows<R extends QueryResultRow>({ text }: { text: string }, values: readonly unknown[]): Promise<R[]> {
       const [{ 'QUERY PLAN': plan }] = await database.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, [...values]);
       read = rowsReadBy(plan[0].Plan as PlanNode);
-      return [];
+      return [{ outcome: 'none' }] as unknown as R[];
     },
   } as PreparedStatements;
   const turns = new RunTurns(explained, app.config);
-  await turns.findNext(NONE_PASSED_OVER, SILENT_MS);
+  await turns.claimNextRun('e', SILENT_MS);
   expect(read).toBeGreaterThan(0);
   expect(read).toBeLessThan(WAITING / 10);
   await turns.isOwedBy({ organizationId: crypto.randomUUID(), holderId: crypto.randomUUID() }, 100);

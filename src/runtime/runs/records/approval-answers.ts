@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { CLOSE_APPROVALS, continueRun, REASONS } from './approval-closing.js';
 import type { RunApprovalEntity } from './run-approval.entity.js';
-import type { NextRun } from './run-finish.js';
 
 /** An approval of a thread. */
 interface ApprovalPlace {
@@ -25,11 +24,12 @@ export type ClosedApproval = Pick<
   'id' | 'runId' | 'toolName' | 'reason' | 'closedAs' | 'userId' | 'apiKeyId'
 > & { readonly approved: boolean };
 
-/** An approval that is closed, by this answer or before it, and the attempt that can start now. */
+/** An approval that is closed, by this answer or before it. */
 interface Answered {
   readonly approval: ClosedApproval;
   readonly isNew: boolean;
-  readonly next: NextRun | undefined;
+  /** Its run can start now. */
+  readonly continues: boolean;
 }
 
 const APPROVAL = `
@@ -75,12 +75,12 @@ export class ApprovalAnswers {
       const [row]: ApprovalRow[] = await manager.query(APPROVAL, [approvalId]);
       if (row === undefined) return undefined;
       const { tooLate, approved, ...approval } = row;
-      if (approved !== null) return { approval: { ...approval, approved }, isNew: false, next: undefined };
+      if (approved !== null) return { approval: { ...approval, approved }, isNew: false, continues: false };
       if (tooLate !== null) {
         const reason = REASONS[tooLate];
         await manager.query(`${CLOSE_APPROVALS} WHERE id = $3`, [tooLate, reason, approvalId]);
         const closed = { ...approval, approved: false, reason, closedAs: tooLate };
-        return { approval: closed, isNew: false, next: await continueRun(manager, run.id) };
+        return { approval: closed, isNew: false, continues: await continueRun(manager, run.id) };
       }
       await manager.query(
         `UPDATE run_approvals SET approved = $2, reason = $3, user_id = $4, api_key_id = $5, closed_at = now(), closed_as = 'answered'
@@ -89,21 +89,21 @@ export class ApprovalAnswers {
       );
       const closed = { ...approval, ...answer, closedAs: 'answered' as const };
       await record(manager, closed);
-      return { approval: closed, isNew: true, next: await continueRun(manager, run.id) };
+      return { approval: closed, isNew: true, continues: await continueRun(manager, run.id) };
     });
   }
 
-  /** Denies the approvals whose time has passed. Returns the attempts that can start now. */
-  async closeOverdue(): Promise<NextRun[]> {
+  /** Denies the approvals whose time has passed. Returns how many runs can start now. */
+  async closeOverdue(): Promise<number> {
     const runs: { id: string }[] = await this.dataSource.query(
       `SELECT DISTINCT run_id AS id FROM (
          SELECT run_id FROM run_approvals WHERE closed_at IS NULL AND expires_at <= now() ORDER BY expires_at LIMIT $1
        ) overdue`,
       [OVERDUE_AT_ONCE],
     );
-    const next: NextRun[] = [];
+    let continuing = 0;
     for (const { id } of runs) {
-      const attempt = await this.dataSource.transaction(async (manager) => {
+      const continues = await this.dataSource.transaction(async (manager) => {
         await manager.query('SELECT FROM runs WHERE id = $1 FOR NO KEY UPDATE', [id]);
         await manager.query(`${CLOSE_APPROVALS} WHERE run_id = $3 AND closed_at IS NULL AND expires_at <= now()`, [
           'timed_out',
@@ -112,8 +112,8 @@ export class ApprovalAnswers {
         ]);
         return continueRun(manager, id);
       });
-      if (attempt !== undefined) next.push(attempt);
+      if (continues) continuing++;
     }
-    return next;
+    return continuing;
   }
 }

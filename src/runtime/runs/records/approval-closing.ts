@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
 import type { ApprovalEnd } from './run-approval.entity.js';
-import type { NextRun } from './run-finish.js';
 
 /** The reasons of denials that nobody gave. */
 export const REASONS: Readonly<Record<Exclude<ApprovalEnd, 'answered'>, string>> = {
@@ -19,17 +18,15 @@ const NO_LONGER_WAITS = `updated_at = now(), waiting_since = NULL,
 
 /**
  * Queues a waiting run if all its approvals are closed; it waits for a slot like any other. The caller has locked the
- * run. Returns the attempt to enqueue once the transaction is committed: a run whose job is lost is found by the
- * sweeper.
+ * run. Returns whether it can start once the transaction is committed.
  */
-export async function continueRun(manager: EntityManager, runId: string): Promise<NextRun | undefined> {
-  const [rows]: [NextRun[], number] = await manager.query(
+export async function continueRun(manager: EntityManager, runId: string): Promise<boolean> {
+  const [, count]: [unknown[], number] = await manager.query(
     `UPDATE runs SET status = 'queued', turn_at = now(), heartbeat_at = now(), ${NO_LONGER_WAITS}
-      WHERE id = $1 AND status = 'waiting' AND NOT EXISTS (SELECT FROM run_approvals WHERE run_id = $1 AND closed_at IS NULL)
-      RETURNING id AS "runId", attempt + 1 AS attempt`,
+      WHERE id = $1 AND status = 'waiting' AND NOT EXISTS (SELECT FROM run_approvals WHERE run_id = $1 AND closed_at IS NULL)`,
     [runId],
   );
-  return rows[0];
+  return count === 1;
 }
 
 /** True if a run has requested approvals and has no worker. Its answer then exists, and a worker has to end it. */
@@ -37,17 +34,17 @@ export const IS_SUSPENDED = `status IN ('waiting', 'queued')
   AND (status = 'waiting' OR EXISTS (SELECT FROM run_approvals WHERE run_id = runs.id))`;
 
 /**
- * Takes a suspended run out of its waiting, denies its open approvals, and returns the attempt that ends it. The run
- * has the state of one that a worker has given up, so the attempt needs no turn: it calls no model and no tool. Values:
- * how the approvals end, the reason, the run.
+ * Takes a suspended run out of its waiting, denies its open approvals, and returns its id. The run has the state of one
+ * that a worker has given up, so the attempt that ends it needs no turn: it calls no model and no tool. Values: how the
+ * approvals end, the reason, the run.
  * @param changes further assignments
  */
 export const endSuspended = (changes = ''): string => `
   WITH ended AS (
     UPDATE runs SET status = 'running', heartbeat_at = '-infinity', ${changes} ${NO_LONGER_WAITS}
      WHERE id = $3 AND ${IS_SUSPENDED}
-     RETURNING id, attempt
+     RETURNING id
   ), closed AS (
     ${CLOSE_APPROVALS} FROM ended WHERE run_id = ended.id AND closed_at IS NULL
   )
-  SELECT id AS "runId", attempt + 1 AS attempt FROM ended`;
+  SELECT id FROM ended`;

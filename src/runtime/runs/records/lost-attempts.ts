@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { EPOCH_WITH_WORKER_LENGTH, WORKER_IN_EPOCH } from '../../../core/epochs.js';
-import type { NextRun } from './run-finish.js';
+import type { RunClaim } from './run-attempt.js';
 
 /** Class of the advisory locks that worker processes hold, one for each; spells "WORK". */
 const WORKER_LOCK = 0x574f524b;
@@ -31,7 +31,7 @@ const GIVE_UP = {
   text: `UPDATE runs SET heartbeat_at = '-infinity'
            FROM unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS lost (run_id, lost_epoch, heartbeat)
           WHERE runs.id = lost.run_id AND epoch = lost.lost_epoch AND heartbeat_at = lost.heartbeat AND ${WORKER_IS_GONE}
-          RETURNING id AS "runId", attempt + 1 AS attempt`,
+          RETURNING id AS "runId", attempt`,
 };
 
 /** An attempt whose worker holds no lock. */
@@ -54,10 +54,10 @@ export class LostAttempts {
 
   /**
    * Gives up those attempts whose worker still holds no lock and has sent no heartbeat since they were found. Returns
-   * the next attempts; each one is returned to one caller only.
+   * them; each one is returned to one caller only.
    */
-  giveUp(suspects: readonly SuspectedAttempt[]): Promise<NextRun[]> {
-    return this.statements.rows<NextRun>(GIVE_UP, [
+  giveUp(suspects: readonly SuspectedAttempt[]): Promise<Omit<RunClaim, 'epoch'>[]> {
+    return this.statements.rows<Omit<RunClaim, 'epoch'>>(GIVE_UP, [
       suspects.map(({ runId }) => runId),
       suspects.map(({ epoch }) => epoch),
       suspects.map(({ heartbeat }) => heartbeat),

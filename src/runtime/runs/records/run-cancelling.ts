@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { CLOSE_APPROVALS, endSuspended, REASONS } from './approval-closing.js';
 import type { RunOutcome } from './run-attempt.js';
-import { type FinishedRun, finishRun, type NextRun } from './run-finish.js';
+import { type FinishedRun, finishRun } from './run-finish.js';
 
 const CANCELLED: RunOutcome = { status: 'cancelled', error: null, finishReason: null };
 
@@ -24,12 +24,12 @@ export class RunCancelling {
   }
 
   /**
-   * Cancels a run that waits for approvals, or has waited and is queued again: denies what is open. A worker ends its
-   * answer; returns that attempt, undefined if the run is not in such a state.
+   * Cancels a run that waits for approvals, or has waited and is queued again: denies what is open, so that a worker can
+   * end its answer. False if the run is not in such a state.
    */
-  async cancelSuspended(runId: string): Promise<NextRun | undefined> {
-    const [next]: NextRun[] = await this.dataSource.query(CANCEL_SUSPENDED, ['cancelled', REASONS.cancelled, runId]);
-    return next;
+  async cancelSuspended(runId: string): Promise<boolean> {
+    const ended: unknown[] = await this.dataSource.query(CANCEL_SUSPENDED, ['cancelled', REASONS.cancelled, runId]);
+    return ended.length === 1;
   }
 
   /** Asks a running run to stop, and denies its open approvals; false if it is not running. */

@@ -1,42 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { AppConfig } from '../../../core/config/app-config.js';
-import { OPEN_RUN_STATUS_LIST } from '../../../core/run-status.js';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
-import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { storedCalls } from './model-call.js';
-import { type ClaimedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
-import { NONE_PASSED_OVER } from './run-turns.js';
-import type { RunStatus } from './run.entity.js';
-import { finishRun, type NextRun } from './run-finish.js';
-
-/**
- * Commits the statement without waiting for the disk. A claim that a crash of the database reverts is made again;
- * nothing reported to callers is ever lost this way.
- */
-const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
-
-/** The runs of a thread are executed one at a time, in their order. */
-const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
-                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
-                             AND earlier.position < runs.position AND earlier.status IN (${OPEN_RUN_STATUS_LIST}))`;
-
-const CLAIM = {
-  name: 'run_claim',
-  text: `
-    UPDATE runs SET status = 'running', attempt = $2, epoch = $5, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
-     WHERE id = $1 AND attempt = $2 - 1 AND ${WITHOUT_WAITING_FOR_THE_DISK}
-       AND (status = 'running' OR (status = 'queued' AND NOT organization_id = ANY($3::uuid[]) AND NOT holder_id = ANY($4::uuid[])
-                                 AND run_has_room(organization_id, $6)))
-       AND ${IS_FIRST_OPEN_RUN}
-     RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
-       run_concurrency_limit(organization_id, $6) IS NOT NULL AS "isLimited", (
-       SELECT earlier.id FROM runs earlier
-        WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
-          AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"`,
-};
+import { finishRun } from './run-finish.js';
 
 export const SAVE_ANSWER = {
   name: 'run_save_answer',
@@ -76,34 +44,10 @@ export function answerValues(
 /** The worker's writes to a run. The claim fences every write. */
 @Injectable()
 export class RunExecution {
-  private readonly cap: number | null;
-
   constructor(
     private readonly dataSource: DataSource,
     private readonly statements: PreparedStatements,
-    config: AppConfig,
-  ) {
-    this.cap = config.settings.organizationCaps.concurrent_runs ?? null;
-  }
-
-  /**
-   * Starts an attempt. Returns undefined when it is not this attempt's turn (a repeated or an overtaken job), or when
-   * the run is queued and excluded, or its organization has reached its limit of concurrent runs.
-   */
-  async claim(
-    { runId, attempt, epoch }: RunClaim,
-    { organizations, holders } = NONE_PASSED_OVER,
-  ): Promise<ClaimedRun | undefined> {
-    const [run] = await this.statements.rows<ClaimedRun>(CLAIM, [
-      runId,
-      attempt,
-      organizations,
-      holders,
-      epoch,
-      this.cap,
-    ]);
-    return run;
-  }
+  ) {}
 
   /**
    * Stores the answer so far. Returns whether the run was asked to stop.
@@ -120,7 +64,7 @@ export class RunExecution {
 
   /**
    * Stores the final answer, ends the run and advances the thread, in one transaction. The call can be repeated.
-   * Returns the queued run that can start now, if there is one.
+   * Returns whether the thread's next run can start now.
    * @param answer undefined keeps the last stored answer
    * @throws StaleAttemptError
    */
@@ -129,11 +73,11 @@ export class RunExecution {
     model: string | null,
     answer: AnswerState | undefined,
     outcome: RunOutcome,
-  ): Promise<NextRun | undefined> {
+  ): Promise<boolean> {
     const { runId, attempt, epoch } = claim;
     const finished = await finishRun(this.statements, runId, outcome, { attempt, epoch, model, answer });
     if (finished === undefined) throw new StaleAttemptError(claim);
-    return finished.next;
+    return finished.hasNext;
   }
 
   /**
@@ -200,20 +144,5 @@ export class RunExecution {
       epoch,
     ]);
     return row?.waits === true;
-  }
-
-  /**
-   * Runs that should be in progress but are not: their worker was silent for `silentMs`, or they are queued for longer
-   * than `waitingMs`, so that their job may have been lost.
-   */
-  async findStalled(silentMs: number, waitingMs: number): Promise<(NextRun & { status: RunStatus })[]> {
-    return this.dataSource.query(
-      `SELECT id AS "runId", attempt, status FROM runs
-        WHERE status IN ('queued', 'running')
-          AND heartbeat_at < now() - make_interval(secs => CASE status WHEN 'queued' THEN $2::float8 ELSE $1::float8 END / 1000)
-          AND ${IS_FIRST_OPEN_RUN}
-        ORDER BY status = 'queued', position LIMIT 500`,
-      [silentMs, waitingMs],
-    );
   }
 }

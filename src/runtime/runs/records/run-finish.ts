@@ -3,18 +3,13 @@ import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import { functionCall, type PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { storedCalls } from './model-call.js';
 import type { AnswerState, RunOutcome } from './run-attempt.js';
-import type { RunEntity, RunStatus } from './run.entity.js';
+import type { RunEntity } from './run.entity.js';
 
-/** The run that can start, and the attempt that its job is for. */
-export interface NextRun {
-  runId: string;
-  attempt: number;
-}
-
-/** A run that was ended, and the run of its thread that can start now. */
+/** A run that was ended. */
 export interface FinishedRun {
   run: Pick<RunEntity, 'id' | 'organizationId' | 'threadId' | 'messageId' | 'attempt'>;
-  next: NextRun | undefined;
+  /** The next run of its thread can start now. */
+  hasNext: boolean;
 }
 
 /** The attempt that ends its run, and the final answer; without one, the last stored answer is kept. */
@@ -28,13 +23,9 @@ interface FinishingAttempt {
 const FINISH = 'run_finish';
 const FINISHED = `
   organization AS "organizationId", thread AS "threadId", answer AS "messageId", last_attempt AS attempt,
-  next_run AS "nextRunId", next_attempt AS "nextAttempt", next_status AS "nextStatus"`;
+  next_status IS NOT DISTINCT FROM 'queued' AS "hasNext"`;
 
-type FinishRow = Omit<FinishedRun['run'], 'id'> & {
-  nextRunId: string | null;
-  nextAttempt: number;
-  nextStatus: RunStatus;
-};
+type FinishRow = Omit<FinishedRun['run'], 'id'> & Pick<FinishedRun, 'hasNext'>;
 
 const THREAD_STATUS = { completed: 'completed', failed: 'failed', cancelled: 'failed' } as const;
 
@@ -71,7 +62,6 @@ export async function finishRun(
   const text = `SELECT ${FINISHED} FROM ${call}`;
   const [row] = await statements.rows<FinishRow>({ name: FINISH, text }, values);
   if (row === undefined) return undefined;
-  const { nextRunId, nextAttempt, nextStatus, ...run } = row;
-  const waits = nextRunId !== null && nextStatus === 'queued';
-  return { run: { id: runId, ...run }, next: waits ? { runId: nextRunId, attempt: nextAttempt } : undefined };
+  const { hasNext, ...run } = row;
+  return { run: { id: runId, ...run }, hasNext };
 }

@@ -4,7 +4,7 @@ import { PreparedStatements } from '../../../platform/database/prepared-statemen
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { endSuspended, IS_SUSPENDED, REASONS } from './approval-closing.js';
 import type { RunClaim, RunOutcome } from './run-attempt.js';
-import { type FinishedRun, finishRun, type NextRun } from './run-finish.js';
+import { type FinishedRun, finishRun } from './run-finish.js';
 
 /** Runs without a valid credential that concern one worker. */
 export interface RevokedRuns {
@@ -49,12 +49,12 @@ export class RunRevocation {
   }
 
   /**
-   * Denies the open approvals of a suspended run, because its credential is lost. Returns the attempt that ends the
-   * run; undefined if it is no longer suspended.
+   * Denies the open approvals of a suspended run, because its credential is lost, so that a worker can end it; false if
+   * it is no longer suspended.
    */
-  async endSuspended(runId: string): Promise<NextRun | undefined> {
-    const [next]: NextRun[] = await this.dataSource.query(END_SUSPENDED, ['poster_gone', REASONS.poster_gone, runId]);
-    return next;
+  async endSuspended(runId: string): Promise<boolean> {
+    const ended: unknown[] = await this.dataSource.query(END_SUSPENDED, ['poster_gone', REASONS.poster_gone, runId]);
+    return ended.length === 1;
   }
 
   /** Ends a run that has not started; undefined if it has started or ended since. */

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../../core/config/app-config.js';
+import { OPEN_RUN_STATUS_LIST } from '../../../core/run-status.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
-import type { NextRun } from './run-finish.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
+import { type ClaimedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
 
 /** Organizations and holders whose runs are excluded. */
 export interface PassedOver {
@@ -18,7 +20,11 @@ export interface Tenant {
   readonly holderId: string;
 }
 
-export const NONE_PASSED_OVER: PassedOver = { organizations: [], holders: [] };
+/**
+ * What a search for the next run found. `taken_over`: a run whose worker sent no heartbeats any more. `missed`: another worker has claimed the run first, or has taken the room of
+ * its organization. `passed_over`: runs wait, all of them of those passed over.
+ */
+type Search = { outcome: 'claimed' | 'taken_over'; run: ClaimedRun } | { outcome: 'missed' | 'passed_over' | 'none' };
 
 /** The first waiting run of a thread, as `runs_turn_idx` holds it. */
 const IS_HEAD = "status = 'queued' AND turn_at IS NOT NULL";
@@ -57,19 +63,47 @@ const shares = (cap: string): string => `
     SELECT * FROM counted WHERE organization_runs < coalesce(run_concurrency_limit(organization_id, ${cap}), 'infinity'::float8)
   )`;
 
-// Chooses at random among tenants with equally many running runs, so that a long queue is no advantage.
-const NEXT = {
-  name: 'run_turn_next',
+/**
+ * Commits the statement without waiting for the disk. A claim that a crash of the database reverts is made again;
+ * nothing reported to callers is ever lost this way.
+ */
+const WITHOUT_WAITING_FOR_THE_DISK = `(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
+
+/** The runs of a thread are executed one at a time, in their order. */
+const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
+                           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+                             AND earlier.position < runs.position AND earlier.status IN (${OPEN_RUN_STATUS_LIST}))`;
+
+const IS_SILENT = 'heartbeat_at < now() - make_interval(secs => $4::float8 / 1000)';
+
+// A lost run comes first, and needs no turn. Chooses at random among tenants with equally many running runs, so that a
+// long queue is no advantage. The claim checks again what other workers can have changed since.
+const CLAIM_NEXT = {
+  name: 'run_claim_next',
   text: `
     WITH ${shares('$5::integer')}, fairest AS (
-      SELECT id, attempt FROM waiting WHERE NOT organization_id = ANY($1::uuid[]) AND NOT holder = ANY($2::uuid[])
+      SELECT id, attempt, false FROM waiting WHERE NOT organization_id = ANY($1::uuid[]) AND NOT holder = ANY($2::uuid[])
        ORDER BY organization_runs, hashtextextended(organization_id::text, $3), holder_runs, random() LIMIT 1
     ), lost AS (
-      SELECT id, attempt FROM runs WHERE status = 'running' AND heartbeat_at < now() - make_interval(secs => $4::float8 / 1000)
-       ORDER BY position LIMIT 1
+      SELECT id, attempt, heartbeat_at > '-infinity' FROM runs WHERE status = 'running' AND ${IS_SILENT} ORDER BY position LIMIT 1
+    ), found AS (
+      SELECT found_id, found_attempt, was_silent FROM (SELECT 1, * FROM lost UNION ALL SELECT 2, * FROM fairest) AS found (rank, found_id, found_attempt, was_silent)
+       ORDER BY rank LIMIT 1
+    ), claimed AS (
+      UPDATE runs SET status = 'running', attempt = attempt + 1, epoch = $6, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
+        FROM found
+       WHERE id = found_id AND attempt = found_attempt AND ${WITHOUT_WAITING_FOR_THE_DISK}
+         AND ((status = 'running' AND ${IS_SILENT}) OR (status = 'queued' AND run_has_room(organization_id, $5)))
+         AND ${IS_FIRST_OPEN_RUN}
+       RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
+         run_concurrency_limit(organization_id, $5) IS NOT NULL AS "isLimited", (
+         SELECT earlier.id FROM runs earlier
+          WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
+            AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"
     )
-    SELECT id AS "runId", attempt + 1 AS attempt FROM (SELECT 1, * FROM lost UNION ALL SELECT 2, * FROM fairest) AS found (rank)
-     ORDER BY rank LIMIT 1`,
+    SELECT CASE WHEN id IS NOT NULL THEN CASE WHEN was_silent THEN 'taken_over' ELSE 'claimed' END WHEN found_id IS NOT NULL THEN 'missed'
+                WHEN EXISTS (SELECT FROM waiting) THEN 'passed_over' ELSE 'none' END AS outcome, claimed.*
+      FROM (SELECT) AS search LEFT JOIN found ON true LEFT JOIN claimed ON true`,
 };
 
 /** How long a holder without a slot waits until holders with one slot yield it in turns. */
@@ -93,7 +127,7 @@ const IS_OWED = {
     ) AS owed`,
 };
 
-/** Chooses the next run when more runs are queued than there are slots. Shares are counted over all workers. */
+/** Claims the next of the runs that wait for a slot. Shares are counted over all workers. */
 @Injectable()
 export class RunTurns {
   private readonly cap: number | null;
@@ -106,13 +140,20 @@ export class RunTurns {
   }
 
   /**
-   * The next attempt to claim: at a run whose worker has been silent for `silentMs`, otherwise at the first run of the
+   * Starts the next attempt: at a run whose worker has been silent for `silentMs`, otherwise at the first run of the
    * tenant with the fewest running runs.
    */
-  async findNext({ organizations, holders }: PassedOver, silentMs: number): Promise<NextRun | undefined> {
+  async claimNextRun(
+    epoch: string,
+    silentMs: number,
+    { organizations, holders }: PassedOver = { organizations: [], holders: [] },
+  ): Promise<Search> {
     const seed = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
-    const [next] = await this.statements.rows<NextRun>(NEXT, [organizations, holders, seed, silentMs, this.cap]);
-    return next;
+    const values = [organizations, holders, seed, silentMs, this.cap, epoch];
+    const [row] = await this.statements.rows<ClaimedRun & Pick<Search, 'outcome'>>(CLAIM_NEXT, values);
+    if (row === undefined) throw new Error('A search has one row.');
+    const { outcome, ...run } = row;
+    return outcome === 'claimed' || outcome === 'taken_over' ? { outcome, run } : { outcome };
   }
 
   /** True if a tenant with less than its share has waited for `waitedMs`, while this tenant has more than its own. */
