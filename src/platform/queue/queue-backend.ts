@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import {
   type BackendFactory,
   type ConnectionOptions,
@@ -13,7 +12,7 @@ import {
   RedisConnection,
   type RedisQueueBackend,
 } from 'bullmq';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { DatabaseClient } from '../../core/database-client.js';
 import type { AppConfig } from '../../core/config/app-config.js';
 import type { RedisAddress } from '../../core/config/redis-address.js';
@@ -60,12 +59,12 @@ const openPostgres: BackendFactory<PostgresQueueBackend> = (name, opts, { withBl
  * A connection of BullMQ on a pool of ours: BullMQ's own would listen with a client whose early errors end the process.
  */
 class QueueConnection extends PostgresConnection {
-  private open = 0;
+  private readonly open = new Set<PoolClient>();
   private ended: Promise<void> | undefined;
 
   constructor(private readonly clients: Pool) {
     super(clients);
-    clients.on('connect', () => this.open++).on('remove', () => this.open--);
+    clients.on('connect', (client) => this.open.add(client)).on('remove', (client) => this.open.delete(client));
   }
 
   /**
@@ -82,7 +81,7 @@ class QueueConnection extends PostgresConnection {
   /** A pool does not wait until its connections have ended. */
   private async endClients(): Promise<void> {
     await this.clients.end();
-    while (this.open > 0) await once(this.clients, 'remove');
+    while (this.open.size > 0) await new Promise((resolve) => this.clients.once('remove', resolve));
   }
 }
 

@@ -78,7 +78,7 @@ export class RunProcessor
     await this.supervisor.handOver(wasIdle ? HANDOVER_MS : 0);
   }
 
-  /** A wake-up. The job ends while a slot is free, so a process without one leaves further jobs to other workers. */
+  /** A wake-up. The job ends once a slot is free again: a process without one takes no wake-up from other workers. */
   override async process(): Promise<void> {
     await this.untilFree();
     void this.occupySlot(() => this.slots.claimNextRun());

@@ -93,8 +93,7 @@ const CLAIM_NEXT = {
       UPDATE runs SET status = 'running', attempt = attempt + 1, epoch = $6, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
         FROM found
        WHERE id = found_id AND attempt = found_attempt AND ${WITHOUT_WAITING_FOR_THE_DISK}
-         AND ((status = 'running' AND ${IS_SILENT}) OR (status = 'queued' AND run_has_room(organization_id, $5)))
-         AND ${IS_FIRST_OPEN_RUN}
+         AND ((status = 'running' AND ${IS_SILENT}) OR (status = 'queued' AND ${IS_FIRST_OPEN_RUN} AND run_has_room(organization_id, $5)))
        RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
          run_concurrency_limit(organization_id, $5) IS NOT NULL AS "isLimited", (
          SELECT earlier.id FROM runs earlier
