@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 import { startSecondOrganization } from '../support/second-organization.js';
+import { eventually } from '../support/eventually.js';
 
 const inputSchema = { type: 'object' };
 const TOOLS = [
@@ -99,7 +99,8 @@ beforeAll(async () => {
     grant: await keyWith(app, { [honoring]: GRANTED, [ignoring]: GRANTED }),
     '*': await keyWith(app, { '*': ['*'] }),
   };
-  await sleep(1_100);
+  const expired = () => app.tool('API_KEY_LIST', {}, keys['expired']);
+  await eventually(async () => expect((await expired()).status).toBe(401));
 });
 
 afterAll(async () => {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { type UIMessageChunk, uiMessageChunkSchema } from 'ai';
 import supertest from 'supertest';
@@ -12,6 +11,7 @@ import {
   PATIENCE_MS,
   type StreamOptions,
 } from '../../src/boot/testing/thread-stream.js';
+import { eventually } from './eventually.js';
 import type { Tenant } from './tenant.js';
 import { fold } from './fold-message.js';
 
@@ -66,7 +66,7 @@ export async function createThread(app: Tenant, agentId: string, id?: string): P
 /** Calls a management tool that has to succeed. */
 export async function succeed<T>(app: Tenant, name: string, body: object): Promise<T> {
   const answer = await app.tool(name, body);
-  expect({ name, status: answer.status, body: answer.body as unknown }).toMatchObject({ status: 200 });
+  if (answer.status !== 200) throw new Error(`${name} answered ${answer.status}: ${answer.text}`);
   return answer.body as T;
 }
 
@@ -169,13 +169,11 @@ export class ThreadClient {
 
   /** Polls until the run is in one of these states. */
   async waitFor(taskId: string, ...statuses: RunItem['status'][]): Promise<RunItem> {
-    const deadline = Date.now() + PATIENCE_MS;
-    for (;;) {
+    return eventually(async () => {
       const run = await this.run(taskId);
-      if (statuses.includes(run.status)) return run;
-      if (Date.now() > deadline) throw new Error(`The run is ${run.status}, not ${statuses.join(' or ')}.`);
-      await sleep(25);
-    }
+      expect(statuses).toContain(run.status);
+      return run;
+    });
   }
 
   /**

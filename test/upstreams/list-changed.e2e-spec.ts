@@ -10,9 +10,12 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { type ChangingServer, startLegacyServer, startModernServer } from '../support/changing-server.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf } from '../support/proxy-calls.js';
-import { connectTo, keyWith, until } from '../support/proxy-connections.js';
+import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 
 const GROWING_SERVER = new URL('../support/stdio-fixtures/growing-server.mjs', import.meta.url).pathname;
+/** Less than the 30 s after which prompts would be refreshed without an announcement, and tools after 60 s. */
+const SEEN_MS = 15_000;
 const ERAS = [
   ['legacy', () => startLegacyServer()],
   ['modern', () => startModernServer()],
@@ -49,12 +52,10 @@ async function listenedTo(server: ChangingServer): Promise<{ connectionId: strin
   const agentId = await agentOf(app, [connectionId]);
   const agent = gatewayPath(app, agentId);
   expect(await namesOf(agent)).toEqual(['first']);
-  await until('the service listens', () => server.streams().length === 1);
+  await eventually(() => expect(server.streams()).toHaveLength(1));
   return { connectionId, agent, agentId };
 }
 
-// An announced change is seen within 15 s (`until`); otherwise, tools would be refreshed after 60 s and prompts after
-// 30 s.
 describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
   it('can announce a change of its lists, on a single stream', async () => {
     const server = await started(start);
@@ -63,14 +64,14 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
     server.offered.tools = ['first', 'second'];
     server.offered.prompts = ['first', 'second'];
     // The subscription may not be active yet when the request for the stream has just arrived.
-    await until('the tool is listed', async () => {
+    await eventually(async () => {
       await server.announce('tools');
-      return (await namesOf(agent)).includes('second');
-    });
-    await until('the prompt is listed', async () => {
+      expect(await namesOf(agent)).toContain('second');
+    }, SEEN_MS);
+    await eventually(async () => {
       await server.announce('prompts');
-      return (await promptsOf(agent)).includes('second');
-    });
+      expect(await promptsOf(agent)).toContain('second');
+    }, SEEN_MS);
     expect(await namesOf(pathOf(app, connectionId))).toEqual(['first', 'second']);
     expect((await callThrough(app, agent, 'second')).rpc.result).toBeDefined();
     expect(server.streams()).toHaveLength(1);
@@ -83,13 +84,13 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
     await sleep(200);
     server.offered.tools = ['second'];
     await server.restart();
-    await until('the new tool is listed', async () => (await namesOf(agent)).join() === 'second');
-    await until('the service listens again', () => server.streams().length >= 2);
+    await eventually(async () => expect((await namesOf(agent)).join()).toBe('second'), SEEN_MS);
+    await eventually(() => expect(server.streams().length).toBeGreaterThanOrEqual(2));
     server.offered.tools = ['third'];
-    await until('the newest tool is listed', async () => {
+    await eventually(async () => {
       await server.announce('tools');
-      return (await namesOf(agent)).join() === 'third';
-    });
+      expect((await namesOf(agent)).join()).toBe('third');
+    }, SEEN_MS);
   });
 
   it('has no stream with replaced credentials', async () => {
@@ -98,7 +99,7 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
     const data = { connection_token: 'another' };
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: connectionId, data });
     await callThrough(app, agent, 'first');
-    await until('the service listens again', () => server.streams().length === 2);
+    await eventually(() => expect(server.streams()).toHaveLength(2));
     const [old, present] = server.streams();
     await old?.hungUp;
     expect([old, present].map((stream) => stream?.headers.authorization)).toEqual([undefined, 'Bearer another']);
@@ -175,7 +176,7 @@ describe('An HTTP upstream of the legacy era', () => {
       }),
     );
     await listenedTo(server);
-    await until('the answer is in', () => server.requests.some(({ message }) => message.id === 'are-you-there'));
+    await eventually(() => server.requests.some(({ message }) => message.id === 'are-you-there'));
     const pong = server.requests.find(({ message }) => message.id === 'are-you-there');
     expect(pong?.message).toEqual({ jsonrpc: '2.0', id: 'are-you-there', result: {} });
   });
@@ -192,7 +193,7 @@ describe.each([
     const agent = gatewayPath(app, await agentOf(app, [item.id]));
     expect(await namesOf(agent)).toEqual(['first']);
     expect((await callThrough(app, agent, 'first')).rpc.result).toBeDefined();
-    await until('the tool is listed', async () => (await namesOf(agent)).includes('second'));
+    await eventually(async () => expect(await namesOf(agent)).toContain('second'), SEEN_MS);
     expect(await namesOf(pathOf(app, item.id))).toEqual(['first', 'second']);
   });
 });
@@ -220,7 +221,7 @@ it('A subscription does not keep an unused program running', async () => {
   );
   await upstream.listTools();
   expect(upstream.protocolVersion).toBe('2026-07-28');
-  await until('the program is stopped', () => ended.mock.calls.length > 0);
+  await eventually(() => expect(ended.mock.calls.length).toBeGreaterThan(0));
 });
 
 describe('A listener to an agent', () => {
@@ -266,17 +267,15 @@ describe('A listener to an agent', () => {
     expect(all.promises).toMatchObject({ tools: { listChanged: true }, prompts: { listChanged: true } });
     await promptsOf(agent);
     server.offered.prompts = ['second'];
-    await until('the change of the prompts is reported', async () => {
+    await eventually(async () => {
       await server.announce('prompts');
       await sleep(200);
-      return all.told.includes(methodOf('prompts'));
-    });
+      expect(all.told).toContain(methodOf('prompts'));
+    }, SEEN_MS);
     expect(await promptsOf(agent)).toEqual(['second']);
     server.offered.tools = ['first', 'second'];
     await server.announce('tools');
-    await until('the change of the tools is reported', () =>
-      [all, toolsOnly].every(({ told }) => told.includes(methodOf('tools'))),
-    );
+    await eventually(() => [all, toolsOnly].every(({ told }) => told.includes(methodOf('tools'))), SEEN_MS);
     expect(await namesOf(agent)).toEqual(['first', 'second']);
     expect(toolsOnly.told).not.toContain(methodOf('prompts'));
   });

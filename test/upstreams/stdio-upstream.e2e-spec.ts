@@ -11,6 +11,8 @@ import { StdioUpstream } from '../../src/upstreams/stdio/stdio-upstream.js';
 import { UpstreamError } from '../../src/upstreams/contract/upstream-error.js';
 import type { StdioTarget } from '../../src/upstreams/contract/upstream-target.js';
 import type { Upstream } from '../../src/upstreams/contract/upstream.js';
+import { eventually } from '../support/eventually.js';
+import { isAlive } from '../support/is-alive.js';
 
 const modules = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/', import.meta.url));
 const fixtures = fileURLToPath(new URL('../support/stdio-fixtures/', import.meta.url));
@@ -60,17 +62,8 @@ async function failure(work: Promise<unknown>): Promise<UpstreamError> {
   return error as UpstreamError;
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function gone(pid: number): Promise<void> {
-  while (isAlive(pid)) await sleep(20);
+  await eventually(() => !isAlive(pid));
 }
 
 async function temporaryDirectory(): Promise<string> {
@@ -176,7 +169,7 @@ describe('StdioUpstream', () => {
     expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringMatching(/can be restarted in \d+ s/) });
 
     await writeFile(marker, '');
-    while ((await upstream.listTools().catch(() => undefined)) === undefined) await sleep(50);
+    await eventually(() => upstream.listTools().catch(() => false));
     expect(await say(upstream, 'echo', { text: 'well again' })).toBe('well again');
   });
 

@@ -11,8 +11,11 @@ import { createAgent, createThread } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { eventually } from '../../support/eventually.js';
 
 const PATH = '/api/default/monitoring/export';
+/** Before the 10 s after which a long read ends in any case. */
+const LONG_READ_MS = 9_000;
 /** Far more than the buffers of a connection hold. */
 const MANY = 40_000;
 
@@ -233,7 +236,7 @@ describe('a long read whose caller has left', () => {
       await untilBlocked(table, sql, 0);
     });
     const budget = service.app.get(AnswerBudget, { strict: false });
-    await until(() => budget.heldBytes === 0);
+    await eventually(() => expect(budget.heldBytes).toBe(0), LONG_READ_MS);
   });
 
   it('shares its places by organization: four exports read one after the other, and a neighbor beside them', async () => {
@@ -244,7 +247,8 @@ describe('a long read whose caller has left', () => {
       const calls = Array.from({ length: 4 }, () => post('monitoring/export', body));
       const exported = `SELECT count(*)::integer AS n FROM audit_events WHERE event = 'records.exported' AND changes->'where' ? 'value'`;
       // The event precedes the first read.
-      await until(async () => Number((await database.query(exported))[0].n) >= 5);
+      const areRead = async () => expect(Number((await database.query(exported))[0].n)).toBeGreaterThanOrEqual(5);
+      await eventually(areRead, LONG_READ_MS);
       const beside = second.post('monitoring/export', body).then(({ status }) => status);
       await untilBlocked('audit_records', 'audit_records', 2);
       for (const call of calls) call.destroy();
@@ -287,16 +291,8 @@ async function untilBlocked(table: string, sql: string, count: number): Promise<
   const blocked = `
     SELECT count(DISTINCT a.pid)::integer AS n FROM pg_stat_activity a JOIN pg_locks l USING (pid)
      WHERE l.relation = $1::regclass AND NOT l.granted AND l.mode = 'AccessShareLock' AND strpos(a.query, $2) > 0`;
-  await until(async () => Number((await database.query(blocked, [table, sql]))[0].n) === count);
-}
-
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  // Before the 10 s after which a long read ends in any case.
-  const giveUpAt = Date.now() + 9_000;
-  while (!(await isTrue())) {
-    if (Date.now() > giveUpAt) throw new Error('It did not happen.');
-    await sleep(20);
-  }
+  const isBlocked = async () => expect(Number((await database.query(blocked, [table, sql]))[0].n)).toBe(count);
+  await eventually(isBlocked, LONG_READ_MS);
 }
 
 function toolIs(value: string) {

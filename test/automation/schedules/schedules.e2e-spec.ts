@@ -8,7 +8,8 @@ import { createAgent, createThread, succeed, ThreadClient, unusedId } from '../.
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { AUDIENCE, startIssuer } from '../../support/issuer-server.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
-import { eventually, WebhookReceiver } from '../../support/webhook-receiver.js';
+import { WebhookReceiver } from '../../support/webhook-receiver.js';
+import { eventually } from '../../support/eventually.js';
 import { createSchedule, getSchedule, makeDue, runsOf, scheduleWhen } from './schedules.support.js';
 
 let app: TestApp;
@@ -415,8 +416,8 @@ it('a neighbor with one schedule does not wait for an organization with many', a
   );
   await eventually(async () => {
     const [row] = await database.query('SELECT last_run_id FROM schedules WHERE id = $1', [id]);
-    return row.last_run_id ?? undefined;
-  }, 'the schedule of the neighbor has run');
+    return row.last_run_id ?? false;
+  });
   const [{ before }] = await database.query(
     `SELECT count(*)::integer AS before FROM runs JOIN schedules ON schedules.id = runs.schedule_id
       WHERE schedules.title = 'Many' AND runs.created_at < (SELECT created_at FROM runs WHERE schedule_id = $1)`,

@@ -3,7 +3,7 @@ import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
 import type { ScheduleItem } from '../../../src/automation/schedules/schedule.dto.js';
 import { succeed } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
-import { eventually } from '../../support/webhook-receiver.js';
+import { eventually } from '../../support/eventually.js';
 
 /** Once a year, so that it fires only when a test makes it due. */
 const YEARLY = '0 0 1 1 *';
@@ -25,8 +25,8 @@ export function scheduleWhen(
 ): Promise<ScheduleItem> {
   return eventually(async () => {
     const schedule = await getSchedule(app, id);
-    return isExpected(schedule) ? schedule : undefined;
-  }, `the schedule ${id} is as expected`);
+    return isExpected(schedule) && schedule;
+  });
 }
 
 /** Lets the next time of schedules have come some seconds ago. */

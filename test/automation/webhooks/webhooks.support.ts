@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import type { WebhookDeliveryItem, WebhookItem } from '../../../src/automation/webhooks/webhook.dto.js';
 import { succeed } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
-import { eventually } from '../../support/webhook-receiver.js';
+import { eventually } from '../../support/eventually.js';
 
 export interface CreatedWebhook {
   readonly item: WebhookItem;
@@ -33,17 +33,12 @@ export function deliveryOf(
   runId: string,
   expected: Partial<WebhookDeliveryItem>,
 ): Promise<WebhookDeliveryItem> {
-  return eventually(
-    async () => {
-      const deliveries = await deliveriesOf(app, runId);
-      expect(deliveries.length).toBeLessThanOrEqual(1);
-      const [delivery] = deliveries;
-      if (delivery === undefined) return undefined;
-      const isAsExpected = Object.entries(expected).every(([name, value]) => Reflect.get(delivery, name) === value);
-      return isAsExpected ? delivery : undefined;
-    },
-    `the delivery of the run ${runId} is ${JSON.stringify(expected)}`,
-  );
+  return eventually(async () => {
+    const deliveries = await deliveriesOf(app, runId);
+    if (deliveries.length > 1) throw new Error(`The run has ${deliveries.length} deliveries.`);
+    expect(deliveries).toMatchObject([expected]);
+    return deliveries[0] as WebhookDeliveryItem;
+  });
 }
 
 /** Lets the next try of a delivery, or the end of its claim, be now. */

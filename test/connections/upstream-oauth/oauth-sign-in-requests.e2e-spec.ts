@@ -18,7 +18,8 @@ import {
   TAKES_STREAMS,
   toolCall,
 } from '../../support/proxy-calls.js';
-import { connectTo, keyWith, until } from '../../support/proxy-connections.js';
+import { connectTo, keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { legacyServer, type Script, sendJson, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { authorize, connectOauth, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
@@ -93,7 +94,7 @@ describe('a client of the legacy era, at an upstream where nobody has signed in'
       else expect(messageIn(called).result).toMatchObject({ isError: true, content: [{ text: hasPage(id) }] });
 
       expect((await authorize(owner, upstream, id)).status).toBe(200);
-      await until('the tools of the upstream', async () => {
+      await eventually(async () => {
         const { tools } = messageIn(await send(path, rpc('tools/list'), headers)).result ?? {};
         return tools?.some(({ name }) => name === 'whoami') === true;
       });
@@ -147,9 +148,7 @@ describe('an agent', () => {
     expect(errorIn(unknown)).toMatchObject({ message: hasPage(second), data: { code: 'unknown_tool' } });
 
     await authorize(owner, upstream, first);
-    await until('the tools of the first connection', async () =>
-      (await listThrough(service, path)).names.includes('whoami'),
-    );
+    await eventually(async () => expect((await listThrough(service, path)).names).toContain('whoami'));
     const after = await listThrough(service, path);
     expect(after.names).not.toContain('sign_in');
     expect(after.unavailable).toEqual([waiting(second)]);

@@ -6,7 +6,7 @@ import { ConsoleBrowser } from '../../console/console.support.js';
 import { createAgent } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { callProxy, errorIn, pathOf as proxyPathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { authorize, connectOauth, keyOf } from '../../connections/upstream-oauth/log-in.support.js';
 import { startOauthUpstream } from '../../connections/upstream-oauth/oauth-upstream.js';
@@ -197,13 +197,13 @@ it.each(WAYS)('all that its former owner has made ends with %s', async (_title, 
   const owner = new Browser(service.url);
   expect((await owner.submit(path, { ...fields, password: 'walnut kettle orbit' })).status).toBe(303);
 
-  await until('the key has ended', async () => (await service.tool('MEMBER_LIST', {}, key)).status === 401);
+  await eventually(async () => expect((await service.tool('MEMBER_LIST', {}, key)).status).toBe(401));
   expect((await new Browser(service.url).get(pathOf(invited.body.invitation_url))).status).toBe(404);
   const { item } = (await service.tool('SCHEDULE_GET', { id: schedule.id }).expect(200)).body;
   expect(item).toMatchObject({ enabled: false, disabled_reason: expect.stringContaining('another owner') });
   const own = await keyOf(service, { id, browser: owner });
-  await until('the account at the upstream is gone', async () => {
-    return errorIn(await whoami(own))?.data?.code === 'upstream_authorization_required';
+  await eventually(async () => {
+    expect(errorIn(await whoami(own))?.data?.code).toBe('upstream_authorization_required');
   });
   await upstream.close();
 });

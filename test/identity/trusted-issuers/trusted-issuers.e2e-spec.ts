@@ -15,6 +15,7 @@ import {
 } from '../../support/issuer-server.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { eventually } from '../../support/eventually.js';
 
 const EMAIL = 'ann@example.com';
 
@@ -66,11 +67,11 @@ function call(token: string, org = 'default', tool = 'MODEL_TIERS_GET'): superte
 const signed = (claims: JWTPayload = {}): Promise<string> => issuer.sign({ email: EMAIL, ...claims });
 
 /** Resolves with the answer that is no longer `status`. */
-async function untilNot(status: number, send: () => supertest.Test): Promise<supertest.Response> {
-  for (;;) {
+function untilNot(status: number, send: () => supertest.Test): Promise<supertest.Response> {
+  return eventually(async () => {
     const answer = await send();
-    if (answer.status !== status) return answer;
-  }
+    return answer.status !== status && answer;
+  });
 }
 
 describe('a token of a trusted issuer', () => {

@@ -8,6 +8,7 @@ import { DataSource } from 'typeorm';
 import { AnswerBudget } from '../../../src/core/answers/answer-budget.js';
 import { MAX_PAGE_BYTES } from '../../../src/core/paging/paginate.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
 
 const MEGABYTE = 1_000_000;
 const MESSAGES = 12;
@@ -196,14 +197,6 @@ describe('an offset', () => {
 describe('the memory of a pending response', () => {
   const held = (): number => service.app.get(AnswerBudget, { strict: false }).heldBytes;
 
-  async function until(condition: () => boolean): Promise<void> {
-    const giveUpAt = Date.now() + 10_000;
-    while (!condition()) {
-      if (Date.now() > giveUpAt) throw new Error(`${held()} bytes are still reserved.`);
-      await sleep(10);
-    }
-  }
-
   /** Sends a request on a connection that does not read the response. */
   async function ask(path: string, body: object): Promise<Socket> {
     const { hostname, port } = new URL(service.url);
@@ -221,7 +214,7 @@ describe('the memory of a pending response', () => {
   it('is released after it has been sent', async () => {
     const threadId = await createThread([MEGABYTE]);
     await service.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId }).expect(200);
-    await until(() => held() === 0);
+    await eventually(() => expect(held()).toBe(0));
   });
 
   it.each<[string, (threadId: string) => [string, object]]>([
@@ -242,7 +235,7 @@ describe('the memory of a pending response', () => {
       await sleep(200);
       expect(held()).toBeGreaterThan(3 * MEGABYTE);
       client.destroy();
-      await until(() => held() === 0);
+      await eventually(() => expect(held()).toBe(0));
     },
   );
 

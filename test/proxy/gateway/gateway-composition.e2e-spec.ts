@@ -7,7 +7,8 @@ import { newTenant, type Tenant } from '../../support/tenant.js';
 import { openLegacyClient } from '../../support/field-clients.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { auditOf, connectTo, keyWith, until } from '../../support/proxy-connections.js';
+import { auditOf, connectTo, keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { DEAD_URL, Upstreams } from '../../support/upstreams.js';
@@ -103,7 +104,7 @@ describe('connections that do not work', () => {
     await succeed(app, 'CONNECTION_TEST', { id: member });
     expect(await listOf(id)).toMatchObject({ names: [], unavailable: [{ connectionId: member, title: 'Member' }] });
     isDown = false;
-    await until('the connection is back', async () => (await listOf(id)).names.length === 1);
+    await eventually(async () => expect((await listOf(id)).names).toHaveLength(1));
   });
 });
 
@@ -118,21 +119,21 @@ describe('a session', () => {
     expect(await namesOf()).toEqual(['echo']);
     let held = [member];
     // A change before the client's stream is open is not reported, so it is repeated.
-    await until('a change of the agent is reported', async () => {
+    await eventually(async () => {
       held = held.length === 1 ? [member, added] : [member];
       const connections = held.map((connection_id) => ({ connection_id }));
       await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections } });
       await sleep(300);
-      return changes() > 0;
+      expect(changes()).toBeGreaterThan(0);
     });
     expect(await namesOf()).toEqual(held.length === 1 ? ['echo'] : ['echo', 'added']);
 
     const before = changes();
     server.tools = ['renamed'];
     // A call of an unknown tool makes the service read the list again.
-    await until('a change of the upstream is reported', async () => {
+    await eventually(async () => {
       await callThrough(app, pathOf(app, member), 'renamed');
-      return changes() > before;
+      expect(changes()).toBeGreaterThan(before);
     });
     expect(await namesOf()).toContain('renamed');
 
@@ -166,12 +167,12 @@ describe('a subscription of the modern era', () => {
     };
     const [subscription, other] = [await listening(id), await listening(otherId)];
     let held = [member];
-    await until('the change is reported', async () => {
+    await eventually(async () => {
       held = held.length === 1 ? [member, added] : [member];
       const connections = held.map((connection_id) => ({ connection_id }));
       await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections } });
       await sleep(300);
-      return told.length > 0;
+      expect(told.length).toBeGreaterThan(0);
     });
     expect(new Set(told)).toEqual(new Set([id]));
     await other.close();

@@ -16,7 +16,8 @@ import {
   TAKES_STREAMS,
   toolCall,
 } from '../../support/proxy-calls.js';
-import { keyWith, until } from '../../support/proxy-connections.js';
+import { keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { keyOf, signedIn } from '../../connections/upstream-oauth/log-in.support.js';
 
 const TABLE = new URL('../../../docs/isolation.md', import.meta.url);
@@ -219,9 +220,9 @@ it.each(NOTEPADS.slice(0, 2))('%s: what is lost is made anew for the same owner'
   notepad.lose();
   // A call can fail that is made while a program ends, and its restart waits for a moment.
   const isAnew = (caller: Caller) => async () => (await caller('read').catch(() => 'failed')) === 'nothing';
-  await until('the first one has a new session', isAnew(first));
+  await eventually(isAnew(first));
   await first('note', { text: 'after' });
-  await until('the second one has another', isAnew(second));
+  await eventually(isAnew(second));
   expect([await first('read'), await second('read')]).toEqual(['after', 'nothing']);
   await notepad.close();
 });
@@ -256,7 +257,7 @@ it('an agent over 20 upstreams opens what is called, and lists without a session
     const { names } = await listThrough(app, path);
     return names.filter((name) => name.endsWith('_note')).length === held.length;
   };
-  await until('all are listed', isListed);
+  await eventually(isListed);
   const listed = [server.opened(), program.opened()];
   const keys = await Promise.all([newKey(), newKey(), newKey()]);
   const callers = await Promise.all(keys.map((key) => inSession(path, key)));
@@ -297,9 +298,9 @@ it.each(NOTEPADS.slice(0, 2))('%s: sessions end with the client, and with the ke
   const [opened, ended] = [notepad.opened(), notepad.ended()];
   expect(opened - ended).toBeGreaterThanOrEqual(2);
   await callProxy(app, path, { method: 'DELETE', key: created.key, headers: client });
-  await until('one has ended with its client', () => notepad.ended() === ended + 1);
+  await eventually(() => expect(notepad.ended()).toBe(ended + 1));
   await succeed(app, 'API_KEY_DELETE', { id: created.id });
-  await until('the other one has ended with its key', () => notepad.ended() === ended + 2);
+  await eventually(() => expect(notepad.ended()).toBe(ended + 2));
   await notepad.close();
 });
 

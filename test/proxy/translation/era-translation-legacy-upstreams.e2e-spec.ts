@@ -5,7 +5,8 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { MODERN, modernRequest, openModern } from '../../support/era-clients.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { auditOf, connectProgram, connectTo, keyWith, until } from '../../support/proxy-connections.js';
+import { auditOf, connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { entryOf } from '../../support/reference-servers.js';
 import {
   legacyServer,
@@ -220,7 +221,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
     const { error } = rpcOf(await call(app.apiKey, 'silent'));
     expect(error).toMatchObject({ code: -32603, data: { code: 'upstream_timeout' } });
     const { id } = upstream.calls('tools/call').at(-1)?.message ?? {};
-    await until('the cancellation', () =>
+    await eventually(() =>
       upstream.calls('notifications/cancelled').some(({ message }) => message.params?.['requestId'] === id),
     );
   });

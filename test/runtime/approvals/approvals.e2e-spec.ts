@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { connect, succeed, textOf } from '../../support/agent-runs.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { RunApprovals } from '../../../src/runtime/runs/records/run-approvals.js';
 import type { PendingApprovalItem } from '../../../src/runtime/runs/records/approval.dto.js';
@@ -103,7 +103,7 @@ describe('a call that needs an approval', () => {
       const approve = async (): Promise<void> => {
         const { id } = asked.at(-1) as PendingApprovalItem;
         await answer(own.app, thread.id, id, { approved: true }).expect(202);
-        await until('the call waits again', async () => {
+        await eventually(async () => {
           const [pending] = (await thread.run(taskId)).pending_approvals;
           if (pending === undefined || pending.id === id) return false;
           asked.push(pending);
@@ -190,7 +190,7 @@ describe('a call that needs an approval', () => {
     const text = '/call send {"n":1}\n/call send {"n":2}';
     const { thread, stream, taskId, approvals } = await startWaiting(own.app, own.agentId, text);
     await answer(own.app, thread.id, approvals[0]?.id ?? '', { approved: true }).expect(202);
-    await until('the second call waits', async () => {
+    await eventually(async () => {
       const { status, pending_approvals: pending } = await thread.run(taskId);
       return status === 'waiting' && pending[0]?.id !== approvals[0]?.id;
     });
@@ -250,7 +250,7 @@ describe('a call that needs an approval', () => {
     ];
     own.model.script({ kind: 'tool-calls', calls });
     const { thread, stream, taskId } = await own.start(agentId, 'Go', SCRIPTED);
-    await until('the approval is requested', async () => (await thread.run(taskId)).pending_approvals.length === 1);
+    await eventually(async () => expect((await thread.run(taskId)).pending_approvals).toHaveLength(1));
     const { status, pending_approvals: pending } = await thread.run(taskId);
     expect(status).toBe('running');
     await answer(own.app, thread.id, pending[0]?.id ?? '', { approved: true }).expect(202);

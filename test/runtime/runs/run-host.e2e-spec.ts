@@ -6,7 +6,8 @@ import { openLegacy, openModern } from '../../support/era-clients.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
-import { connectProgram, connectTo, until } from '../../support/proxy-connections.js';
+import { connectProgram, connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { entryOf } from '../../support/reference-servers.js';
 import {
   legacyServer,
@@ -204,9 +205,9 @@ describe('a tool that can be called only as a task', () => {
     });
     const thread = await ThreadClient.create(app, await agentOf(app, [await connectTo(app, server.url)]));
     const taskId = await thread.postMessage('/call long {}');
-    await until('the task', () => server.calls('tasks/get').length > 1);
+    await eventually(() => expect(server.calls('tasks/get').length).toBeGreaterThan(1));
     await succeed(app, 'RUN_CANCEL', { id: taskId });
-    await until('its cancellation', () => server.calls('tasks/cancel').length > 0);
+    await eventually(() => expect(server.calls('tasks/cancel').length).toBeGreaterThan(0));
     expect(server.calls('tasks/cancel')[0]?.message.params).toMatchObject({ taskId: 'task-1' });
     await thread.waitFor(taskId, 'cancelled');
 

@@ -5,7 +5,8 @@ import { succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { DEAD_URL, Upstreams } from '../../support/upstreams.js';
 
@@ -224,7 +225,7 @@ describe('a connection that is down', () => {
     expect((await run(id, calls)).toolParts).toMatchObject(outcomes);
 
     await upstream.restore();
-    await until('the connection is back', async () => {
+    await eventually(async () => {
       const { toolParts } = await run(id, '/call left_echo {"text":"hello"}');
       return 'output' in (toolParts[0] ?? {});
     });
@@ -261,7 +262,7 @@ describe('a connection that is down', () => {
     await offered(id);
     const thread = await ThreadClient.create(app, id);
     const taskId = await thread.postMessage('Soon\n/wait 1500\n/call off {}\n/call gone {}');
-    await until('the model speaks', async () => JSON.stringify(await thread.messages()).includes('You said: Soon'));
+    await eventually(async () => expect(JSON.stringify(await thread.messages())).toContain('You said: Soon'));
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: off, data: { status: 'inactive' } });
     await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id: gone });
     const { parts } = await thread.expectWhole(taskId, await thread.collect(taskId));

@@ -8,6 +8,7 @@ import { createAgent, createThread, openStream } from '../../support/agent-runs.
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { eventually } from '../../support/eventually.js';
 
 /** A route of a platform team that knows nothing of browser tokens. */
 @Controller('api/:org/threads/:threadId/notes')
@@ -253,11 +254,11 @@ describe('THREAD_TOKEN_CREATE', () => {
 });
 
 /** Resolves with the answer that is no longer `status`. */
-async function untilNot(status: number, send: () => supertest.Test): Promise<supertest.Response> {
-  for (;;) {
+function untilNot(status: number, send: () => supertest.Test): Promise<supertest.Response> {
+  return eventually(async () => {
     const answer = await send();
-    if (answer.status !== status) return answer;
-  }
+    return answer.status !== status && answer;
+  });
 }
 
 describe('a browser token ends', () => {

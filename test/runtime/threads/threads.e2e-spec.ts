@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { eventually } from '../../support/eventually.js';
 
 interface Thread {
   id: string;
@@ -60,15 +60,12 @@ async function get(id: string): Promise<Thread> {
 }
 
 /** Waits until nothing runs on the thread. */
-async function settled(id: string): Promise<Thread> {
-  const giveUpAt = Date.now() + 15_000;
-  let thread = await get(id);
-  while (thread.status === 'in_progress') {
-    if (Date.now() > giveUpAt) throw new Error(`The thread ${id} is still in progress.`);
-    await sleep(25);
-    thread = await get(id);
-  }
-  return thread;
+function settled(id: string): Promise<Thread> {
+  return eventually(async () => {
+    const thread = await get(id);
+    expect(thread.status).not.toBe('in_progress');
+    return thread;
+  });
 }
 
 async function messages(input: object): Promise<MessagePage> {

@@ -7,7 +7,7 @@ import { TranscriptService } from '../../../src/runtime/threads/transcript.servi
 import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { resultOf } from './turns.support.js';
 
@@ -171,7 +171,7 @@ describe('answering again', () => {
     await thread.postMessage(LONG);
     expectProblem(await regenerate({ messageId: answer }), 409, 'thread_busy');
     await thread.cancel().expect(202);
-    await until('the thread is idle', async () => (await thread.status()) !== 'in_progress');
+    await eventually(async () => expect(await thread.status()).not.toBe('in_progress'));
     expect(await whole()).toHaveLength(4);
   });
 
@@ -221,7 +221,7 @@ describe('answering again', () => {
       const running = await busy.postMessage(LONG);
       await busy.postMessage(LONG);
       // A changed limit counts within a second.
-      await until('it is refused', async () => (await busy.post(busy.request(LONG))).status === 429);
+      await eventually(async () => expect((await busy.post(busy.request(LONG))).status).toBe(429));
       expectProblem(await regenerate(), 429, 'too_many_runs');
       await busy.cancel().expect(202);
       await busy.waitFor(running, 'cancelled');

@@ -7,7 +7,7 @@ import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agen
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { countSubscriptions } from '../../support/count-subscriptions.js';
 import { expectProblem } from '../../support/problem.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { ask, readRun, resultOf } from './turns.support.js';
 
@@ -57,9 +57,9 @@ describe('a run request that waits', () => {
   it('is answered when its run is cancelled, in the queue or while it runs', async () => {
     const busy = await newThread();
     const running = ask(busy, `/words 2\n${LONG}`, 60).then(resultOf);
-    await until('the run is there', async () => (await busy.messages()).length > 0);
+    await eventually(async () => expect((await busy.messages()).length).toBeGreaterThan(0));
     const queued = ask(busy, 'hello', 60).then(resultOf);
-    await until('the second run is there', async () => (await busy.messages()).length > 1);
+    await eventually(async () => expect((await busy.messages()).length).toBeGreaterThan(1));
     await busy.cancel().expect(202);
     expect(await running).toMatchObject({ status: 'cancelled', error: null });
     expect(await queued).toMatchObject({ status: 'cancelled', error: null });
@@ -123,7 +123,7 @@ describe('a run request that waits', () => {
   it('costs no connection to the database while it waits', async () => {
     const threads = await Promise.all(Array.from({ length: 40 }, newThread));
     const waiting = threads.map((one) => ask(one, LONG, 60).then(resultOf));
-    for (const one of threads) await until('the run is there', async () => (await one.messages()).length > 0);
+    for (const one of threads) await eventually(async () => expect((await one.messages()).length).toBeGreaterThan(0));
     await thread.status();
     for (const one of threads) await one.cancel().expect(202);
     for (const result of await Promise.all(waiting)) expect(result.status).toBe('cancelled');
@@ -137,9 +137,9 @@ describe('a run request that waits', () => {
       () => false,
       () => true,
     );
-    await until('the request waits', () => subscriptions() === 1);
+    await eventually(() => expect(subscriptions()).toBe(1));
     request.abort();
-    await until('nothing waits', () => subscriptions() === 0);
+    await eventually(() => expect(subscriptions()).toBe(0));
     const [question] = await busy.messages();
     await busy.waitFor(String(question?.metadata['taskId']), 'completed');
     void failed;
@@ -168,7 +168,7 @@ describe('a run request that waits', () => {
     const waits = jest.spyOn(RunWaiting.prototype, 'untilOver');
     const headers = { prefer: 'wait=60' };
     const answering = busy.post(busy.request(LONG), { key, headers }).then((answer) => answer);
-    await until('the request waits', () => waits.mock.calls.length > 0);
+    await eventually(() => expect(waits.mock.calls.length).toBeGreaterThan(0));
     await succeed(app, 'API_KEY_DELETE', { id });
     const answer = await answering;
     // The request and the run notice it in either order.
@@ -201,8 +201,8 @@ describe('a run read by its id', () => {
       message: null,
       usage: null,
     });
-    await until('the words are stored', async () =>
-      JSON.stringify(resultOf(await readRun(app, taskId)).message?.parts ?? []).includes('word5'),
+    await eventually(async () =>
+      expect(JSON.stringify(resultOf(await readRun(app, taskId)).message?.parts ?? [])).toContain('word5'),
     );
     expect(resultOf(await readRun(app, taskId, { wait: 1 }).expect(200)).status).toBe('running');
     await busy.cancel().expect(202);
@@ -250,7 +250,7 @@ describe('a run read by its id', () => {
     const taskId = await busy.postMessage(LONG);
     const waits = jest.spyOn(RunWaiting.prototype, 'untilOver');
     const reading = readRun({ ...app, apiKey: key }, taskId, { wait: 60 }).then((answer) => answer);
-    await until('the request waits', () => waits.mock.calls.length > 0);
+    await eventually(() => expect(waits.mock.calls.length).toBeGreaterThan(0));
     await succeed(app, 'API_KEY_DELETE', { id });
     expectProblem(await reading, 401, 'credential_invalid');
     await busy.cancel().expect(202);
