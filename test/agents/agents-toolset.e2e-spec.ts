@@ -7,7 +7,8 @@ import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { agentOf } from '../support/gateway-agents.js';
-import { connectTo, until } from '../support/proxy-connections.js';
+import { connectTo } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import { DEAD_URL, Upstreams } from '../support/upstreams.js';
 
 const CALLER = { userId: randomUUID(), requestId: 'request-1' };
@@ -183,6 +184,6 @@ describe('the tools of an agent', () => {
     server.tools = ['echo', 'new'];
     // Every reader of the connection finds the new list.
     await succeed(app, 'CONNECTION_TEST', { id });
-    await until('the new tool is there', async () => namesOf(await open(id)).listed.length === 2);
+    await eventually(async () => expect(namesOf(await open(id)).listed).toHaveLength(2));
   });
 });

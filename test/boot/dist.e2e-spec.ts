@@ -6,7 +6,6 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import supertest from 'supertest';
@@ -16,6 +15,8 @@ import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { Program } from '../support/program.js';
 import { type Announced, ServiceProcess } from '../support/service-process.js';
+import { eventually } from '../support/eventually.js';
+import { isAlive } from '../support/is-alive.js';
 
 const START_MS = 60_000;
 /** A key that an operator sets instead of using the printed one. */
@@ -117,7 +118,7 @@ describe('a new data folder', () => {
     'stays consistent when a signal arrives during the start',
     async () => {
       const service = start({ DATA_DIR: dataDir });
-      while (!existsSync(lockFile())) await sleep(10);
+      await eventually(() => existsSync(lockFile()), START_MS);
       expect(await service.kill('SIGINT')).toBe(0);
       expect(existsSync(lockFile())).toBe(false);
     },
@@ -251,15 +252,7 @@ describe('processes that share a database', () => {
 
 /** An ended process exists until it is reaped, which is up to the system after its parent has ended. */
 async function expectGone(pid: number): Promise<void> {
-  const isThere = (): boolean => {
-    try {
-      return process.kill(pid, 0);
-    } catch {
-      return false;
-    }
-  };
-  for (let look = 0; look < 100 && isThere(); look++) await sleep(50);
-  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  await eventually(() => !isAlive(pid));
 }
 
 it('a log whose reader has ended does not keep the process from ending', async () => {

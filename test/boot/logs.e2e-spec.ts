@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../support/fake-openai.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
+import { eventually } from '../support/eventually.js';
 
 type Line = Record<string, unknown>;
 
@@ -34,16 +34,14 @@ afterAll(async () => {
 });
 
 /** The log line of the request with this id. It can appear slightly after the response. */
-async function lineOf(requestId: string): Promise<Line> {
-  for (let attempt = 0; attempt < 50; attempt++) {
+function lineOf(requestId: string): Promise<Line> {
+  return eventually(() => {
     const found = lines
       .map((line) => JSON.parse(line) as Line)
       .filter((line) => line['request_id'] === requestId && line['msg'] === 'request');
-    expect(found.length).toBeLessThan(2);
-    if (found[0] !== undefined) return found[0];
-    await sleep(10);
-  }
-  throw new Error(`No line for the request ${requestId}`);
+    if (found.length > 1) throw new Error(`There are ${found.length} lines for the request ${requestId}.`);
+    return found[0] ?? false;
+  });
 }
 
 describe('the log line of a request', () => {
@@ -152,10 +150,8 @@ describe('the log of a whole flow', () => {
 });
 
 async function settled(id: string): Promise<void> {
-  for (let attempt = 0; attempt < 400; attempt++) {
+  await eventually(async () => {
     const { body } = await service.tool('COLLECTION_THREADS_GET', { id }).expect(200);
-    if (body.item.status !== 'in_progress') return;
-    await sleep(25);
-  }
-  throw new Error(`The thread ${id} is still in progress.`);
+    expect(body.item.status).not.toBe('in_progress');
+  });
 }

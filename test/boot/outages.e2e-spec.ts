@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import supertest from 'supertest';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
@@ -10,6 +9,7 @@ import { expectProblem } from '../support/problem.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
 import { ServiceProcess } from '../support/service-process.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
+import { eventually } from '../support/eventually.js';
 
 const redisServer = redisServerCommand();
 const START_MS = 120_000;
@@ -80,7 +80,7 @@ ifRedis('while Redis is unavailable', () => {
       expect(await soon(thread.postMessage('posted meanwhile'))).toEqual(expect.any(String));
 
       await restore();
-      await eventuallyAccepted(() => thread.cancel());
+      await until(202, () => thread.cancel());
       expect((await thread.run(queued)).status).toBe('cancelled');
     },
     START_MS,
@@ -92,12 +92,12 @@ ifRedis('while Redis is unavailable', () => {
       const admin = new Redis(redis.url);
       const ready = () => supertest(app.url).get('/health/ready');
       try {
-        await eventually(200, ready);
+        await until(200, ready);
         await admin.config('SET', 'maxmemory', '1');
-        const { body } = await eventually(503, ready);
+        const { body } = await until(503, ready);
         expect(body.checks).toMatchObject({ database: 'ok', queue: 'unavailable', redis: 'unavailable' });
         await admin.config('SET', 'maxmemory', '0');
-        await eventually(200, ready);
+        await until(200, ready);
       } finally {
         await admin.config('SET', 'maxmemory', '0');
         admin.disconnect();
@@ -108,16 +108,12 @@ ifRedis('while Redis is unavailable', () => {
 });
 
 /** Repeats a request until its answer has this status: a result is shared for half a second. */
-async function eventually(status: number, request: () => supertest.Test): Promise<supertest.Response> {
-  const deadline = Date.now() + 20_000;
-  for (;;) {
+function until(status: number, request: () => supertest.Test): Promise<supertest.Response> {
+  return eventually(async () => {
     const answer = await request();
-    if (answer.status === status || Date.now() > deadline) {
-      expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
-      return answer;
-    }
-    await sleep(100);
-  }
+    expect({ status: answer.status, body: answer.body as unknown }).toMatchObject({ status });
+    return answer;
+  });
 }
 
 ifRedis('a process that receives a stop signal', () => {
@@ -154,10 +150,4 @@ async function soon<T>(answer: PromiseLike<T>): Promise<T> {
   const answered = await answer;
   expect(performance.now() - asked).toBeLessThan(SOON_MS);
   return answered;
-}
-
-async function eventuallyAccepted(ask: () => PromiseLike<{ status: number }>): Promise<void> {
-  for (const deadline = performance.now() + 20_000; (await ask()).status !== 202;) {
-    if (performance.now() > deadline) throw new Error('Redis is available again, but requests still fail.');
-  }
 }

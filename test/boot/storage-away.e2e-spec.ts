@@ -5,6 +5,7 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { expectProblem } from '../support/problem.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
+import { eventually } from '../support/eventually.js';
 
 let database: TestDatabase;
 let proxy: TcpProxy;
@@ -23,14 +24,6 @@ afterAll(async () => {
 });
 
 const health = (probe: 'live' | 'ready'): supertest.Test => supertest(service.url).get(`/health/${probe}`);
-
-async function untilReadiness(isExpected: (answer: supertest.Response) => boolean): Promise<void> {
-  const giveUpAt = Date.now() + 15_000;
-  for (let answer = await health('ready'); !isExpected(answer); answer = await health('ready')) {
-    if (Date.now() > giveUpAt) throw new Error(`The readiness remained ${answer.text}.`);
-    await sleep(100);
-  }
-}
 
 describe('health', () => {
   it('is live and ready without a credential', async () => {
@@ -63,10 +56,10 @@ describe('while the database is unavailable', () => {
     });
     // The record of the refused call is not written within its time limit. Until the next attempt succeeds, invocations
     // are refused.
-    await untilReadiness(({ body }) => body.checks.audit === 'unavailable');
+    await eventually(async () => expect((await health('ready')).body.checks.audit).toBe('unavailable'));
 
     await proxy.restore();
-    await untilReadiness(({ status }) => status === 200);
+    await eventually(async () => expect((await health('ready')).status).toBe(200));
     await service.tool('API_KEY_LIST').expect(200);
 
     // The queue and the event bus have recovered too: a run completes.
@@ -77,16 +70,9 @@ describe('while the database is unavailable', () => {
       .set('authorization', `Bearer ${service.apiKey}`)
       .send({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }], agent: { id: agentId } })
       .expect(202);
-    await expectCompleted('after');
+    await eventually(async () => {
+      const { body } = await service.tool('COLLECTION_THREADS_GET', { id: 'after' }).expect(200);
+      expect(body.item.status).toBe('completed');
+    });
   });
 });
-
-async function expectCompleted(id: string): Promise<void> {
-  const giveUpAt = Date.now() + 20_000;
-  let status = 'in_progress';
-  while (status === 'in_progress' && Date.now() < giveUpAt) {
-    await sleep(50);
-    status = (await service.tool('COLLECTION_THREADS_GET', { id }).expect(200)).body.item.status as string;
-  }
-  expect(status).toBe('completed');
-}

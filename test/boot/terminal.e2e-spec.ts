@@ -12,6 +12,7 @@ import {
 } from '../../src/platform/embedded-postgres/embedded-postgres.js';
 import { hasPython } from '../support/python.js';
 import { Terminal } from '../support/terminal.js';
+import { eventually } from '../support/eventually.js';
 
 const TEST_MS = 240_000;
 const GONE_MS = 30_000;
@@ -81,11 +82,11 @@ async function processesOf(text: string): Promise<number[]> {
 }
 
 async function expectNothingLeft(): Promise<void> {
-  const deadline = Date.now() + GONE_MS;
-  let left = await processesOf(dataDir);
-  for (; left.length > 0 && Date.now() < deadline; left = await processesOf(dataDir)) await sleep(50);
-  const commands = left.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''));
-  expect(await Promise.all(commands)).toEqual([]);
+  await eventually(async () => {
+    const left = await processesOf(dataDir);
+    const commands = left.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''));
+    expect(await Promise.all(commands)).toEqual([]);
+  }, GONE_MS);
 }
 
 function withoutOwnNode(): string {

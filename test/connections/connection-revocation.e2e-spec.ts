@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, openProxy, rpcOf } from '../support/proxy-calls.js';
-import { connectProgram, until } from '../support/proxy-connections.js';
+import { connectProgram } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import {
   legacyServer,
   type ScriptedServer,
@@ -12,6 +13,7 @@ import {
   SSE_TYPE,
   startScripted,
 } from '../support/scripted-upstream.js';
+import { isAlive } from '../support/is-alive.js';
 
 const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
 
@@ -47,14 +49,6 @@ interface Key {
 
 const createKey = (): Promise<Key> =>
   succeed<Key>(app, 'API_KEY_CREATE', { name: 'brief', permissions: { '*': ['*'] } });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 class McpSession {
   private constructor(
@@ -112,7 +106,7 @@ describe.each(Object.entries(CHANGES))('a connection that is %s in another proce
     const stream = await session.listen();
     const calls = [shared.call('never'), session.call('never')];
     await change(id);
-    await until('the programs are gone', () => !pids.some(isAlive));
+    await eventually(() => !pids.some(isAlive));
     for (const call of calls) expect(rpcOf(await call).error).toBeDefined();
     await stream.ended;
   });
@@ -136,7 +130,7 @@ describe('a key that is deleted in another process', () => {
     const kept = [await theirs.pid(), await McpSession.sessionless(id, app.apiKey).pid()];
     const call = mine.call('never').then(rpcOf, () => undefined);
     await succeed(app, 'API_KEY_DELETE', { id: key.id });
-    await until('the programs are gone', () => !ended.some(isAlive));
+    await eventually(() => !ended.some(isAlive));
     expect((await call)?.result).toBeUndefined();
     expect(kept.every(isAlive)).toBe(true);
     expect(await theirs.pid()).toBe(kept[0]);
@@ -149,7 +143,7 @@ describe('a key that is deleted in another process', () => {
     const [shared, session] = [McpSession.sessionless(item.id, key.key), await McpSession.open(item.id, key.key)];
     const before = upstream.calls('tools/call').length;
     const theirs = McpSession.sessionless(item.id, app.apiKey).call('hang');
-    await until('their call has arrived', () => upstream.calls('tools/call').length === before + 1);
+    await eventually(() => expect(upstream.calls('tools/call')).toHaveLength(before + 1));
     const calls = [shared.call('hang'), session.call('hang'), McpSession.sessionless(program, key.key).call('never')];
     // The key's own session or program can end first, which is an error in the answer.
     const results = calls.map((call) =>
@@ -158,7 +152,7 @@ describe('a key that is deleted in another process', () => {
         () => undefined,
       ),
     );
-    await until('the calls have arrived', () => upstream.calls('tools/call').length === before + 3);
+    await eventually(() => expect(upstream.calls('tools/call')).toHaveLength(before + 3));
     await succeed(app, 'API_KEY_DELETE', { id: key.id });
     expect(await Promise.all(results)).toEqual([undefined, undefined, undefined]);
     const [kept, ...cut] = upstream.calls('tools/call').slice(before);

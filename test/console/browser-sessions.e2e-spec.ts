@@ -6,6 +6,7 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { expectProblem } from '../support/problem.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 import { type ConsoleBrowser, signedIn } from './console.support.js';
+import { eventually } from '../support/eventually.js';
 
 /** When a change must have taken effect, in milliseconds, with some time for slow machines. */
 const EFFECT_WITHIN_MS = 1500;
@@ -36,11 +37,12 @@ async function openStream(url: string, threadId: string, person: ConsoleBrowser)
   return { status: response.status, ended };
 }
 
-async function untilStatus(status: number, send: () => Promise<supertest.Response>): Promise<supertest.Response> {
-  for (;;) {
+function untilStatus(status: number, send: () => Promise<supertest.Response>): Promise<supertest.Response> {
+  return eventually(async () => {
     const answer = await send();
-    if (answer.status === status) return answer;
-  }
+    expect(answer.status).toBe(status);
+    return answer;
+  });
 }
 
 describe('a signed-in browser', () => {

@@ -5,7 +5,7 @@ import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { createAskingAgent, startUpstream } from '../runtime/approvals/approvals.support.js';
 import { connect, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
-import { until } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
@@ -67,7 +67,7 @@ inBrowser('ten tabs of the console', () => {
         tabs.push(tab);
       }
       for (const tab of tabs.slice(0, RUNS)) await tab.getByRole('button', { name: 'Approve' }).waitFor();
-      await until('one stream of changes is left', () => openStreams('/events') === 1);
+      await eventually(() => expect(openStreams('/events')).toBe(1));
       expect(openStreams('/stream')).toBeLessThanOrEqual(2);
 
       // Each tab waits for its turn to read its run, and gets it with the click.
@@ -82,7 +82,7 @@ inBrowser('ten tabs of the console', () => {
       await createThread('the first');
       for (const tab of lists) await tab.getByRole('link', { name: 'the first' }).waitFor();
       await tabs.at(-1)?.close();
-      await until('another tab reads the stream of changes', () => openStreams('/events') === 1);
+      await eventually(() => expect(openStreams('/events')).toBe(1));
       await createThread('the second');
       for (const tab of lists.slice(0, -1)) await tab.getByRole('link', { name: 'the second' }).waitFor();
       expect(opened.problems).toEqual([]);
@@ -97,14 +97,14 @@ inBrowser('ten tabs of the console', () => {
     const { page } = opened;
     // Without a task, a stream is the question whether there is a run to follow.
     const streams = (): number => openStreams('/events') + openStreams('/stream?taskId=');
-    await until('the page has its streams', () => streams() === 2);
+    await eventually(() => expect(streams()).toBe(2));
     // Playwright switches the back/forward cache off.
     const turn = (event: string) =>
       page.evaluate(`void dispatchEvent(new PageTransitionEvent('${event}', { persisted: true }))`);
     await turn('pagehide');
-    await until('the page has no stream', () => streams() === 0);
+    await eventually(() => expect(streams()).toBe(0));
     await turn('pageshow');
-    await until('the page has its streams again', () => streams() === 2);
+    await eventually(() => expect(streams()).toBe(2));
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('send returned: send done', { exact: true }).waitFor();
     expect(opened.problems).toEqual([]);

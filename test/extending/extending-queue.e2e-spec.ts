@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { EscalationProcessor } from '../../examples/extension/ratings/escalation.processor.js';
 import { RatingsApiModule } from '../../examples/extension/ratings/ratings-api.module.js';
 import { RatingsWorkerModule } from '../../examples/extension/ratings/ratings-worker.module.js';
 import { migrate } from '../../src/platform/database/migrate.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
 
 const THREAD = 'rated';
 
@@ -31,11 +31,7 @@ async function escalatedAt(id: string): Promise<string | null> {
 }
 
 async function untilEscalated(id: string): Promise<void> {
-  const giveUpAt = Date.now() + 15_000;
-  while ((await escalatedAt(id)) === null) {
-    if (Date.now() > giveUpAt) throw new Error('The worker did not execute the job.');
-    await sleep(50);
-  }
+  await eventually(async () => expect(await escalatedAt(id)).not.toBeNull());
 }
 
 async function rate(stars: number): Promise<string> {

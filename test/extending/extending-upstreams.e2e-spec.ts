@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server';
@@ -11,6 +10,7 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { expectProblem } from '../support/problem.js';
+import { eventually } from '../support/eventually.js';
 
 const SECRET = 'secret-that-nobody-may-see';
 
@@ -176,11 +176,7 @@ describe('an upstream of an extension kind', () => {
     const path = gatewayPath(app, await agentOf(app, [id]));
     expect((await listThrough(app, path)).names).toEqual(['balance']);
     ledger.server?.registerTool('close', {}, () => ({ content: [] }));
-    const giveUpAt = Date.now() + 15_000;
-    while (!(await listThrough(app, path)).names.includes('close')) {
-      if (Date.now() > giveUpAt) throw new Error('The new tool was not noticed.');
-      await sleep(100);
-    }
+    await eventually(async () => expect((await listThrough(app, path)).names).toContain('close'));
   });
 
   it('is unavailable where its module is missing', async () => {

@@ -11,6 +11,7 @@ import { redisServerCommand, startRedisServer } from '../support/redis-server.js
 import { ServiceProcess } from '../support/service-process.js';
 import { addOrganization } from '../support/tenant.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
+import { eventually } from '../support/eventually.js';
 
 const NEIGHBOUR = 'neighbour';
 const QUIET_MS = 3_000;
@@ -142,14 +143,11 @@ export async function startHostileTarget({
         });
       }
       const allowed = heldBefore + memoryMb * 2 ** 20;
-      const deadline = Date.now() + RECOVERY_MS;
-      let held = await usedBytes();
-      while (held > allowed && Date.now() < deadline) {
-        await sleep(500);
-        held = await usedBytes();
-      }
-      process.stdout.write(`${summary(quiet, attacked)}; held ${megabytes(heldBefore)} → ${megabytes(held)} MiB\n`);
-      expect(held).toBeLessThanOrEqual(allowed);
+      let held = 0;
+      const isReleased = async () => expect((held = await usedBytes())).toBeLessThanOrEqual(allowed);
+      await eventually(isReleased, RECOVERY_MS).finally(() =>
+        process.stdout.write(`${summary(quiet, attacked)}; held ${megabytes(heldBefore)} → ${megabytes(held)} MiB\n`),
+      );
     },
     close: async () => {
       neighbour.close();
@@ -190,14 +188,8 @@ async function addNeighbour(databaseUrl: string): Promise<string> {
 export async function probeHeap(service: ServiceProcess): Promise<number> {
   const before = [...service.output.matchAll(HEAP_LINE)].length;
   service.signal('SIGUSR2');
-  const deadline = Date.now() + RECOVERY_MS;
-  while (Date.now() < deadline) {
-    const lines = [...service.output.matchAll(HEAP_LINE)];
-    const line = lines[before]?.[1];
-    if (line !== undefined) return (JSON.parse(line) as { usedBytes: number }).usedBytes;
-    await sleep(20);
-  }
-  throw new Error(`The service did not tell what it holds: ${service.output.slice(-2_000)}`);
+  const line = await eventually(() => [...service.output.matchAll(HEAP_LINE)][before]?.[1] ?? false, RECOVERY_MS);
+  return (JSON.parse(line) as { usedBytes: number }).usedBytes;
 }
 
 interface Neighbour {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { type HostileTarget, startHostileTarget } from './harness.js';
+import { eventually } from '../support/eventually.js';
 
 const SLOW_RUNS = 60;
 const THREADS = 40;
@@ -45,13 +46,12 @@ class Attacker {
     return this.send(threadId, 'cancel', {});
   }
 
-  async waitUntilIdle(threadId: string): Promise<string> {
-    for (let tries = 0; tries < 600; tries++) {
+  waitUntilIdle(threadId: string): Promise<string> {
+    return eventually(async () => {
       const { status } = (await this.target.tool('COLLECTION_THREADS_GET', { id: threadId })).body.item;
-      if (status !== 'in_progress') return status;
-      await sleep(50);
-    }
-    throw new Error('The thread is still in progress.');
+      expect(status).not.toBe('in_progress');
+      return status as string;
+    });
   }
 
   private async send(threadId: string, what: string, body: object): Promise<supertest.Response> {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { redisServerCommand } from '../support/redis-server.js';
 import { type OutageStore, type OutageTarget, startOutageTarget } from './outage-target.js';
 import { type Answer, type RequestKind, requestKinds, send } from './request-kinds.js';
+import { eventually } from '../support/eventually.js';
 
 /**
  * A statement takes at most 12 s, the wait for a connection before it 3 s, the record of a failed call 1 s; the rest is
@@ -147,9 +148,7 @@ describe.each(backends)('with the queue on $queue', ({ redis, cases }) => {
       // The reader that was there all the time has missed nothing.
       await thread.expectAnswer(taskId, await reading);
       expect((await thread.run(taskId)).status).toBe('completed');
-      for (const deadline = Date.now() + RECOVERY_MS; target.descriptors() > descriptors + 60; await sleep(200)) {
-        if (Date.now() > deadline) throw new Error(`${target.descriptors()} open files, ${descriptors} before`);
-      }
+      await eventually(() => expect(target.descriptors()).toBeLessThanOrEqual(descriptors + 60), RECOVERY_MS);
       expect(target.service.hasEnded).toBe(false);
       expect(target.service.output).not.toMatch(/Unhandled|Uncaught/);
       process.stdout.write(

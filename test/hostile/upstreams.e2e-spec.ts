@@ -13,6 +13,7 @@ import {
 } from '../support/scripted-upstream.js';
 import { RawConnection, requestText } from '../support/raw-http.js';
 import { type HostileTarget, startHostileTarget } from './harness.js';
+import { eventually } from '../support/eventually.js';
 
 const TOOLS = [{ name: 'attack', inputSchema: { type: 'object' } }];
 const TAKES_STREAMS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
@@ -96,7 +97,7 @@ describe('hostile upstreams', () => {
         const before = upstream.calls('tools/call').length;
         for (let sent = 1; sent <= 2; sent++) {
           connection.send(pipelined(path));
-          while (upstream.calls('tools/call').length < before + sent) await sleep(5);
+          await eventually(() => expect(upstream.calls('tools/call').length).toBeGreaterThanOrEqual(before + sent));
         }
         await connection.until(/HTTP\/1\.1 200[^]*HTTP\/1\.1 200[^]*"result"[^]*0\r\n\r\n$/);
         connection.close();

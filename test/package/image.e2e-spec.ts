@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
@@ -10,6 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { freePort } from '../support/free-port.js';
 import { outputOf, Program } from '../support/program.js';
 import { buildImage, type Image } from './dockerfile.js';
+import { eventually } from '../support/eventually.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Covers two installations and a build. */
@@ -50,12 +50,11 @@ function start(env: Record<string, string>, command = image.command): Program {
 }
 
 async function ready(port: number, service: Program): Promise<void> {
-  for (;;) {
+  await eventually(async () => {
     if (service.hasEnded) throw new Error(service.output);
     const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
-    if (answer?.ok) return;
-    await sleep(100);
-  }
+    return answer?.ok === true;
+  });
 }
 
 /** The parts of answers that these tests read. */

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { createAskingAgent, startUpstream } from '../runtime/approvals/approvals.support.js';
@@ -10,7 +9,7 @@ import { connect, succeed } from '../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { inBrowser, launchChromium } from '../support/chromium.js';
 import { freePort } from '../support/free-port.js';
-import { until } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';
 import { npm, startNpm, stopNpm } from './npm.js';
 import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
@@ -71,7 +70,7 @@ inBrowser('the page of examples/next-chat', () => {
       startNpm(folder, ['start', '--', '--port', String(port)], settings),
       startNpm(folder, ['run', 'dev', '--', '--port', String(devPort)], settings),
     );
-    for (const each of [origin, devOrigin]) while (!(await isServed(each))) await sleep(100);
+    for (const each of [origin, devOrigin]) await eventually(() => isServed(each), START_MS);
     browser = await launchChromium();
     page = await newPage();
   }, START_MS);
@@ -109,10 +108,8 @@ inBrowser('the page of examples/next-chat', () => {
   };
   const texts = () => page.locator('article').allInnerTexts();
   const lastText = async () => (await texts()).at(-1) ?? '';
-  const isReady = () =>
-    until('the chat is ready', async () => (await page.getByRole('status').innerText()) === 'ready');
-  const shows = (text: string) =>
-    until(`the last message shows ${text}`, async () => (await lastText()).includes(text));
+  const isReady = () => eventually(async () => expect(await page.getByRole('status').innerText()).toBe('ready'));
+  const shows = (text: string) => eventually(async () => expect(await lastText()).toContain(text));
   const threads = async () =>
     (
       await succeed<{ items: ThreadItem[] }>(app, 'COLLECTION_THREADS_LIST', {
@@ -131,7 +128,7 @@ inBrowser('the page of examples/next-chat', () => {
     const before = await texts();
     expect(before).toHaveLength(4);
     await page.reload();
-    await until('the history is shown', async () => (await texts()).length === 4);
+    await eventually(async () => expect(await texts()).toHaveLength(4));
     expect(await texts()).toEqual(before);
   });
 
@@ -153,7 +150,7 @@ inBrowser('the page of examples/next-chat', () => {
     await shows('word3');
     await page.getByRole('button', { name: 'Stop' }).click();
     await isReady();
-    await until('the run is cancelled', async () => (await threads())[0]?.last_run?.status === 'cancelled');
+    await eventually(async () => expect((await threads())[0]?.last_run?.status).toBe('cancelled'));
   });
 
   it('regenerates the last answer', async () => {
@@ -161,7 +158,7 @@ inBrowser('the page of examples/next-chat', () => {
     await isReady();
     const [count, before] = [(await texts()).length, await lastText()];
     await page.getByRole('button', { name: 'Regenerate' }).click();
-    await until('there is another answer', async () => ![before, ''].includes(await lastText()));
+    await eventually(async () => ![before, ''].includes(await lastText()));
     await isReady();
     expect(await texts()).toHaveLength(count);
   });
@@ -180,7 +177,7 @@ inBrowser('the page of examples/next-chat', () => {
     expect(upstream.calls).toHaveLength(calls);
     const before = await texts();
     await page.reload();
-    await until('the history is shown', async () => (await texts()).length === before.length);
+    await eventually(async () => expect(await texts()).toHaveLength(before.length));
     expect(await texts()).toEqual(before);
   });
 

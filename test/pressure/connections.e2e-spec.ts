@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { eventually } from '../support/eventually.js';
 
 const IDLE = 2_500;
 const READERS = 2_500;
@@ -95,11 +95,7 @@ if (!isPossible) {
     await Promise.all(readers.map((reader) => reader.received('[DONE]')));
 
     for (const client of sockets) client.close();
-    const deadline = Date.now() + RECOVERY_MS;
-    while (descriptors() > descriptorsBefore + 100) {
-      if (Date.now() > deadline) throw new Error(`The service still has ${descriptors()} open files.`);
-      await sleep(100);
-    }
+    await eventually(() => expect(descriptors()).toBeLessThanOrEqual(descriptorsBefore + 100), RECOVERY_MS);
     await tool('COLLECTION_THREADS_LIST').expect(200);
     await supertest(url).get('/health/ready').expect(200);
   });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { ServiceProcess } from '../support/service-process.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.js';
+import { eventually } from '../support/eventually.js';
 
 const DISK_MIB = 192;
 const START_MS = 120_000;
@@ -73,15 +73,13 @@ if (disk === undefined) {
   }
 
   /** Repeats a request until its answer has this status. */
-  async function until(status: number, request: () => supertest.Test): Promise<supertest.Response> {
-    const deadline = Date.now() + RECOVERY_MS;
-    for (;;) {
+  function until(status: number, request: () => supertest.Test): Promise<supertest.Response> {
+    return eventually(async () => {
       const answer = await request();
-      if (answer.status === status) return answer;
-      expect([200, 503]).toContain(answer.status);
-      if (Date.now() > deadline) throw new Error(`Still ${answer.status}: ${answer.text}`);
-      await sleep(200);
-    }
+      if (![status, 200, 503].includes(answer.status)) throw new Error(`${answer.status}: ${answer.text}`);
+      expect({ status: answer.status, text: answer.text }).toMatchObject({ status });
+      return answer;
+    }, RECOVERY_MS);
   }
 
   it(
@@ -117,14 +115,13 @@ if (disk === undefined) {
       await until(202, () => message('after'));
       await until(200, proxiedCall);
       const list = (): supertest.Test => tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: 'thread' });
-      const deadline = Date.now() + RECOVERY_MS;
-      let texts: string[] = [];
-      while (!texts.some((text) => text.includes('after')) || texts.length < 4) {
-        if (Date.now() > deadline) throw new Error(`The run did not end: ${texts.join(' | ')}`);
-        await sleep(200);
+      const texts = await eventually(async () => {
         const { items } = (await until(200, list)).body as { items: { parts: { text?: string }[] }[] };
-        texts = items.map(({ parts }) => parts.map(({ text = '' }) => text).join(''));
-      }
+        const shown = items.map(({ parts }) => parts.map(({ text = '' }) => text).join(''));
+        expect(shown).toContainEqual(expect.stringContaining('after'));
+        expect(shown.length).toBeGreaterThanOrEqual(4);
+        return shown;
+      }, RECOVERY_MS);
       // Nothing that was refused is stored.
       expect(texts.filter((text) => text.length > 1_000)).toEqual([]);
       expect(calls).toBeGreaterThanOrEqual(2);

@@ -12,8 +12,8 @@ import {
   type ScriptedServer,
   type SeenRequest,
 } from '../support/scripted-upstream.js';
+import { eventually } from '../support/eventually.js';
 
-const PATIENCE_MS = 10_000;
 const TOOLS = [{ name: 'slow', description: 'Never answers', inputSchema: { type: 'object' } }];
 
 let app: Tenant;
@@ -48,14 +48,8 @@ function neverAnswersStateless({ message }: SeenRequest, response: ServerRespons
   if (message.method === 'tools/list') sendResult(response, message, { ...kept, tools: TOOLS });
 }
 
-async function seen(method: string): Promise<SeenRequest> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const found = upstream?.calls(method)[0];
-    if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(`The upstream did not receive ${method}.`);
-    await sleep(20);
-  }
+function seen(method: string): Promise<SeenRequest> {
+  return eventually(() => upstream?.calls(method)[0] ?? false);
 }
 
 /** Starts a call of the slow tool, and returns how to cancel it once it has reached the upstream. */

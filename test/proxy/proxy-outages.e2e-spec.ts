@@ -4,7 +4,8 @@ import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../support/proxy-calls.js';
-import { auditOf, connectTo, until } from '../support/proxy-connections.js';
+import { auditOf, connectTo } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 
 const AWAY_MS = 5_000;
@@ -58,7 +59,7 @@ describe(`a database that is unavailable for ${AWAY_MS} ms`, () => {
       expect([200, 503]).toContain(status);
       if (status === 503) expect(code).toBe('storage_unavailable');
     }
-    await until('calls are answered again', async () => (await call(1000)).status === 200);
+    await eventually(async () => expect((await call(1000)).status).toBe(200));
     // Every answered call is recorded; `auditOf` fails if it is recorded twice.
     for (const { requestId } of outcomes.filter(({ status }) => status === 200)) {
       expect(await auditOf(app, requestId)).toMatchObject({ status: 'success', tool_name: 'echo' });

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, TAKES_STREAMS } from '../support/proxy-calls.js';
-import { connectTo, keyWith, until } from '../support/proxy-connections.js';
+import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import { type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 
 const TOOLS = ['slow', 'open'].map((name) => ({ name, inputSchema: { type: 'object' } }));
@@ -72,7 +73,7 @@ describe('an upstream without sessions', () => {
       body: rpc('tools/call', { name: 'slow' }),
     });
     call.catch(() => undefined);
-    await until('the call is active', () => waiting.length === 1);
+    await eventually(() => expect(waiting).toHaveLength(1));
     const [{ message } = {}] = upstream.calls('tools/call');
     const cancel = { method: 'notifications/cancelled', params: { requestId: message?.id } };
     expect((await send(key, headers, cancel)).status).toBe(202);
@@ -94,7 +95,7 @@ describe('an upstream without sessions', () => {
   it('ends the call of a caller who cancels it', async () => {
     const headers = await openSession(app.apiKey);
     const call = callProxy(app, path, { key: app.apiKey, headers, body: rpc('tools/call', { name: 'slow' }) });
-    await until('the call is active', () => waiting.length === 1);
+    await eventually(() => expect(waiting).toHaveLength(1));
     await send(app.apiKey, headers, { method: 'notifications/cancelled', params: { requestId: 1 } });
     expect((await call).text).toContain('error');
     expect(await upstream.calls('tools/call')[0]?.hungUp).toBe(true);

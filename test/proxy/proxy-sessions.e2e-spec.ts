@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
-import { connectTo, keyWith, until } from '../support/proxy-connections.js';
+import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
 
@@ -135,18 +136,18 @@ describe('an upstream that fails and recovers', () => {
       error: { code: -32000, data: { code: 'upstream_unreachable' } },
     });
     let refused: ProxyAnswer | undefined;
-    await until('the breaker opens', async () => {
+    await eventually(async () => {
       refused = await echo({}, app.apiKey, id);
-      return rpcOf(refused).error?.data.code === 'connection_unavailable';
+      expect(rpcOf(refused).error?.data.code).toBe('connection_unavailable');
     });
     expect(refused?.status).toBe(503);
     expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0);
-    await until('the status is error', async () => (await statusOf(id)) === 'error');
+    await eventually(async () => expect(await statusOf(id)).toBe('error'));
 
     const { port } = new URL(server.url);
     const back = await startEverything(Number(port));
-    await until('the breaker closes', async () => (await echo({}, app.apiKey, id)).status === 200);
-    await until('the status is active', async () => (await statusOf(id)) === 'active');
+    await eventually(async () => expect((await echo({}, app.apiKey, id)).status).toBe(200));
+    await eventually(async () => expect(await statusOf(id)).toBe('active'));
     // The new server does not know the old session.
     expectUnknown(await echo(session, app.apiKey, id));
     await back.close();

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
 import { errorIn, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
-import { auditOf, until } from '../support/proxy-connections.js';
+import { auditOf } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import { flood, JSON_TYPE, type ScriptedServer, SSE_TYPE } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
@@ -35,7 +36,7 @@ describe('a slow upstream', () => {
       expect(answer.status).toBe(200);
       expect(errorIn(answer)).toMatchObject({ code: -32603, data: { code: 'upstream_timeout' } });
       const since = () => upstream.requests.slice(before).map(({ message }) => message);
-      await until('the call is cancelled', () => since().some(({ method }) => method === 'notifications/cancelled'));
+      await eventually(() => since().some(({ method }) => method === 'notifications/cancelled'));
       const call = since().find(({ method }) => method === 'tools/call');
       const cancelled = since().find(({ method }) => method === 'notifications/cancelled');
       expect(cancelled?.params?.['requestId']).toBe(call?.id);
@@ -70,14 +71,14 @@ describe('a caller that hangs up', () => {
           },
           body: JSON.stringify(toolCall('fine')),
         }).catch(() => undefined);
-        await until('the call is active', () => upstream.calls('tools/call').length > before);
+        await eventually(() => expect(upstream.calls('tools/call').length).toBeGreaterThan(before));
         // The answer is not read, so that all buffers on its way fill up.
         await Promise.race([gone, sleep(300)]);
         abort.abort();
         await gone;
         expect(await upstream.calls('tools/call')[before]?.hungUp).toBe(true);
       });
-      await until('the end is recorded', async () => (await auditOf(app, requestId)) !== undefined);
+      await eventually(async () => expect(await auditOf(app, requestId)).toBeDefined());
       expect(await auditOf(app, requestId)).toMatchObject({ status: 'error', error_code: 'upstream_cancelled' });
     }
   });

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { type ProxiedUpstream, RESULT, startProxiedUpstream, TOOLS } from '../support/proxied-upstream.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
-import { connectTo, until } from '../support/proxy-connections.js';
+import { connectTo } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 
 let proxied: ProxiedUpstream;
@@ -95,11 +96,11 @@ describe('a connection', () => {
     });
     expect(Number(refusal.headers['retry-after'])).toBeGreaterThan(0);
     expect(moody.requests).toHaveLength(asked);
-    await until('the status is error', async () => (await statusOf(connectionId)) === 'error');
+    await eventually(async () => expect(await statusOf(connectionId)).toBe('error'));
 
     state.isDown = false;
-    await until('calls pass again', async () => (await call()).status === 200);
-    await until('the status is active', async () => (await statusOf(connectionId)) === 'active');
+    await eventually(async () => expect((await call()).status).toBe(200));
+    await eventually(async () => expect(await statusOf(connectionId)).toBe('active'));
     await moody.close();
   }, 60_000);
 });

@@ -8,7 +8,8 @@ import type { TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
-import { connectProgram, connectTo, until } from '../support/proxy-connections.js';
+import { connectProgram, connectTo } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import {
   legacyServer,
   type RpcMessage,
@@ -197,7 +198,7 @@ async function ask(client: Client | undefined, kind: string, headers: Record<str
     return text;
   })();
   rest.catch(() => undefined);
-  await until('the client is asked', () => /sampling\/createMessage[^]*\n\n/.test(text));
+  await eventually(() => /sampling\/createMessage[^]*\n\n/.test(text));
   const data = text.split('\n').find((line) => line.startsWith('data:') && line.includes('sampling/createMessage'));
   return { id: (JSON.parse(data?.slice('data:'.length) ?? '{}') as RpcMessage).id, rest };
 }

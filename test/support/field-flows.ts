@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FieldClient } from './field-clients.js';
+import { eventually } from './eventually.js';
 
 /**
  * Something that a client does with `server-everything`; answers what it got, for comparison with another way there.
@@ -10,30 +10,23 @@ export interface Flow {
   run(client: FieldClient): Promise<unknown>;
 }
 
-/** How long a notification may take. */
-const PATIENCE_MS = 10_000;
-
 /** Takes the first notification of this kind, or waits for it. @throws when that takes too long */
-async function told(client: FieldClient, method: string, untilThen?: () => Promise<unknown>): Promise<unknown> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
+function told(client: FieldClient, method: string, untilThen?: () => Promise<unknown>): Promise<unknown> {
+  return eventually(async () => {
     const index = client.notified.findIndex((notification) => notification.method === method);
     if (index !== -1) return client.notified.splice(index, 1)[0];
-    if (Date.now() > deadline) throw new Error(`No ${method} came.`);
     await untilThen?.();
-    await sleep(50);
-  }
+    return false;
+  });
 }
 
 /** The server requests the roots a little after its initialization. */
-async function rootsOf(client: FieldClient): Promise<unknown> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
+function rootsOf(client: FieldClient): Promise<unknown> {
+  return eventually(async () => {
     const result = await client.callTool('get-roots-list');
-    if (JSON.stringify(result).includes('file:///tmp/field-client')) return result;
-    if (Date.now() > deadline) throw new Error(`The roots did not reach the server: ${JSON.stringify(result)}`);
-    await sleep(100);
-  }
+    expect(JSON.stringify(result)).toContain('file:///tmp/field-client');
+    return result;
+  });
 }
 
 /** Each with a client that has `*` and whose capabilities are sampling, elicitation and roots. */

@@ -1,5 +1,4 @@
 import { expect } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { MonitoringLogItem } from '../../src/audit/calls/monitoring.dto.js';
 import { succeed } from './agent-runs.js';
 import type { Tenant } from './tenant.js';
@@ -31,13 +30,4 @@ export async function auditOf(app: Tenant, requestId: string | undefined): Promi
   const { items } = await succeed<{ items: MonitoringLogItem[] }>(app, 'MONITORING_LOGS_LIST', { where });
   expect(items.length).toBeLessThanOrEqual(1);
   return items[0];
-}
-
-/** Waits until the condition holds; long for a busy machine. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 15_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Timed out waiting for: ${what}`);
-    await sleep(20);
-  }
 }

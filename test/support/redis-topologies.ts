@@ -1,10 +1,11 @@
+import { expect } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { freePort } from './free-port.js';
 import { RedisProcess } from './redis-process.js';
+import { eventually } from './eventually.js';
 
 /** Several Redis processes that take over from one another. */
 export interface RedisTopology {
@@ -24,7 +25,6 @@ export interface RedisTopology {
 const MASTER = 'signalbox';
 /** How long a process may be silent before the others replace it. */
 const SILENT_MS = 2_000;
-const PATIENCE_MS = 60_000;
 const SLOTS = 16_384;
 const QUEUE_SLOT_KEY = '{sbx-queue}:health';
 
@@ -32,11 +32,13 @@ const QUEUE_SLOT_KEY = '{sbx-queue}:health';
 export async function startSentinels(command: string): Promise<RedisTopology> {
   const master = await RedisProcess.start(command);
   const replica = await RedisProcess.start(command, ['--replicaof', `127.0.0.1 ${master.port}`]);
-  await until(() => replica.ask(async (redis) => (await redis.info('replication')).includes('master_link_status:up')));
+  await eventually(() =>
+    replica.ask(async (redis) => (await redis.info('replication')).includes('master_link_status:up')),
+  );
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-sentinels-'));
   const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(command, folder, master.port)));
   // A Sentinel takes part in a failover once it knows the replica and the other Sentinels.
-  await Promise.all(sentinels.map((sentinel) => until(() => sentinel.ask(isInformed))));
+  await Promise.all(sentinels.map((sentinel) => eventually(() => sentinel.ask(isInformed))));
   const nodes = [master, replica];
   const masterPort = () =>
     (sentinels[0] as RedisProcess).ask(async (redis) => {
@@ -50,11 +52,11 @@ export async function startSentinels(command: string): Promise<RedisTopology> {
       const port = await masterPort();
       return nodes.find((node) => node.port === port) as RedisProcess;
     },
-    takenOver: (master) => until(async () => (await masterPort()) !== master.port),
+    takenOver: (master) => eventually(async () => expect(await masterPort()).not.toBe(master.port)),
     untilWhole: () =>
-      until(async () => {
+      eventually(async () => {
         const texts = await Promise.all(nodes.map((node) => node.ask((redis) => redis.info('replication'))));
-        return texts.filter((text) => text.includes('master_link_status:up')).length === nodes.length - 1;
+        expect(texts.filter((text) => text.includes('master_link_status:up'))).toHaveLength(nodes.length - 1);
       }),
     async stop() {
       await Promise.all([...sentinels, ...nodes].map((one) => one.stop()));
@@ -93,10 +95,12 @@ export async function startCluster(command: string): Promise<RedisTopology> {
   await first.ask(async (redis) => {
     for (const { port, busPort } of nodes.slice(1)) await redis.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
   });
-  await Promise.all(nodes.map((node) => until(() => node.ask(async (redis) => (await known(redis)).length === 6))));
+  await Promise.all(
+    nodes.map((node) => eventually(() => node.ask(async (redis) => (await known(redis)).length === 6))),
+  );
   const ids = await Promise.all(masters.map((node) => node.ask((redis) => redis.cluster('MYID'))));
   for (const [i, node] of nodes.slice(3).entries()) await node.ask((redis) => redis.cluster('REPLICATE', ids[i] ?? ''));
-  await Promise.all(nodes.map((node) => until(() => node.ask(isWhole))));
+  await Promise.all(nodes.map((node) => eventually(() => node.ask(isWhole))));
   return {
     url: `redis+cluster://${addresses(masters)}`,
     nodes,
@@ -106,9 +110,9 @@ export async function startCluster(command: string): Promise<RedisTopology> {
     },
     async takenOver(master) {
       const witness = nodes.find((node) => node !== master) as RedisProcess;
-      await until(async () => (await queueMaster(witness)) !== master.port && (await witness.ask(isOk)));
+      await eventually(async () => (await queueMaster(witness)) !== master.port && (await witness.ask(isOk)));
     },
-    untilWhole: async () => void (await Promise.all(nodes.map((node) => until(() => node.ask(isWhole))))),
+    untilWhole: async () => void (await Promise.all(nodes.map((node) => eventually(() => node.ask(isWhole))))),
     stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
   };
 }
@@ -147,10 +151,4 @@ function queueMaster(node: RedisProcess): Promise<number> {
 
 function addresses(nodes: readonly RedisProcess[]): string {
   return nodes.map(({ port }) => `127.0.0.1:${port}`).join(',');
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + PATIENCE_MS; !(await isSo()); await sleep(50)) {
-    if (Date.now() > deadline) throw new Error('The Redis processes did not reach the expected state.');
-  }
 }

@@ -1,6 +1,5 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { UIMessageChunk } from 'ai';
 import { type FramePosition, STREAM_START } from '../../src/runtime/events/frame-position.js';
 import type {
@@ -74,19 +73,4 @@ export async function drain(batches: AsyncGenerator<FrameBatch>): Promise<number
     seen.push(...carried);
   }
   return seen;
-}
-
-/** Repeats a check until it passes; fails with its last error when time is up. */
-export async function eventually(check: () => void | Promise<void>, withinMs = 5_000): Promise<void> {
-  for (const deadline = performance.now() + withinMs; ;) {
-    try {
-      await check();
-      return;
-    } catch (error) {
-      if (performance.now() > deadline) {
-        throw error;
-      }
-    }
-    await sleep(5);
-  }
 }

@@ -1,9 +1,8 @@
+import { expect } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-
-const PATIENCE_MS = 30_000;
+import { eventually } from './eventually.js';
 
 /** A message as it arrived. */
 export interface ReceivedMessage {
@@ -45,8 +44,9 @@ export class WebhookReceiver {
   async messagesOf(runId: string, count = 1): Promise<ReceivedMessage[]> {
     return eventually(() => {
       const found = this.messages.filter(({ body }) => body.includes(runId));
-      return found.length >= count ? found : undefined;
-    }, `${count} messages of the run ${runId}`);
+      expect(found.length).toBeGreaterThanOrEqual(count);
+      return found;
+    });
   }
 
   async close(): Promise<void> {
@@ -58,15 +58,4 @@ export class WebhookReceiver {
 
 export function answerWith(status: number, headers: Record<string, string> = {}): Respond {
   return (response) => void response.writeHead(status, headers).end();
-}
-
-/** Polls until `look` returns something. */
-export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>, what: string): Promise<T> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(`This did not happen: ${what}.`);
-    await sleep(25);
-  }
 }

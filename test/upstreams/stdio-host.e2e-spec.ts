@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { isAlive } from '../support/is-alive.js';
 import { Program } from '../support/program.js';
 
 const HOST = fileURLToPath(new URL('../support/stdio-host.mjs', import.meta.url));
@@ -14,23 +15,14 @@ interface Host {
 
 async function start(...args: string[]): Promise<Host> {
   const host = new Program(process.execPath, [HOST, MINI, ...args], { stdio: 'pipe' });
-  const [, printed = ''] = await host.printed(/^pids (.*)\n/m);
-  const pids = printed.split(' ').map(Number);
+  const [, line = ''] = await host.printed(/^pids (.*)\n/m);
+  const pids = line.split(' ').map(Number);
   expect(pids.map(isAlive)).toEqual(pids.map(() => true));
   return { process: host, pids };
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function allGone(pids: readonly number[]): Promise<void> {
-  while (pids.some(isAlive)) await sleep(20);
+  await eventually(() => !pids.some(isAlive));
 }
 
 describe('programs of STDIO connections, when the service ends', () => {

@@ -2,7 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { callProxy, openProxy, type ProxyAnswer, type RpcAnswer, rpcOf, TAKES_JSON } from '../support/proxy-calls.js';
-import { connectProgram, keyWith, until } from '../support/proxy-connections.js';
+import { connectProgram, keyWith } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 
 const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
 /** One key can have a quarter of this, one connection half of it. */
@@ -69,7 +70,7 @@ async function occupy(caller: Caller): Promise<{ end(): void }> {
     headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json', ...headersOf(caller) },
     body: JSON.stringify(body),
   }).catch(() => undefined);
-  await until('the call has arrived', async () => (await textOf(caller, 'waiting')) !== '0');
+  await eventually(async () => expect(await textOf(caller, 'waiting')).not.toBe('0'));
   return {
     end() {
       abort.abort();
@@ -113,7 +114,7 @@ describe('the programs of sessions', () => {
     const other = await openSession({ key: others });
     expect(await pidOf(other)).not.toBe(await pidOf({}));
     for (const running of calls) running.end();
-    await until('the calls are cancelled', async () => (await initialize({ key: mine })).status === 200);
+    await eventually(async () => expect((await initialize({ key: mine })).status).toBe(200));
   });
 
   it('are stopped for the next session of their caller when unused, and restarted when needed', async () => {
@@ -162,7 +163,7 @@ describe('the programs of sessions', () => {
       setTimeout(() => abort.abort(), 300);
       await fetch(url, { method: 'POST', body, headers, signal: abort.signal }).catch(() => undefined);
     }
-    await until('a session can be opened', async () => (await initialize({ key: other })).status === 200);
+    await eventually(async () => expect((await initialize({ key: other })).status).toBe(200));
   });
 });
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { UpstreamChannel } from '../../src/upstreams/messages/upstream-channel.js';
 import { entryOf } from '../support/reference-servers.js';
@@ -17,6 +16,8 @@ import {
   target,
   useStdioSessions,
 } from './stdio-channel.support.js';
+import { eventually } from '../support/eventually.js';
+import { isAlive } from '../support/is-alive.js';
 
 const EVERYTHING = entryOf('server-everything');
 
@@ -35,7 +36,7 @@ describe('StdioSessions', () => {
     start({ idleMs: 200 });
     const channel = await opened('a', target(), { sampling: {} });
     const pid = Number(await say(channel, 1, 'pid'));
-    while (isAlive(pid)) await sleep(20);
+    await eventually(() => !isAlive(pid));
     const resume = (): UpstreamChannel =>
       stdio.sessions.channel({ key: 'a', initialize: initialize({ sampling: {} }) }, target());
     const resumed = resume();
@@ -54,7 +55,7 @@ describe('StdioSessions', () => {
     expect(await first.end({ signal: forever })).toMatchObject({ status: 200, contentType: undefined });
     const edited = stdio.sessions.channel({ key: 'b', initialize: initialize() }, target([MINI], { revision: '2' }));
     expect(await say(edited, 1, 'echo', { text: 'x' })).toBe('x');
-    while (isAlive(one) || isAlive(two)) await sleep(20);
+    await eventually(() => !isAlive(one) && !isAlive(two));
   });
 
   it('lets server-everything request sampling, as if the client had started it', async () => {
@@ -72,12 +73,3 @@ describe('StdioSessions', () => {
     expect(JSON.stringify(message?.result)).toContain('a sample');
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

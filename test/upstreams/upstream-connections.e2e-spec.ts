@@ -13,7 +13,8 @@ import {
   TAKES_STREAMS,
   toolCall,
 } from '../support/proxy-calls.js';
-import { connectTo, until } from '../support/proxy-connections.js';
+import { connectTo } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import {
   flood,
   JSON_TYPE,
@@ -174,10 +175,10 @@ describe('an upstream of the legacy era', () => {
     const cancelOne = async (): Promise<void> => {
       const seen = upstream.calls('tools/call').length;
       const response = await openProxy(app, path, { key: app.apiKey, headers: TAKES_STREAMS, body: toolCall('echo') });
-      await until('the call arrives', () => upstream.calls('tools/call').length > seen);
+      await eventually(() => expect(upstream.calls('tools/call').length).toBeGreaterThan(seen));
       const before = cancelled();
       response.destroy();
-      await until('the upstream gets the cancellation', () => cancelled() > before);
+      await eventually(() => expect(cancelled()).toBeGreaterThan(before));
       const { params } = upstream.calls('notifications/cancelled').at(-1)?.message ?? {};
       open.get(params?.['requestId'])?.();
     };

@@ -13,7 +13,8 @@ import {
   TAKES_STREAMS,
   toolCall,
 } from '../support/proxy-calls.js';
-import { connectTo, keyWith, until } from '../support/proxy-connections.js';
+import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { eventually } from '../support/eventually.js';
 import {
   legacyServer,
   type ScriptedServer,
@@ -72,7 +73,7 @@ const call = (name: string, key: string | undefined, at = path): Promise<ProxyAn
 /** Makes hanging calls of a caller. Resolves when the upstream has as many as the caller gets sockets for. */
 async function hang(key: string, at = path): Promise<Promise<ProxyAnswer | undefined>[]> {
   const calls = Array.from({ length: MANY }, () => call('hang', key, at).catch(() => undefined));
-  await until('the calls hang', () => hanging.length >= 128);
+  await eventually(() => expect(hanging.length).toBeGreaterThanOrEqual(128));
   return calls;
 }
 

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Behaviour, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { newTenant } from '../../support/tenant.js';
 import { ModelTools, PROVIDER_KEY } from '../../support/model-tools.js';
+import { eventually } from '../../support/eventually.js';
 
 const TEST_LIMIT_MS = 20_000;
 
@@ -85,8 +85,6 @@ describe('AI_PROVIDER_TEST', () => {
 });
 
 /** The fake learns of it a moment after the service. */
-async function hungUp(): Promise<boolean> {
-  const seen = () => tools.fake.requests.at(-1)?.abandoned ?? false;
-  for (let i = 0; i < 100 && !seen(); i++) await sleep(10);
-  return seen();
+function hungUp(): Promise<boolean> {
+  return eventually(() => tools.fake.requests.at(-1)?.abandoned ?? false);
 }

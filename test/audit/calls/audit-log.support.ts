@@ -1,7 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { AUDIT_APPLICATION_NAME } from '../../../src/audit/calls/audit-connection.js';
 import { AuditLog } from '../../../src/audit/calls/audit-log.js';
@@ -31,14 +30,6 @@ export const factsOf = (requestId: string, more: Partial<InvocationFacts> = {}):
   public: true,
   ...more,
 });
-
-export async function eventually(what: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + 15_000;
-  while (!(await what())) {
-    if (Date.now() > giveUpAt) throw new Error('Timed out waiting for the condition.');
-    await sleep(20);
-  }
-}
 
 /** An audit log that reaches its database through a proxy. */
 interface AuditLogSetUp {

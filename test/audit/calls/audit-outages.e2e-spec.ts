@@ -6,7 +6,8 @@ import { AuditWriter, type AuditWriterLog } from '../../../src/audit/calls/audit
 import { CallsInFlight } from '../../../src/audit/calls/calls-in-flight.js';
 import { copyLine } from '../../../src/audit/calls/copy-line.js';
 import { newId } from '../../../src/core/ids.js';
-import { eventually, factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
+import { factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
+import { eventually } from '../../support/eventually.js';
 
 const setUp = useAuditLog();
 const { connectionsOfAudit, countOf } = setUp;
@@ -38,11 +39,15 @@ describe('while the database is unavailable', () => {
     );
     const blocked = `SELECT FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'
                       AND datname = current_database()`;
-    await eventually(async () => (await setUp.witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount === 1);
+    await eventually(async () =>
+      expect((await setUp.witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount).toBe(1),
+    );
     // The server has the statement and does not know that its client is gone: it commits.
     await setUp.proxy.cut();
     await setUp.proxy.restore();
-    await eventually(async () => (await setUp.witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount === 2);
+    await eventually(async () =>
+      expect((await setUp.witness.query(blocked, [AUDIT_APPLICATION_NAME])).rowCount).toBe(2),
+    );
     await locker.end();
     await closing;
     expect(await countOf('lost-answer')).toBe(50);
@@ -58,7 +63,7 @@ describe('while the database is unavailable', () => {
     );
     await setUp.proxy.restore();
     await Promise.all(closing);
-    await eventually(async () => (await countOf('full')) === 20_000);
+    await eventually(async () => expect(await countOf('full')).toBe(20_000));
     await setUp.audit.openEntry(factsOf('after')).close(SUCCESS);
   });
 
@@ -86,7 +91,7 @@ describe('while the database is unavailable', () => {
     const line = copyLine(newId(), new Date().toISOString(), factsOf('late'), SUCCESS);
     await expect(writer.write(line)).rejects.toMatchObject({ code: 'storage_unavailable', status: 503 });
     await setUp.proxy.restore();
-    await eventually(async () => (await countOf('late')) === 1);
+    await eventually(async () => expect(await countOf('late')).toBe(1));
     await writer.close();
   });
 
@@ -132,6 +137,6 @@ describe('when the service closes', () => {
     expect(await countOf('on-close')).toBe(100);
     await entry.close(SUCCESS);
     expect(await countOf('late-close')).toBe(1);
-    await eventually(async () => (await connectionsOfAudit()) === 0);
+    await eventually(async () => expect(await connectionsOfAudit()).toBe(0));
   });
 });

@@ -3,7 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AUDIT_APPLICATION_NAME, AuditConnection } from '../../../src/audit/calls/audit-connection.js';
 import { copyLine } from '../../../src/audit/calls/copy-line.js';
 import { newId } from '../../../src/core/ids.js';
-import { eventually, factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
+import { factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
+import { eventually } from '../../support/eventually.js';
 
 const setUp = useAuditLog();
 const { connectionsOfAudit, countOf } = setUp;
@@ -119,19 +120,18 @@ describe('while an invocation is in progress', () => {
   };
 
   /** An invocation whose statement the database has started. */
-  const awaited = async (requestId: string) => {
-    for (;;) {
+  const awaited = (requestId: string) =>
+    eventually(async () => {
       await setUp.audit.openEntry(factsOf('before')).close(SUCCESS);
       const entry = setUp.audit.openEntry(factsOf(requestId));
       await nextTurn();
       await nextTurn();
-      if ((await stateOf()) === 'active ClientRead') return entry;
-    }
-  };
+      return (await stateOf()) === 'active ClientRead' && entry;
+    });
 
   it('the database keeps a statement open for its record, for a limited time', async () => {
     const entry = await awaited('awaited');
-    await eventually(async () => (await stateOf()) === 'idle ClientRead');
+    await eventually(async () => expect(await stateOf()).toBe('idle ClientRead'));
     await entry.close(SUCCESS);
     expect(await countOf('awaited')).toBe(1);
   });
@@ -166,6 +166,6 @@ describe('while an invocation is in progress', () => {
     const connections = await connectionsOfAudit();
     await connection.end();
     expect(await countOf('closed')).toBe(1);
-    await eventually(async () => (await connectionsOfAudit()) === connections - 1);
+    await eventually(async () => expect(await connectionsOfAudit()).toBe(connections - 1));
   });
 });

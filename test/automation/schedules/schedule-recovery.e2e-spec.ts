@@ -7,7 +7,7 @@ import { createAgent } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { ServiceProcess } from '../../support/service-process.js';
-import { eventually } from '../../support/webhook-receiver.js';
+import { eventually } from '../../support/eventually.js';
 import { createSchedule, makeDue, runsOf, scheduleWhen } from './schedules.support.js';
 
 const LIMIT_MS = 90_000;
@@ -66,15 +66,13 @@ it(
       await withDatabase((other) =>
         other.query(`UPDATE schedules SET next_run_at = now() - interval '1 second' WHERE id = $1`, [id]),
       );
-      const pid = await eventually(
-        () =>
-          withDatabase(async (other) => {
-            const { rows } = await other.query<{ pid: number }>(
-              `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%run_post%'`,
-            );
-            return rows[0]?.pid;
-          }),
-        'the run is being stored',
+      const pid = await eventually(() =>
+        withDatabase(async (other) => {
+          const { rows } = await other.query<{ pid: number }>(
+            `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%run_post%'`,
+          );
+          return rows[0]?.pid ?? false;
+        }),
       );
       await doomed.kill('SIGKILL');
       // The server would notice only later that its client is gone.
@@ -91,9 +89,8 @@ it(
     const worker = await startTestApp({ database, env: { ...ENV, ROLE: 'worker', RUN_LOCK_MS: '2000' } });
     try {
       await eventually(async () => {
-        const rows: { status: string }[] = await worker.app.get(DataSource).query('SELECT status FROM runs');
-        return rows.length === 1 && rows[0]?.status === 'completed' ? true : undefined;
-      }, 'the run is completed');
+        expect(await worker.app.get(DataSource).query('SELECT status FROM runs')).toEqual([{ status: 'completed' }]);
+      });
     } finally {
       await worker.close();
     }

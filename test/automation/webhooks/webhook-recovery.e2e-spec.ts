@@ -7,7 +7,8 @@ import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
-import { answerWith, eventually, WebhookReceiver } from '../../support/webhook-receiver.js';
+import { answerWith, WebhookReceiver } from '../../support/webhook-receiver.js';
+import { eventually } from '../../support/eventually.js';
 import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 import { createWebhook, deleteWebhook, deliveriesOf, deliveryOf, makeDue } from './webhooks.support.js';
 
@@ -95,8 +96,8 @@ it(
         `SELECT pid FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%SET status = ''delivered''%'`,
       );
-      return found;
-    }, 'the record of the delivery waits');
+      return found ?? false;
+    });
     await doomed.kill('SIGKILL');
     // The server would notice only later that its client is gone.
     await api.app.get(DataSource).query('SELECT pg_terminate_backend($1)', [recording.pid]);

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { createTestDatabase } from '../../support/database.js';
 import { runProgram } from '../../support/program.js';
@@ -12,6 +11,8 @@ import {
   startScriptedModel,
   UnexpectedStatusError,
 } from '../../../src/boot/testing/testing.js';
+import { eventually } from '../../support/eventually.js';
+import { isAlive } from '../../support/is-alive.js';
 
 const START_MS = 60_000;
 const KIT = new URL('../../../dist/boot/testing/testing.js', import.meta.url).href;
@@ -62,8 +63,7 @@ describe('an application that is not closed', () => {
       const { end, output } = await runScript(script, { TMPDIR: folder });
       expect(end).toBe(expected);
       const backend = Number(/backend (\d+)/.exec(output)?.[1]);
-      for (let look = 0; look < 100 && isAlive(backend); look += 1) await sleep(50);
-      expect(isAlive(backend)).toBe(false);
+      await eventually(() => !isAlive(backend));
       expect(await readdir(folder)).toEqual([]);
     },
     START_MS,
@@ -163,11 +163,3 @@ describe('a test application', () => {
     START_MS,
   );
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

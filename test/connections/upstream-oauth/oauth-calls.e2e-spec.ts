@@ -11,7 +11,8 @@ import {
   rpcOf,
   toolCall,
 } from '../../support/proxy-calls.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { authorize, connectOauth, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
@@ -65,7 +66,7 @@ describe('calls to an upstream that demands OAuth', () => {
     const refused = await call(id);
     expect(refused.status).toBe(403);
     expect(errorIn(refused)).toMatchObject(required(id));
-    await until('the reason', async () => String((await itemOf(id))['status_reason']).includes(pageOf(id)));
+    await eventually(async () => expect(String((await itemOf(id))['status_reason'])).toContain(pageOf(id)));
     expect(await itemOf(id)).toMatchObject({
       status: 'active',
       auth: { type: 'oauth', account: 'connection', scope: null, client_id: null, client_secret: null },
@@ -111,11 +112,12 @@ describe('calls to an upstream that demands OAuth', () => {
     upstream.lifetimeS = 3;
     const id = await authorized();
     upstream.lifetimeS = 3600;
-    await until('a refresh', async () => {
-      expect(textOf(await call(id))).toBe('alice');
-      return upstream.refreshes > 0;
+    const answers = new Set<unknown>();
+    await eventually(async () => {
+      answers.add(textOf(await call(id)));
+      expect(upstream.refreshes).toBeGreaterThan(0);
     });
-    expect(textOf(await call(id))).toBe('alice');
+    expect([...answers, textOf(await call(id))]).toEqual(['alice', 'alice']);
     expect(upstream.refreshes).toBe(1);
   });
 
@@ -125,12 +127,14 @@ describe('calls to an upstream that demands OAuth', () => {
       upstream.lifetimeS = 4;
       const id = await authorized();
       upstream.lifetimeS = 3600;
-      await until('a refresh', async () => {
+      const answers = new Set<unknown>();
+      await eventually(async () => {
         const calls = [service, other, service, other, service, other].map((app) => call(id, app));
-        expect((await Promise.all(calls)).map(textOf)).toEqual(Array.from({ length: 6 }, () => 'alice'));
-        return upstream.refreshes > 0;
+        for (const answer of await Promise.all(calls)) answers.add(textOf(answer));
+        expect(upstream.refreshes).toBeGreaterThan(0);
       });
-      for (const app of [service, other]) expect(textOf(await call(id, app))).toBe('alice');
+      for (const app of [service, other]) answers.add(textOf(await call(id, app)));
+      expect([...answers]).toEqual(['alice']);
       expect(upstream.refreshes).toBe(1);
     } finally {
       await other.close();
@@ -145,7 +149,7 @@ describe('calls to an upstream that demands OAuth', () => {
     expect(refused.status).toBe(403);
     expect(errorIn(refused)).toMatchObject(required(id));
     // The reason is recorded next to the answer.
-    await until('the reason', async () => String((await itemOf(id))['status_reason']).includes(pageOf(id)));
+    await eventually(async () => expect(String((await itemOf(id))['status_reason'])).toContain(pageOf(id)));
     expect(await itemOf(id)).toMatchObject({ status: 'active' });
 
     expect((await authorize(owner, upstream, id, 'bob')).status).toBe(200);
@@ -161,7 +165,7 @@ describe('calls to an upstream that demands OAuth', () => {
       const sent = upstream.authorizations.at(-1);
       await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
       expect(errorIn(await call(id))).toMatchObject(required(id));
-      await until('the refusal in the other process', async () => (await call(id, other)).status === 403);
+      await eventually(async () => expect((await call(id, other)).status).toBe(403));
       const asked = await fetch(upstream.url, { method: 'POST', headers: { authorization: String(sent) }, body: '{}' });
       expect(asked.status).toBe(401);
     } finally {

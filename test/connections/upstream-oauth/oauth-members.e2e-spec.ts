@@ -13,7 +13,7 @@ import {
   TAKES_STREAMS,
   toolCall,
 } from '../../support/proxy-calls.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { authorize, connectOauth, keyOf, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
@@ -144,6 +144,6 @@ describe('a connection with an account for each member', () => {
     expect(await count()).toBe(1);
     await service.query('DELETE FROM members WHERE user_id = $1', [bob!.id]);
     expect(await count()).toBe(0);
-    await until('the refusal', async () => (await call(ofBob)).status === 401);
+    await eventually(async () => expect((await call(ofBob)).status).toBe(401));
   });
 });

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { callProxy, pathOf, type ProxyAnswer, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { authorize, connectOauth, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
@@ -64,7 +64,7 @@ describe('the refresh of an access token for an upstream', () => {
       const id = await authorized();
       const held = holdTokens(slow);
       const calls = ids.map((one) => other.post(`mcp/${one}/call-tool/whoami`, {}).then(({ status }) => status));
-      await until('the slow refreshes', () => held.length > 3);
+      await eventually(() => expect(held.length).toBeGreaterThan(3));
       const [rows] = await database.query(
         `SELECT (SELECT count(*) FROM upstream_authorizations) AS all,
                 (SELECT count(*) FROM (SELECT FROM upstream_authorizations FOR UPDATE SKIP LOCKED) AS free) AS free`,
@@ -99,7 +99,7 @@ describe('the refresh of an access token for an upstream', () => {
     const id = await authorized();
     const held = holdTokens();
     const called = call(id);
-    await until('the refresh', () => held.length > 0);
+    await eventually(() => expect(held.length).toBeGreaterThan(0));
     const revoked: string[] = [];
     const noteRevoked = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       revoked.push(new URLSearchParams(await text(request)).get('token') ?? '');

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { succeed } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { callProxy, errorIn, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { authorize, begin, connectOauth, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
@@ -57,7 +57,7 @@ describe('an upstream that demands more scopes', () => {
     expect(await requestedBy(id)).toBe('tools offline_access');
     demand('admin');
     expect(await call(id)).toEqual(REQUIRED);
-    await until('the reason is stored', async () => String(await reasonOf(id)).includes('more permissions'));
+    await eventually(async () => expect(String(await reasonOf(id))).toContain('more permissions'));
     expect(await requestedBy(id)).toBe('tools offline_access admin');
     demand('audit');
     expect(await call(id)).toEqual(REQUIRED);

@@ -5,6 +5,7 @@ import { newId } from '../../../src/core/ids.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { gatewayPath } from '../../support/gateway-agents.js';
 import { OauthFlows, REDIRECT } from './oauth-flows.js';
+import { eventually } from '../../support/eventually.js';
 
 let flows: OauthFlows;
 
@@ -15,7 +16,7 @@ afterAll(() => flows?.close());
 
 /** Waits for the moment at which no process knows the token any longer. */
 async function untilRefused(token: string): Promise<void> {
-  while ((await flows.callWith(token)).status !== 401);
+  await eventually(async () => expect((await flows.callWith(token)).status).toBe(401));
 }
 
 /** Makes the person an admin of another organization, too; returns its slug. */

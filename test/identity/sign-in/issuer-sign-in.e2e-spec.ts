@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findMember, invite } from '../organizations/organizations.support.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { keyOf } from '../../connections/upstream-oauth/log-in.support.js';
 import { Issuer } from './issuer.js';
 import { addPerson, Browser, newEmail } from './people.js';
@@ -107,7 +107,7 @@ describe('signing in with an issuer', () => {
     issuer.person = { sub: 'sub-3', email, email_verified: true };
     expect((await signIn()).status).toBe(303);
     expect(await nameOf(squatter)).toBeUndefined();
-    await until('the key has ended', async () => (await service.tool('ORGANIZATION_GET', {}, key)).status === 401);
+    await eventually(async () => expect((await service.tool('ORGANIZATION_GET', {}, key)).status).toBe(401));
     expect((await new Browser(service.url).signIn(email)).status).toBe(401);
   });
 

@@ -3,7 +3,7 @@ import supertest from 'supertest';
 import { UserService } from '../../../src/identity/users/user.service.js';
 import { McpOauthClient } from '../oauth/oauth-client.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { Issuer } from './issuer.js';
 import { addPerson, Browser, hiddenFieldsOf, newEmail, PASSWORD } from './people.js';
 
@@ -73,7 +73,7 @@ describe('changing the password', () => {
     expect([await statusOf(own), await statusOf(foreign)]).toEqual([200, 200]);
     await change(person.browser, PASSWORD, NEW_PASSWORD);
     expect((await elsewhere.get('/sign-in')).text).not.toContain('Signed in as');
-    await until('the token is refused', async () => (await statusOf(own)) === 401);
+    await eventually(async () => expect(await statusOf(own)).toBe(401));
     expect(await statusOf(foreign)).toBe(200);
     expect((await other.browser.get('/sign-in')).text).toContain('Signed in as');
   });

@@ -20,6 +20,7 @@ import {
 } from '../../../src/platform/embedded-postgres/embedded-postgres.js';
 import { isPostmasterOf, readLockFile, stopPostmaster } from '../../../src/platform/embedded-postgres/postmaster.js';
 import { ensureServer, findFreePort } from '../../../src/platform/embedded-postgres/server.js';
+import { eventually } from '../../support/eventually.js';
 
 const OWNER = fileURLToPath(new URL('../../support/embedded-postgres-owner.mjs', import.meta.url));
 const isRoot = process.getuid?.() === 0;
@@ -149,8 +150,7 @@ describe('later starts', () => {
     const exited = once(child, 'exit');
     child.kill('SIGTERM');
     await exited;
-    for (let look = 0; look < 500 && (await isPostmasterOf(pid, cluster)); look++) await sleep(20);
-    expect(await isPostmasterOf(pid, cluster)).toBe(false);
+    await eventually(async () => expect(await isPostmasterOf(pid, cluster)).toBe(false));
     expect(await readLockFile(cluster)).toBeUndefined();
   });
 
@@ -281,8 +281,7 @@ describe('after a crash', () => {
     const findWalWriter = async (): Promise<unknown> =>
       (await query(server.url, `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`))[0];
     // It starts after the server has begun to accept connections.
-    let walWriter = await findWalWriter();
-    for (; walWriter === undefined; walWriter = await findWalWriter()) await sleep(20);
+    const walWriter = await eventually(async () => (await findWalWriter()) ?? false);
     process.kill(Number(walWriter), 'SIGKILL');
     await sleep(200);
     expect(await attachEventually()).toEqual({ url: server.url });
@@ -311,12 +310,7 @@ describe('after a crash', () => {
   });
 
   /** Attaches as soon as the owner has restarted its server. */
-  async function attachEventually(): Promise<{ url: string } | undefined> {
-    for (let attempt = 0; attempt < 100; attempt += 1) {
-      const attached = await attachEmbeddedPostgres(dataDir).catch(() => undefined);
-      if (attached) return attached;
-      await sleep(100);
-    }
-    return undefined;
+  function attachEventually(): Promise<{ url: string }> {
+    return eventually(async () => (await attachEmbeddedPostgres(dataDir).catch(() => undefined)) ?? false);
   }
 });

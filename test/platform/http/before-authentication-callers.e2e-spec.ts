@@ -5,7 +5,8 @@ import { Authenticator } from '../../../src/identity/auth/authenticator.js';
 import { generateApiKey } from '../../../src/core/api-key-value.js';
 import { CallerResolver } from '../../../src/proxy/http/caller-resolver.js';
 import { rpc } from '../../support/proxy-calls.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { requestText } from '../../support/raw-http.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { Upstreams } from '../../support/upstreams.js';
@@ -75,9 +76,9 @@ describe('an anonymous caller', () => {
     try {
       const text = requestText('POST', path(), { ...JSON_TYPE, 'content-length': body.length }, body);
       const strangers = await Promise.all(Array.from({ length: MAX_UNAUTHENTICATED / 4 }, () => send(text)));
-      await until('all are about to be admitted', () => sockets.length === strangers.length);
+      await eventually(() => expect(sockets).toHaveLength(strangers.length));
       for (const stranger of strangers) stranger.close();
-      await until('all have hung up', () => sockets.every(({ destroyed }) => destroyed));
+      await eventually(() => sockets.every(({ destroyed }) => destroyed));
     } finally {
       gate.resolve();
       await Promise.allSettled(admitted.mock.results.map(({ value }) => value));

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { HealthService } from '../../../src/platform/health/health.service.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { type RawConnection, requestText } from '../../support/raw-http.js';
 import { HEADERS_TIMEOUT_MS, JSON_TYPE, MAX_UNAUTHENTICATED, useStrictApp } from './before-authentication.support.js';
 
@@ -25,10 +25,7 @@ describe('unauthenticated connections', () => {
     await known.until(/"items":/);
     const connections: RawConnection[] = [];
     for (let i = 0; i < 3 * MAX_UNAUTHENTICATED; i++) connections.push(await connection('127.0.0.2'));
-    await until(
-      'the oldest are closed',
-      () => connections.filter(({ ended }) => !ended).length <= MAX_UNAUTHENTICATED / 4,
-    );
+    await eventually(() => connections.filter(({ ended }) => !ended).length <= MAX_UNAUTHENTICATED / 4);
     expect(connections.at(-1)?.ended).toBe(false);
     known.received = '';
     known.send(list);
@@ -40,14 +37,14 @@ describe('unauthenticated connections', () => {
   it('are closed in favor of newer ones of other addresses', async () => {
     const connections: RawConnection[] = [];
     for (let i = 0; i < 2 * MAX_UNAUTHENTICATED; i++) connections.push(await connection(`127.0.1.${i + 1}`));
-    await until('the oldest are closed', () => connections.filter(({ ended }) => !ended).length <= MAX_UNAUTHENTICATED);
+    await eventually(() => connections.filter(({ ended }) => !ended).length <= MAX_UNAUTHENTICATED);
     expect(connections.at(-1)?.ended).toBe(false);
   });
 
   it('are closed when they pipeline too many requests', async () => {
     const probe = requestText('GET', '/health/live');
     const some = await send(probe.repeat(8));
-    await until('all are answered', () => some.statuses.length === 8);
+    await eventually(() => expect(some.statuses).toHaveLength(8));
     const many = await send(probe.repeat(200));
     await many.closed();
     expect(many.statuses.length).toBeLessThan(100);
@@ -86,7 +83,7 @@ describe('/health/ready', () => {
     const asked = jest.spyOn(setUp.app.app.get(HealthService, { strict: false }), 'probe');
     try {
       const probe = await send(requestText('GET', '/health/ready').repeat(12));
-      await until('all are answered', () => probe.statuses.length === 12);
+      await eventually(() => expect(probe.statuses).toHaveLength(12));
       expect(new Set(probe.statuses)).toEqual(new Set([200]));
       expect(asked.mock.calls.length).toBeLessThan(6);
     } finally {

@@ -8,7 +8,8 @@ import { MetricsExport } from '../../../src/platform/telemetry/metrics-export.js
 import { agentOf } from '../../support/gateway-agents.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { callProxy, type ProxyAnswer, type ProxyRequest, toolCall } from '../../support/proxy-calls.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 
 /** A well-formed key without rights: redaction depends on the format only. */
@@ -130,8 +131,8 @@ describe('a misplaced key', () => {
     for (const [, path, wanted] of PLACES) await sendTo(path(), wanted);
     const last = 'after-all-others';
     await sendTo(echo(), { body: call('echo'), headers: { 'x-request-id': last } });
-    await until('the last call is logged', () => lines.some((line) => line.includes(last)));
-    await until('the last call is exported', () => exported.some((body) => body.includes(last)));
+    await eventually(() => lines.some((line) => line.includes(last)));
+    await eventually(() => exported.some((body) => body.includes(last)));
     const { body: records } = await app.tool('MONITORING_LOGS_LIST', { limit: 1000 }).expect(200);
     const metrics = await fetch(app.app.get(MetricsExport, { strict: false }).url ?? '');
     const sinks = {

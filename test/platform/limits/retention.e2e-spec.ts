@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { createAgent, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
 /** With days of one second, an hour: older than anything that a test has just made. */
@@ -79,7 +79,7 @@ describe('the retention of an organization', () => {
     expect(await threadIds(organizationId)).toHaveLength(48);
 
     await retain({ threads_days: HOUR });
-    await until('the old threads are deleted', async () => (await threadIds(organizationId)).length <= 2);
+    await eventually(async () => (await threadIds(organizationId)).length <= 2);
     expect(await threadIds(organizationId)).toEqual([open.id, 'renamed-1'].toSorted());
     expect(await threadIds(other.id)).toHaveLength(3);
     expect(await database.query('SELECT FROM messages WHERE thread_id = $1', [ended.id])).toEqual([]);
@@ -92,7 +92,7 @@ describe('the retention of an organization', () => {
     await insertOldThreads(organizationId, 'many-', MANY);
     const left = async (): Promise<number> => (await threadIds(organizationId)).filter((id) => MANY_ID.test(id)).length;
     await retain({ threads_days: HOUR });
-    await until('some are deleted', async () => (await left()) < MANY - 100);
+    await eventually(async () => (await left()) < MANY - 100);
     const fresh = await ThreadClient.create(app, agentId);
     await fresh.ask('hello');
     expect(await left()).toBeGreaterThan(0);
@@ -113,7 +113,7 @@ describe('the retention of an organization', () => {
       expect((await thread.waitFor(taskId, 'completed', 'failed')).status).toBe('completed');
       expect((await thread.answer(taskId)).parts).toContainEqual(expect.objectContaining({ text: 'You said: hello' }));
     }
-    await until('all others are deleted', async () => (await left()) === accepted.length);
+    await eventually(async () => expect(await left()).toBe(accepted.length));
     await retain(null);
   }, 60_000);
 
@@ -127,9 +127,9 @@ describe('the retention of an organization', () => {
     for (const { id } of [old, open]) await makeOld(id, { isThreadOld: false });
 
     await retain({ runs_days: HOUR });
-    await until('the old run is deleted', async () => {
+    await eventually(async () => {
       const { status } = await app.tool('RUN_GET', { id: first.taskId });
-      return status === 404;
+      expect(status).toBe(404);
     });
     expect(await old.messages()).toEqual(messages);
     expect((await recent.run(second.taskId)).status).toBe('completed');

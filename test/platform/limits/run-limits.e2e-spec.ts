@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { createAgent, createThread, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
 const LONG = '/wait 600000';
@@ -56,16 +56,16 @@ describe('the limit of concurrent runs', () => {
     await setLimits(app, { concurrent_runs: 2 });
     const posting = [app, { ...app, url: second.url }];
     const runs = await Promise.all(Array.from({ length: 6 }, (_, n) => post(posting[n % 2] ?? app, LONG)));
-    await until('two runs are in progress', async () => (await count(app, 'running')) === 2);
+    await eventually(async () => expect(await count(app, 'running')).toBe(2));
     expect(await count(app, 'queued')).toBe(4);
     for (let ended = 1; ended <= 3; ended++) {
       const statuses = await Promise.all(runs.map(async (run) => ({ ...run, ...(await run.thread.run(run.taskId)) })));
       const running = statuses.find(({ status }) => status === 'running');
       await running?.thread.cancel(running.taskId).expect(202);
-      await until('another run has started', async () => {
+      await eventually(async () => {
         const [busy, over] = [await count(app, 'running'), await count(app, 'cancelled')];
-        expect(busy).toBeLessThanOrEqual(2);
-        return busy === 2 && over === ended;
+        if (busy > 2) throw new Error(`${busy} runs are in progress.`);
+        expect([busy, over]).toEqual([2, ended]);
       });
     }
     await setLimits(app, null);
@@ -81,7 +81,7 @@ describe('the limit of concurrent runs', () => {
   it('can be capped by the operator', async () => {
     const app = await start({ LIMIT_CONCURRENT_RUNS: '1' });
     await Promise.all([post(app, LONG), post(app, LONG)]);
-    await until('one run is in progress', async () => (await count(app, 'running')) === 1);
+    await eventually(async () => expect(await count(app, 'running')).toBe(1));
     const other = await startSecondOrganization(app, 'other');
     expect(other.slug).toBe('other');
     expect(await count(app, 'queued')).toBe(1);
@@ -96,7 +96,7 @@ describe('the limit of waiting runs', () => {
     const threads = await Promise.all(Array.from({ length: 8 }, () => ThreadClient.create(app, agentId)));
     const key = { 'idempotency-key': 'once' };
     // Credentials, and the limits with them, are cached for less than a second.
-    await until('the limits apply', async () => (await app.tool('API_KEY_LIST')).headers['ratelimit'] !== undefined);
+    await eventually(async () => expect((await app.tool('API_KEY_LIST')).headers['ratelimit']).toBeDefined());
     const answers = await Promise.all(threads.map((thread) => thread.post(thread.request(LONG), { headers: key })));
     const statuses = answers.map(({ status }) => status).toSorted();
     expect(statuses).toEqual([202, 202, 202, 429, 429, 429, 429, 429]);
@@ -143,7 +143,7 @@ describe('an organization with many waiting runs', () => {
       messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }],
       agent: { id: body.item.id },
     });
-    await until('the other run has ended', async () => (await count(app, 'completed', 'other')) === 1);
+    await eventually(async () => expect(await count(app, 'completed', 'other')).toBe(1));
     // The runs that were in progress, and those that started while this test looked.
     expect((await count(app, 'completed')) - ended).toBeLessThan(40);
     expect(await count(app, 'queued')).toBeGreaterThan(80);

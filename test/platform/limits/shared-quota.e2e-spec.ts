@@ -4,7 +4,8 @@ import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { callProxy, pathOf, toolCall } from '../../support/proxy-calls.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../../support/redis-server.js';
 import { stopProcess } from '../../support/stop-process.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
@@ -84,7 +85,7 @@ describe.each([
     expect((await call()).status).toBe(200);
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { rate_limit: { per_minute: 1 } } });
     // The other process has cached the connection for less than a second.
-    await until('the other process refuses calls', async () => (await call()).status === 429);
+    await eventually(async () => expect((await call()).status).toBe(429));
   });
 
   if (!onRedis) return;

@@ -4,7 +4,8 @@ import { connect, createAgent, succeed, ThreadClient } from '../../support/agent
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { auditOf, keyWith, until } from '../../support/proxy-connections.js';
+import { auditOf, keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { addKeyHolder } from '../../identity/organizations/organizations.support.js';
 import { toolPartsOf } from '../../runtime/runs/runs.support.js';
@@ -55,7 +56,7 @@ describe('the rate limit of a connection', () => {
     expect(refused.headers['retry-after']).toMatch(/^\d+$/);
     expect(refused.headers['ratelimit']).toMatch(/^"connection";r=0;t=\d+$/);
     const requestId = rpcOf(refused).error?.data.request_id;
-    await until('the refused call is recorded', async () => (await auditOf(app, requestId)) !== undefined);
+    await eventually(async () => expect(await auditOf(app, requestId)).toBeDefined());
     expect(await auditOf(app, requestId)).toMatchObject({ status: 'error', error_code: 'rate_limited' });
     // Lists do not count.
     const list = await callProxy(app, pathOf(app, id), { key: app.apiKey, body: rpc('tools/list') });

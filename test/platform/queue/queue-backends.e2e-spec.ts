@@ -12,6 +12,7 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type RedisServer, redisAddress, redisServerCommand, startRedisServer } from '../../support/redis-server.js';
 import { startTcpProxy, type TcpProxy, through } from '../../support/tcp-proxy.js';
+import { eventually } from '../../support/eventually.js';
 
 const START_MS = 60_000;
 /** A bounded close takes less, also on a busy machine; an unbounded one never ends. */
@@ -85,8 +86,7 @@ describe('a queue on PostgreSQL', () => {
   it('has a worker only in a role that executes runs', async () => {
     expect(await listeners(app)).toBe(0);
     const worker = await startTestApp({ database: app.database, env: { ROLE: 'worker' } });
-    for (const deadline = Date.now() + 5_000; Date.now() < deadline && (await listeners(app)) === 0;) await sleep(20);
-    expect(await listeners(app)).toBe(1);
+    await eventually(async () => expect(await listeners(app)).toBe(1));
     await worker.close();
     expect(await listeners(app)).toBe(0);
   });
@@ -153,7 +153,5 @@ ifRedis('while Redis is silent', () => {
 });
 
 async function untilClosed(instance: QueueBase): Promise<void> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline && !Reflect.get(instance, 'closed');)
-    await sleep(20);
-  expect(Reflect.get(instance, 'closed')).toBe(true);
+  await eventually(() => expect(Reflect.get(instance, 'closed')).toBe(true));
 }

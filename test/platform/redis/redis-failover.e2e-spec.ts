@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type CollectedStream, createAgent, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
@@ -6,6 +5,7 @@ import { redisServerCommand } from '../../support/redis-server.js';
 import type { RedisProcess } from '../../support/redis-process.js';
 import { type RedisTopology, startCluster, startSentinels } from '../../support/redis-topologies.js';
 import { stopProcess } from '../../support/stop-process.js';
+import { eventually } from '../../support/eventually.js';
 
 const command = redisServerCommand() ?? '';
 const ifRedis = command === '' ? describe.skip : describe;
@@ -71,7 +71,7 @@ ifRedis.each([
       );
       const failover = (async () => {
         // Every thread has answered once, so that the master holds streams that have ended and streams that go on.
-        while (answered.runs < THREADS) await sleep(20);
+        await eventually(() => expect(answered.runs).toBeGreaterThanOrEqual(THREADS), PATIENCE_MS);
         const master = await redis.findMaster();
         const comeBack = await fail(master);
         await redis.takenOver(master);
@@ -172,21 +172,18 @@ async function converse(
 
 /** Undefined if the run has ended and the new master does not know its stream: the service then answers 410. */
 async function readToEnd(thread: ThreadClient, taskId: string): Promise<CollectedStream | undefined> {
-  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(200)) {
+  return eventually(async () => {
     const stream = await thread.stream({ query: { taskId } });
     if (stream.status === 200) return stream.collectUntilDone(PATIENCE_MS);
     const text = await stream.text();
     if (stream.status === 410) return undefined;
-    if (stream.status !== 503 || Date.now() > deadline) throw new Error(`${stream.status}: ${text}`);
-  }
+    if (stream.status !== 503) throw new Error(`${stream.status}: ${text}`);
+    return false;
+  }, PATIENCE_MS);
 }
 
 async function untilCompleted(thread: ThreadClient, taskId: string): Promise<void> {
-  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
-    const { status } = await thread.run(taskId);
-    if (status === 'completed') return;
-    if (Date.now() > deadline) throw new Error(`The run is ${status}.`);
-  }
+  await eventually(async () => expect((await thread.run(taskId)).status).toBe('completed'), PATIENCE_MS);
 }
 
 async function ready({ url }: TestApp): Promise<number> {
@@ -194,9 +191,7 @@ async function ready({ url }: TestApp): Promise<number> {
 }
 
 async function untilReady(app: TestApp): Promise<void> {
-  for (const deadline = Date.now() + PATIENCE_MS; (await ready(app)) !== 200; await sleep(100)) {
-    if (Date.now() > deadline) throw new Error('The service did not become ready.');
-  }
+  await eventually(async () => expect(await ready(app)).toBe(200), PATIENCE_MS);
 }
 
 /** The keys of all nodes, without the copies of replicas. */

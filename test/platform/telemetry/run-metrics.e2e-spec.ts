@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { scrape, type Sample, valueOf } from '../../support/prometheus.js';
+import { eventually } from '../../support/eventually.js';
 
 let app: TestApp;
 let provider: FakeOpenAI;
@@ -26,14 +26,13 @@ function growth(before: readonly Sample[], after: readonly Sample[], name: strin
   return (valueOf(after, name, labels) ?? 0) - (valueOf(before, name, labels) ?? 0);
 }
 
-/** Polls, because counts from the database are cached briefly. */
-async function until(isTrue: (samples: Sample[]) => boolean): Promise<Sample[]> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+/** Reads the metrics until one of them has this value: counts from the database are cached briefly. */
+function scrapeUntil(expected: number, read: (samples: Sample[]) => number | undefined): Promise<Sample[]> {
+  return eventually(async () => {
     const samples = await scrape(app);
-    if (isTrue(samples)) return samples;
-    await sleep(100);
-  }
-  throw new Error('The metrics never reached the expected state.');
+    expect(read(samples)).toBe(expected);
+    return samples;
+  });
 }
 
 describe('the metrics of runs', () => {
@@ -48,7 +47,7 @@ describe('the metrics of runs', () => {
     await thread.cancel(waiting).expect(202);
     await thread.cancel(running).expect(202);
     await thread.waitFor(running, 'cancelled');
-    const after = await until((samples) => growth(before, samples, 'signalbox_runs_ended_total') === 4);
+    const after = await scrapeUntil(4, (now) => growth(before, now, 'signalbox_runs_ended_total'));
 
     expect(growth(before, after, 'signalbox_runs_ended_total', { status: 'completed' })).toBe(1);
     expect(growth(before, after, 'signalbox_runs_ended_total', { status: 'cancelled' })).toBe(2);
@@ -68,13 +67,13 @@ describe('the metrics of runs', () => {
     const blocked = await one.postMessage('behind it');
     const queued = await other.postMessage('without a slot');
     await one.waitFor(running, 'running');
-    const samples = await until((now) => valueOf(now, 'signalbox_runs_open', { state: 'running' }) === 1);
+    const samples = await scrapeUntil(1, (now) => valueOf(now, 'signalbox_runs_open', { state: 'running' }));
 
     expect(valueOf(samples, 'signalbox_runs_open', { state: 'blocked' })).toBe(1);
     expect(valueOf(samples, 'signalbox_runs_open', { state: 'queued' })).toBe(1);
     expect(valueOf(samples, 'signalbox_run_queue_age_seconds')).toBeGreaterThan(0);
     for (const taskId of [queued, blocked, running]) await succeed(app, 'RUN_CANCEL', { id: taskId });
-    await until((now) => valueOf(now, 'signalbox_runs_open') === 0);
+    await scrapeUntil(0, (now) => valueOf(now, 'signalbox_runs_open'));
   });
 
   it('count tokens and model calls by provider and model', async () => {
@@ -116,7 +115,7 @@ describe('the other metrics of the service', () => {
     const streams = [await thread.stream(), await thread.stream()];
     expect(valueOf(await scrape(app), 'signalbox_streams_open')).toBe(2);
     for (const stream of streams) stream.close();
-    await until((samples) => valueOf(samples, 'signalbox_streams_open') === 0);
+    await scrapeUntil(0, (now) => valueOf(now, 'signalbox_streams_open'));
   });
 
   it('count HTTP requests by method, route and status, with bounded labels', async () => {

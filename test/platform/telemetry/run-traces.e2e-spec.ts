@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RunSupervisor } from '../../../src/runtime/worker/run-supervisor.js';
 import type { RunPage } from '../../../src/runtime/runs/records/run.dto.js';
 import { createSchedule } from '../../automation/schedules/schedules.support.js';
@@ -7,6 +6,7 @@ import { connect, createAgent, succeed, ThreadClient } from '../../support/agent
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { OtlpCollector, type ReceivedSpan } from '../../support/otlp-collector.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { eventually } from '../../support/eventually.js';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN_ID = '00f067aa0ba902b7';
@@ -145,7 +145,7 @@ describe('the trace of a run', () => {
     const { thread, running } = await startTracing();
     const stream = await thread.stream();
     await thread.post(thread.request('/call echo {"text":"one"}\n/wait 300'), { headers: INCOMING }).expect(202);
-    while (tools.calls('tools/call').length === 0) await sleep(10);
+    await eventually(() => expect(tools.calls('tools/call').length).toBeGreaterThan(0));
     running.app.get(RunSupervisor).stopAll('handover');
     await stream.collectUntilDone();
     const all = await spans();

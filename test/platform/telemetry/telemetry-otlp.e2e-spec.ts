@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { trace } from '@opentelemetry/api';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ProxiedCall, ProxyTelemetry } from '../../../src/platform/telemetry/proxy-telemetry.js';
 import { UnavailableLedger } from '../../../src/platform/telemetry/unavailable-ledger.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { OtlpCollector } from '../../support/otlp-collector.js';
+import { eventually } from '../../support/eventually.js';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN_ID = '00f067aa0ba902b7';
@@ -180,8 +180,7 @@ describe('OTLP metrics', () => {
     });
     try {
       begin(app).end({ status: 'success' });
-      // The time limit of the test ends this.
-      while (collector.metrics['connection.proxy.requests'] === undefined) await sleep(10);
+      await eventually(() => expect(collector.metrics).toHaveProperty(['connection.proxy.requests']));
     } finally {
       await app.close();
     }

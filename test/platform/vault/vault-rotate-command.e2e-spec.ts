@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import supertest from 'supertest';
@@ -16,6 +15,7 @@ import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { PROVIDER_KEY } from '../../support/model-tools.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { ServiceProcess } from '../../support/service-process.js';
+import { eventually } from '../../support/eventually.js';
 
 const COMMAND = fileURLToPath(new URL('../../../dist/boot/rotate-vault.js', import.meta.url));
 const TOKEN = 'token-that-nobody-may-see-0123456789';
@@ -111,7 +111,7 @@ describe('on a database server', () => {
         const rotating = rotate({ DATABASE_URL: database.url, ENCRYPTION_KEYS: `${NEW},${OLD}` });
         const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
           WHERE datname = current_database() AND application_name = 'signalbox-vault-rotate' AND wait_event_type = 'Lock'`;
-        while ((await observer.query(cut)).rowCount === 0) await sleep(50);
+        await eventually(async () => expect((await observer.query(cut)).rowCount).toBeGreaterThan(0));
         const { code, stderr } = await rotating;
         expect(code).toBe(1);
         expect(stderr).toBe(

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { newId } from '../../../src/core/ids.js';
 import { generateEncryptionKey, parseEncryptionKeys } from '../../../src/core/config/encryption-keys.js';
@@ -7,6 +6,7 @@ import { SEALED_COLUMNS } from '../../../src/platform/vault/sealed-columns.js';
 import { rotateColumn } from '../../../src/platform/vault/vault-rotation.js';
 import { VaultService } from '../../../src/platform/vault/vault.service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { eventually } from '../../support/eventually.js';
 
 const ORGANIZATION = newId();
 const COLUMN = SEALED_COLUMNS.aiProviderApiKey;
@@ -148,10 +148,5 @@ async function rowsById(ids: string[]): Promise<Record<string, unknown>[]> {
 async function blocked(): Promise<void> {
   const query = `SELECT count(*)::int AS waiting FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  for (let look = 0; look < 500; look += 1) {
-    const { rows } = await observer.query<{ waiting: number }>(query);
-    if (rows[0]?.waiting === 1) return;
-    await sleep(10);
-  }
-  throw new Error('The rotation did not reach the locked row.');
+  await eventually(async () => expect((await observer.query(query)).rows).toEqual([{ waiting: 1 }]));
 }

@@ -6,7 +6,8 @@ import { succeed } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, openProxy, pathOf, rpc, toolCall } from '../../support/proxy-calls.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 
 const BOTH = 'application/json, text/event-stream';
@@ -98,12 +99,12 @@ it('the stream of an agent continues with an edited connection, and each earlier
   await call();
   const stream = await openProxy(app, path, { method: 'GET', key: app.apiKey, headers });
   stream.resume();
-  await until('the service listens to the upstream', () => streams.size === 1);
+  await eventually(() => expect(streams.size).toBe(1));
   await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: headersNamed('new') });
   await call();
   const posted = seen('POST').length;
   for (const open of streams) open.end();
-  await until('the service listens to the upstream again', () => seen('GET').length === 2);
+  await eventually(() => expect(seen('GET')).toHaveLength(2));
   expect(seen('GET')).toEqual(['old', 'new']);
   const ended = upstream.requests.filter(({ method }) => method === 'DELETE');
   const sessions = upstream.requests.flatMap(({ headers: sent }) =>

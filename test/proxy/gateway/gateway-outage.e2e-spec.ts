@@ -5,7 +5,8 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { auditOf, connectTo, until } from '../../support/proxy-connections.js';
+import { auditOf, connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { startTcpProxy, type TcpProxy, through } from '../../support/tcp-proxy.js';
 import { Upstreams } from '../../support/upstreams.js';
@@ -72,7 +73,7 @@ describe(`a database that is unavailable for ${AWAY_MS} ms, while callers use a 
     const taskId = await thread.postMessage(
       'Soon\n/wait 1000\n/call inner_echo {"text":"hello"}\n/call only {"text":"x"}',
     );
-    await until('the run is active', async () => JSON.stringify(await thread.messages()).includes('You said: Soon'));
+    await eventually(async () => expect(JSON.stringify(await thread.messages())).toContain('You said: Soon'));
 
     await relay.cut();
     const asked: { calls: Promise<Outcome>[]; others: Promise<Outcome>[] } = { calls: [], others: [] };
@@ -89,7 +90,7 @@ describe(`a database that is unavailable for ${AWAY_MS} ms, while callers use a 
     }
     expect([...calls, ...others].some(({ status }) => status === 503)).toBe(true);
 
-    await until('calls are answered again', async () => (await call(1000)).status === 200);
+    await eventually(async () => expect((await call(1000)).status).toBe(200));
     // No upstream was unavailable, so none is reported.
     expect(await listThrough(app, path)).toMatchObject({ names: NAMES, unavailable: [] });
     // Every answered call is recorded; `auditOf` fails if it is recorded twice.
@@ -122,11 +123,11 @@ describe(`a database that is unavailable for ${LONG_AWAY_MS} ms, while a run cal
       const server = await upstreams.scripted(script);
       const thread = await ThreadClient.create(app, await agentOf(app, [await connectTo(app, server.url)]));
       const taskId = await thread.postMessage('/call send {}\nand on');
-      await until('the tool is called', () => server.calls('tools/call').length === 1);
+      await eventually(() => expect(server.calls('tools/call')).toHaveLength(1));
       await relay.cut();
       await sleep(LONG_AWAY_MS);
       await relay.restore();
-      await until('the service answers', async () => (await app.tool('RUN_GET', { id: taskId })).status === 200);
+      await eventually(async () => expect((await app.tool('RUN_GET', { id: taskId })).status).toBe(200));
       await thread.waitFor(taskId, 'completed');
       const { parts } = await thread.expectWhole(taskId, await thread.collect(taskId));
       const errorText = expect.stringContaining('outcome is unknown');

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { callProxy, toolCall } from '../../support/proxy-calls.js';
-import { auditOf, keyWith, until } from '../../support/proxy-connections.js';
+import { auditOf, keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { ASKING, errorOf, useAskingUpstream } from './gateway-sampling.support.js';
 
 const asking = useAskingUpstream(startTestApp);
@@ -93,7 +94,7 @@ describe('a request of an upstream to the caller of an agent', () => {
       headers: session,
       body: toolCall('ask'),
     });
-    await until('the call arrives', () => asking.waiting.length > 0);
+    await eventually(() => expect(asking.waiting.length).toBeGreaterThan(0));
     const [asked] = asking.waiting.splice(0);
     const answer = (id: unknown, text: string) =>
       `data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text }] } })}\n\n`;

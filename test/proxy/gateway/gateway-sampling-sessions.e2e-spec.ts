@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { newTenant } from '../../support/tenant.js';
 import { legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { ASKING, errorOf, TOOLS, useAskingUpstream } from './gateway-sampling.support.js';
@@ -18,7 +19,7 @@ describe('a request of an upstream to the caller of an agent', () => {
       headers: session,
       body: toolCall('ask'),
     });
-    await until('the call arrives', () => asking.waiting.length > 0);
+    await eventually(() => expect(asking.waiting.length).toBeGreaterThan(0));
     asking.waiting.shift()?.response.end();
     expect((await call).text).not.toContain('sampling');
     const opened = asking.upstream.calls('initialize').slice(before);
@@ -90,9 +91,8 @@ describe('a request of an upstream to the caller of an agent', () => {
     expect(
       (await callProxy(asking.app, asking.path, { method: 'DELETE', key: asking.app.apiKey, headers: session })).status,
     ).toBe(200);
-    await until(
-      'the session is ended',
-      () => asking.upstream.requests.filter(({ method }) => method === 'DELETE').length > ended,
+    await eventually(() =>
+      expect(asking.upstream.requests.filter(({ method }) => method === 'DELETE').length).toBeGreaterThan(ended),
     );
     expect(errorOf(await answerTo(id, session))).toEqual([404, 'session_not_found']);
     asking.waiting.shift()?.response.destroy();
@@ -103,7 +103,7 @@ describe('a request of an upstream to the caller of an agent', () => {
     const { 'mcp-session-id': id = '' } = await open();
     const headers = { 'mcp-session-id': id, accept: 'application/json' };
     const call = callProxy(asking.app, asking.path, { key: asking.app.apiKey, headers, body: toolCall('ask') });
-    await until('the call arrives', () => asking.waiting.length > 0);
+    await eventually(() => expect(asking.waiting.length).toBeGreaterThan(0));
     asking.waiting.shift()?.response.end();
     expect((await call).text).not.toContain('sampling');
   });

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 import type { Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, eventsOf, openProxy, type ProxyAnswer, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { connectTo, until } from '../../support/proxy-connections.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import {
   legacyServer,
   type RpcMessage,
@@ -88,10 +89,7 @@ export function useAskingUpstream<Service extends Tenant>(start: () => Promise<S
     };
     let received = '';
     const rest = text();
-    await until(
-      'the upstream sends its request',
-      () => received.endsWith('\n\n') && received.includes('sampling/createMessage'),
-    );
+    await eventually(() => received.endsWith('\n\n') && received.includes('sampling/createMessage'));
     const [asked] = eventsOf({ text: received }) as unknown as [{ id: string; params: { big: string } }];
     expect(asked.params.big).toHaveLength(100_000);
     return { id: asked.id, rest };

@@ -3,7 +3,8 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { agentOf, callThrough, gatewayPath } from '../../support/gateway-agents.js';
 import { connectNotepad, NOTEPADS } from '../../support/notepads.js';
 import { callProxy, openProxy, rpc, TAKES_STREAMS, toolCall } from '../../support/proxy-calls.js';
-import { keyWith, until } from '../../support/proxy-connections.js';
+import { keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 
 const [PROGRAM, WITH_SESSIONS] = NOTEPADS.map(([, start]) => start);
 
@@ -34,7 +35,7 @@ it('a caller with as many programs as it can have gets a clear error while all a
   const waiting: Promise<unknown>[] = [];
   for (const headers of [first, second]) {
     waiting.push(openProxy(app, path, { key: greedy, headers, body: toolCall('never') }).catch(() => undefined));
-    await until('the call has arrived', () => notepad.unanswered() === waiting.length);
+    await eventually(() => expect(notepad.unanswered()).toBe(waiting.length));
   }
   const refused = await callProxy(app, path, { key: greedy, headers: third, body: toolCall('read') });
   expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
@@ -45,14 +46,14 @@ it('a caller with as many programs as it can have gets a clear error while all a
   expect((await callThrough(app, path, 'read', {}, other)).rpc.result?.content?.[0]?.text).toBe('nothing');
   // One that is no longer in use makes room.
   await callProxy(app, path, { method: 'DELETE', key: greedy, headers: first });
-  await until('a program has ended', () => notepad.ended() > 0);
+  await eventually(() => expect(notepad.ended()).toBeGreaterThan(0));
 });
 
 it('a session without use is ended, and made anew at the next call', async () => {
   const notepad = await WITH_SESSIONS!();
   const path = gatewayPath(app, await agentOf(app, [await connectNotepad(app, notepad)]));
   await callThrough(app, path, 'note', { text: 'secret' });
-  await until('the session has ended', () => notepad.ended() === 1);
+  await eventually(() => expect(notepad.ended()).toBe(1));
   expect((await callThrough(app, path, 'read')).rpc.result?.content?.[0]?.text).toBe('nothing');
   await notepad.close();
 });

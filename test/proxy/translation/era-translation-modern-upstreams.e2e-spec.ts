@@ -6,7 +6,8 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { openLegacy, openModern } from '../../support/era-clients.js';
 import { type EraServer, INSTRUCTIONS, RESOURCE_ERROR, startEraServer } from '../../support/era-server.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
-import { auditOf, connectProgram, connectTo, keyWith, until } from '../../support/proxy-connections.js';
+import { auditOf, connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 
 const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
 const MODERN_PROGRAM = fileURLToPath(new URL('../../support/stdio-fixtures/modern-only-server.mjs', import.meta.url));
@@ -92,10 +93,10 @@ describe('a client of the legacy era at an upstream that supports only the moder
     call.catch(() => undefined);
     const isUnderWay = (): boolean =>
       upstream.calls('tools/call').some(({ message }) => message.params?.['name'] === 'slow');
-    await until('the call at the upstream', isUnderWay);
+    await eventually(isUnderWay);
     abort.abort();
     await expect(call).rejects.toThrow();
-    await until('the end at the upstream', () => upstream.aborted.includes('slow'));
+    await eventually(() => expect(upstream.aborted).toContain('slow'));
   });
 
   it('has its own session, which any process accepts and which can be ended', async () => {

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { answerApproval } from '../../../examples/next-chat/lib/signalbox-chat.js';
 import { ThreadClient } from '../../support/agent-runs.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { useApprovalsApp } from './approvals.support.js';
 
 const own = useApprovalsApp();
@@ -15,7 +15,7 @@ it.each([true, false])(
     const chatHere = chatOf(app, agentId);
     const chat = memoryChat({ id: thread.id, chat: chatHere });
     const sending = chat.sendMessage({ text: '/call send {}' });
-    await until('the chat asks', () => chat.calls[0]?.state === 'approval-requested');
+    await eventually(() => expect(chat.calls[0]?.state).toBe('approval-requested'));
     const id = chat.calls[0]?.approval?.id ?? '';
     // As a page does it: shown at once, and sent to the service.
     await chat.addToolApprovalResponse({ id, approved, reason: 'as you like' });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import { answer, expire, SCRIPTED, startWaiting, useApprovalsApp, validated } from './approvals.support.js';
 
@@ -92,7 +92,7 @@ describe('cancelling a run', () => {
     ];
     own.model.script({ kind: 'tool-calls', calls });
     const { thread, stream, taskId } = await own.start(agentId, 'Go', SCRIPTED);
-    await until('the approval is requested', async () => (await thread.run(taskId)).pending_approvals.length === 1);
+    await eventually(async () => expect((await thread.run(taskId)).pending_approvals).toHaveLength(1));
     const [{ id = '' } = {}] = (await thread.run(taskId)).pending_approvals;
     await thread.cancel(taskId).expect(202);
     expect((await answer(own.app, thread.id, id, { approved: true })).status).toBe(409);

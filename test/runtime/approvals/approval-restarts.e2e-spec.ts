@@ -7,7 +7,7 @@ import { connect, type OpenedStream, succeed, ThreadClient } from '../../support
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import {
@@ -100,13 +100,8 @@ class WatchedRun {
   }
 
   /** The id of its only pending approval. */
-  async approvalId(): Promise<string> {
-    let id: string | undefined;
-    await until('an approval is pending', async () => {
-      [id] = (await this.thread.run(this.taskId)).pending_approvals.map((approval) => approval.id);
-      return id !== undefined;
-    });
-    return id ?? '';
+  approvalId(): Promise<string> {
+    return eventually(async () => (await this.thread.run(this.taskId)).pending_approvals[0]?.id ?? false);
   }
 
   async waits(): Promise<string> {
@@ -177,7 +172,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       await startWorker();
       const barrier = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
       const run = await WatchedRun.start(SEND);
-      await until('the worker writes', isBlocked);
+      await eventually(isBlocked);
       await endWorker('SIGKILL');
       await barrier.dropAfterKill();
       model.script({ kind: 'tool-calls', calls: [SEND] });
@@ -197,11 +192,11 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       await startWorker();
       const storing = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
       const run = await WatchedRun.start(SEND);
-      await until('the worker stores the request', isBlocked);
+      await eventually(isBlocked);
       const streaming = await Barrier.raise('SELECT FROM run_event_streams WHERE run_id = $1 FOR UPDATE', [run.taskId]);
       await storing.drop();
       const id = await run.approvalId();
-      await until('the worker streams the request', isBlocked);
+      await eventually(isBlocked);
       await endWorker('SIGKILL');
       await streaming.dropAfterKill();
       await startWorker();
@@ -220,7 +215,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       hang('look');
       const run = await WatchedRun.start(LOOK, SEND);
       const id = await run.approvalId();
-      await until('the other call is made', () => callsOf('look') === 1);
+      await eventually(() => expect(callsOf('look')).toBe(1));
       await endWorker('SIGKILL');
       Object.assign(upstream.tools, original);
       await startWorker();
@@ -239,7 +234,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       hang('look');
       const run = await WatchedRun.start(LOOK, SEND);
       await run.approve(await run.approvalId());
-      await until('the other call is made', () => callsOf('look') === 1);
+      await eventually(() => expect(callsOf('look')).toBe(1));
       await endWorker('SIGKILL');
       Object.assign(upstream.tools, original);
       await startWorker();
@@ -258,11 +253,11 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       if (look) upstream.tools['look'] = { ...look, handler: () => waiting.promise };
       const run = await WatchedRun.start(LOOK, SEND);
       const id = await run.approvalId();
-      await until('the other call is made', () => callsOf('look') === 1);
+      await eventually(() => expect(callsOf('look')).toBe(1));
       // The next write to the run's row is the one that stores the other call's outcome, then the waiting.
       const barrier = await Barrier.raise('SELECT FROM runs WHERE id = $1 FOR UPDATE', [run.taskId]);
       waiting.resolve('seen');
-      await until('the worker writes', isBlocked);
+      await eventually(isBlocked);
       await endWorker('SIGKILL');
       await barrier.dropAfterKill();
       await startWorker();
@@ -316,7 +311,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       await run.approve(id);
       const barrier = await Barrier.raise('SELECT FROM run_approvals WHERE id = $1 FOR UPDATE', [id]);
       await startWorker();
-      await until('the worker is about to make the call', isBlocked);
+      await eventually(isBlocked);
       expect(callsOf('send')).toBe(0);
       await endWorker('SIGKILL');
       await barrier.dropAfterKill();
@@ -335,7 +330,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       const run = await WatchedRun.start(SEND);
       const id = await run.waits();
       await run.approve(id);
-      await until('the call is made', () => callsOf('send') === 1);
+      await eventually(() => expect(callsOf('send')).toBe(1));
       await endWorker('SIGKILL');
       Object.assign(upstream.tools, original);
       await startWorker();
@@ -359,7 +354,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       const asked = model.requests.length;
       model.script({ kind: 'hang' }, { kind: 'text', deltas: ['Done.'] });
       await run.approve(id);
-      await until('the model is asked again', () => model.requests.length > asked);
+      await eventually(() => expect(model.requests.length).toBeGreaterThan(asked));
       await endWorker('SIGKILL');
       await startWorker();
       expect(await run.end()).toEqual(['output-available']);
@@ -398,7 +393,7 @@ describe('while workers restart in good order', () => {
       const taskId = await thread.postMessage('Go', SCRIPTED);
       let last: string | undefined;
       for (const [n] of calls.entries()) {
-        await until('the next call waits', async () => {
+        await eventually(async () => {
           const { status, pending_approvals: pending } = await thread.run(taskId);
           if (status !== 'waiting' || pending[0]?.id === last) return false;
           last = pending[0]?.id;

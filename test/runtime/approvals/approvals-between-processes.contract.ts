@@ -3,7 +3,7 @@ import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import type { McpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { connect, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { ask, readRun, resultOf } from '../turns/turns.support.js';
 import { answer, createAskingAgent, startUpstream, startWaiting } from './approvals.support.js';
@@ -56,7 +56,7 @@ export function approvalsContract(name: string, startBackend: () => Promise<Stre
       const text = 'First\n/call send {"n":1}\n/call send {"n":2}\nand on';
       const { thread, stream, taskId, approvals } = await startWaiting(api, agentId, text);
       await answer(api, thread.id, approvals[0]?.id ?? '', YES).expect(202);
-      await until('the second call waits', async () => {
+      await eventually(async () => {
         const [pending] = (await thread.run(taskId)).pending_approvals;
         return pending !== undefined && pending.id !== approvals[0]?.id;
       });

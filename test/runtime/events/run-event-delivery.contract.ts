@@ -6,7 +6,8 @@ import { RunEventPublisher } from '../../../src/runtime/events/run-event-publish
 import type { RunEventStore } from '../../../src/runtime/events/run-event-store.js';
 import { TopicReader } from '../../../src/runtime/events/topic-reader.js';
 import type { EventStoreBackend } from '../../support/event-store-fixtures.js';
-import { at, by, chunk, collect, drain, EPOCH, eventually, newRun, numbers } from '../../support/run-event-probes.js';
+import { at, by, chunk, collect, drain, EPOCH, newRun, numbers } from '../../support/run-event-probes.js';
+import { eventually } from '../../support/eventually.js';
 
 /** The contract between publishers and readers in different processes, for every adapter of `RunEventStore`. */
 export function runEventDeliveryContract(name: string, start: () => Promise<EventStoreBackend>): void {

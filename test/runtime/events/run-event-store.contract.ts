@@ -4,7 +4,8 @@ import { StaleWriterError, StreamExpiredError } from '../../../src/runtime/event
 import { RunEventPublisher } from '../../../src/runtime/events/run-event-publisher.js';
 import type { RunEventStore } from '../../../src/runtime/events/run-event-store.js';
 import type { EventStoreBackend } from '../../support/event-store-fixtures.js';
-import { at, batch, by, chunk, collect, eventually, listen, newRun, page } from '../../support/run-event-probes.js';
+import { at, batch, by, chunk, collect, listen, newRun, page } from '../../support/run-event-probes.js';
+import { eventually } from '../../support/eventually.js';
 
 /** The contract of every adapter of `RunEventStore`. */
 export function runEventStoreContract(name: string, start: () => Promise<EventStoreBackend>): void {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStats } from '../../../src/runtime/runs/run-stats.dto.js';
 import type { RunDetails, RunPage } from '../../../src/runtime/runs/records/run.dto.js';
 import type { UsageStats } from '../../../src/runtime/runs/usage.dto.js';
@@ -8,6 +7,7 @@ import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../../support/
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { eventually } from '../../support/eventually.js';
 
 const PRICE = { input: 3, output: 15, cached_input: 0.3 };
 
@@ -176,7 +176,7 @@ describe('the model calls of a run', () => {
     const made = provider.requests.length;
     const stream = await thread.stream();
     const taskId = await thread.postMessage('hello');
-    while (provider.requests.length === made) await sleep(10);
+    await eventually(() => expect(provider.requests.length).toBeGreaterThan(made));
     await thread.cancel(taskId).expect(202);
     await stream.collectUntilDone();
     expect((await detailsOf(taskId)).model_calls).toMatchObject([{ step: 1, error_code: 'interrupted' }]);

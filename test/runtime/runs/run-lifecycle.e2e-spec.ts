@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { toolPartsOf, useRunsApp } from './runs.support.js';
+import { eventually } from '../../support/eventually.js';
 
 const runsApp = useRunsApp();
 
@@ -121,13 +121,10 @@ describe('a run', () => {
   it('shows its answer so far in the transcript, also while the model is silent', async () => {
     const thread = await ThreadClient.create(runsApp.app, runsApp.agentId);
     const taskId = await thread.postMessage('So far\n/wait 20000');
-    const deadline = Date.now() + 5000;
-    let parts: object[] = [];
-    while (parts.length < 2 && Date.now() < deadline) {
-      await sleep(100);
-      parts = (await thread.messages())[1]?.parts ?? [];
-    }
-    expect(parts).toMatchObject([{ type: 'step-start' }, { type: 'text', text: 'You said: So far' }]);
+    await eventually(async () => {
+      const [, answer] = await thread.messages();
+      expect(answer?.parts).toMatchObject([{ type: 'step-start' }, { type: 'text', text: 'You said: So far' }]);
+    }, 5_000);
     expect(await thread.status()).toBe('in_progress');
     await thread.cancel(taskId);
     await thread.waitFor(taskId, 'cancelled');

@@ -16,6 +16,7 @@ import {
   startScripted,
 } from '../../support/scripted-upstream.js';
 import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
+import { eventually } from '../../support/eventually.js';
 
 const RUN_LOCK_MS = 2000;
 /** For what waits for processes on a busy machine. */
@@ -87,13 +88,9 @@ function startOtherWorker(): Promise<TestApp> {
   return startTestApp({ database, env: { ...ENV, ROLE: 'worker' } });
 }
 
-async function until(moment: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!moment()) {
-    if (Date.now() > deadline) throw new Error('The moment did not come.');
-    await sleep(20);
-  }
-  // What has just happened shall have been streamed, too.
+/** Waits until `look` holds, and what has just happened has been streamed, too. */
+async function streamed(look: () => unknown): Promise<void> {
+  await eventually(look);
   await sleep(200);
 }
 
@@ -137,7 +134,7 @@ describe('when a worker is killed', () => {
     swallowing = false;
     runs.answering = await WatchedRun.start('Go', 'thinking');
     behind = await runs.answering.thread.postMessage('/words 3');
-    await until(() => fake.requests.length === 2);
+    await streamed(() => expect(fake.requests).toHaveLength(2));
     upstream.requests.length = 0;
     swallowing = true;
     runs.look = await WatchedRun.start('/call look {}');
@@ -145,7 +142,7 @@ describe('when a worker is killed', () => {
     runs.send = await WatchedRun.start('/call send {}\nand on');
     runs.unwanted = await WatchedRun.start('So far\n/wait 60000');
     await runs.unwanted.thread.waitFor(runs.unwanted.taskId, 'running');
-    await until(() => callsOf('look') + callsOf('put') + callsOf('send') === 3);
+    await streamed(() => expect(callsOf('look') + callsOf('put') + callsOf('send')).toBe(3));
     survivor = await startOtherWorker();
     await doomed.kill('SIGKILL');
     killedAt = Date.now();
@@ -230,7 +227,7 @@ describe('a worker that is stopped', () => {
       const long = await WatchedRun.start('Go', 'thinking');
       const short = await WatchedRun.start('/wait 1500\nAt ease');
       await short.thread.waitFor(short.taskId, 'running');
-      await until(() => fake.requests.length === before + 1);
+      await streamed(() => expect(fake.requests).toHaveLength(before + 1));
       const other = await startOtherWorker();
       expect(await stopped.kill('SIGTERM')).toBe(0);
 

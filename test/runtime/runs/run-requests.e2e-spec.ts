@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { eventually } from '../../support/eventually.js';
 
 let app: Tenant;
 let agentId: string;
@@ -195,7 +195,7 @@ describe('a run request is refused for its key', () => {
 
   it('that has expired', async () => {
     const { key } = await createKey({ expiresIn: 1 });
-    await sleep(1100);
+    await eventually(async () => expect((await app.tool('RUN_LIST', {}, key)).status).toBe(401));
     await expectRefused({ status: 401, code: 'credential_expired' }, () => thread.post(request(), { key }));
   });
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { redisServerCommand } from '../../support/redis-server.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { postgresStreams, redisStreams, type StreamBackend } from '../../support/stream-backends.js';
+import { eventually } from '../../support/eventually.js';
 
 /** Longer than any of these tests. */
 const LONG = '/wait 120000';
@@ -111,14 +111,13 @@ describe.each(backends)('runs of a key that is gone, on %s', (_name, start) => {
     const key = await createKey();
     const thread = await ThreadClient.create(app, agentId);
     const taskId = await post(thread, '/call hang {}', key);
-    while (upstream.calls('tools/call').length === 0) await sleep(20);
+    await eventually(() => expect(upstream.calls('tools/call')).toHaveLength(1));
     await succeed(app, 'API_KEY_DELETE', { id: key.id });
     await expectRevoked(thread, taskId);
     const [call] = upstream.calls('tools/call');
     expect(await call?.hungUp).toBe(true);
-    while (upstream.calls('notifications/cancelled').length === 0) await sleep(20);
-    const [cancelled] = upstream.calls('notifications/cancelled');
-    expect(cancelled?.message.params).toMatchObject({ requestId: call?.message.id });
+    const cancelled = await eventually(() => upstream.calls('notifications/cancelled')[0] ?? false);
+    expect(cancelled.message.params).toMatchObject({ requestId: call?.message.id });
   });
 
   it('leave what the upstream keeps for the thread to the runs of other keys', async () => {

@@ -5,6 +5,7 @@ import { connect, createAgent, succeed, ThreadClient } from '../../support/agent
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../../support/redis-server.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
+import { eventually } from '../../support/eventually.js';
 
 const STEP_MS = 300;
 const LONG = '/wait 600000';
@@ -87,9 +88,7 @@ describe.each([
   }
 
   async function untilRunning(app: TestApp, expected: number): Promise<void> {
-    for (const deadline = Date.now() + 10_000; Date.now() < deadline && (await running(app)) < expected;)
-      await sleep(20);
-    expect(await running(app)).toBe(expected);
+    expect(await eventually(async () => (await running(app)) >= expected && running(app))).toBe(expected);
   }
 
   it('one key uses most slots, and leaves some to other keys and organizations', async () => {

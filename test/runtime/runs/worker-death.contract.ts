@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
-import { eventually } from '../../support/run-event-probes.js';
+import { eventually } from '../../support/eventually.js';
 import { ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { startTcpProxy, type TcpProxy, through } from '../../support/tcp-proxy.js';
@@ -11,7 +11,6 @@ import { startTcpProxy, type TcpProxy, through } from '../../support/tcp-proxy.j
 /** So long that only the connections of workers can tell that one has died. */
 const ENV = { RUN_LOCK_MS: '600000' };
 const START_MS = 60_000;
-const PATIENCE_MS = 30_000;
 const LOCKS = `SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid)
                 WHERE locktype = 'advisory' AND application_name = 'signalbox-worker' AND datname = current_database()`;
 
@@ -63,7 +62,7 @@ export function workerDeathContract(name: string, startBackend: () => Promise<St
         const next = await backend.start({ ...ENV, ROLE: 'worker' });
         await eventually(async () => {
           for (const { thread, taskId } of runs) expect(await thread.run(taskId)).toMatchObject({ attempt: 2 });
-        }, PATIENCE_MS);
+        });
         for (const { thread, taskId } of runs) {
           await thread.cancel(taskId);
           await thread.waitFor(taskId, 'cancelled');
@@ -95,7 +94,7 @@ export function workerDeathContract(name: string, startBackend: () => Promise<St
               return { thread, taskId: await thread.postMessage(text.join('\n')) };
             }),
           );
-          await eventually(() => expect(callsOf(upstream, 'hold')).toHaveLength(absent.length), PATIENCE_MS);
+          await eventually(() => expect(callsOf(upstream, 'hold')).toHaveLength(absent.length));
           other = await backend.start({ ...ABSENT_ENV, RUN_CONCURRENCY: '10' });
           absent[0]?.signal('SIGSTOP');
           for (const proxy of silent.proxies) proxy.freeze();
@@ -148,7 +147,7 @@ export function workerDeathContract(name: string, startBackend: () => Promise<St
         await eventually(async () => {
           const now = await lockHolders();
           expect([now.length, now[0] === before[0]]).toEqual([1, false]);
-        }, PATIENCE_MS);
+        });
         expect(await run?.thread.waitFor(run.taskId, 'completed')).toMatchObject({ attempt: 1 });
         await worker.close();
         expect(await lockHolders()).toEqual([]);

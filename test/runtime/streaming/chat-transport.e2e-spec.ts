@@ -5,7 +5,7 @@ import { cancelRuns, loadMessages, type SignalboxChat } from '../../../examples/
 import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 
 describe('a chat of the AI SDK with the options of the example', () => {
   let app: Tenant;
@@ -86,11 +86,11 @@ describe('a chat of the AI SDK with the options of the example', () => {
   it('stops reading, and cancels the run', async () => {
     const chat = memoryChat({ id: thread.id, chat: chatHere });
     const sending = chat.sendMessage({ text: '/words 2\n/wait 600000' });
-    await until('the chat shows an answer', () => JSON.stringify(chat.messages).includes('word2'));
+    await eventually(() => expect(JSON.stringify(chat.messages)).toContain('word2'));
     await Promise.all([chat.stop(), cancelRuns(chatHere, thread.id)]);
     await sending;
     expect(chat).toMatchObject({ status: 'ready', error: undefined });
-    await until('the run is cancelled', async () => (await thread.status()) !== 'in_progress');
+    await eventually(async () => expect(await thread.status()).not.toBe('in_progress'));
   });
 
   it('has nothing to resume on an idle thread', async () => {

@@ -7,7 +7,7 @@ import { connect, createAgent, textOf, ThreadClient } from '../../support/agent-
 import type { TestApp } from '../../support/app.js';
 import { chatOf, memoryChat, type MemoryChatOptions } from '../../support/memory-chat.js';
 import { expectProblem } from '../../support/problem.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { postgresStreams, type StreamBackend } from '../../support/stream-backends.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
@@ -83,7 +83,7 @@ describe.each(READERS)('a chat of %s', (_, reader) => {
   ])('goes on after an approval answered %j by %s', async (approved, who) => {
     const { thread, chat } = await begin(askingId);
     const sending = chat.sendMessage({ text: '/call search {}\n/words 5' });
-    await until('the chat asks', () => chat.calls[0]?.state === 'approval-requested');
+    await eventually(() => expect(chat.calls[0]?.state).toBe('approval-requested'));
     const id = chat.calls[0]?.approval?.id ?? '';
     if (who === 'itself') {
       await chat.addToolApprovalResponse({ id, approved });
@@ -100,7 +100,7 @@ describe.each(READERS)('a chat of %s', (_, reader) => {
   it('reads the stored messages of approvals as valid', async () => {
     const { thread, chat } = await begin(askingId);
     const sending = chat.sendMessage({ text: '/call search {}' });
-    await until('the chat asks', () => chat.calls[0]?.state === 'approval-requested');
+    await eventually(() => expect(chat.calls[0]?.state).toBe('approval-requested'));
     await answer(api, thread.id, chat.calls[0]?.approval?.id ?? '', { approved: false, reason: 'no' }).expect(202);
     await sending;
     const messages = await loadMessages(chatOf(api, askingId), thread.id);
@@ -121,7 +121,7 @@ describe('when a worker is killed in a step', () => {
           const thread = await ThreadClient.create(api, agentId);
           const chat = memoryChat({ id: thread.id, chat: chatOf(api, agentId), ...reader });
           const sending = chat.sendMessage({ text: '/random 10\n/call search {}\n/random 20\n/wait 3000\n/random 5' });
-          await until('the second step is shown', () => textsOf(chat.lastMessage).length === 2);
+          await eventually(() => expect(textsOf(chat.lastMessage)).toHaveLength(2));
           return { name, reader, thread, chat, sending, before: textsOf(chat.lastMessage) };
         }),
       );

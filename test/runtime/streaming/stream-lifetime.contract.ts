@@ -7,6 +7,7 @@ import { countSubscriptions } from '../../support/count-subscriptions.js';
 import { StalledReader } from '../../support/stalled-reader.js';
 import { framesUntilDone } from '../../support/stream-frames.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
+import { eventually } from '../../support/eventually.js';
 
 /** A deleted or expired key closes its open streams within this time, in every process. */
 const REVOKED_WITHIN_MS = 1_000;
@@ -127,9 +128,9 @@ export function streamLifetimeContract(name: string, startBackend: () => Promise
       const streams = await Promise.all(Array.from({ length: 20 }, () => idle.stream()));
       expect(open()).toBe(20);
       for (const stream of streams) stream.close();
-      await until(() => open() === 0);
+      await eventually(() => expect(open()).toBe(0));
       await idle.ask('and the next reader is served');
-      await until(() => open() === 0);
+      await eventually(() => expect(open()).toBe(0));
     });
 
     it('hold a bounded amount for a reader that takes nothing, which loses nothing when it takes up again', async () => {
@@ -147,11 +148,11 @@ export function streamLifetimeContract(name: string, startBackend: () => Promise
         expect(stalled.bufferedBytes()).toBeLessThan(MAX_BUFFERED_BYTES);
         await sleep(100);
       }
-      await until(() => stalled.bufferedBytes() > 0);
+      await eventually(() => expect(stalled.bufferedBytes()).toBeGreaterThan(0));
 
       await succeed(api, 'API_KEY_DELETE', { id });
       const deleted = performance.now();
-      await until(() => open() === 1);
+      await eventually(() => expect(open()).toBe(1));
       expect(performance.now() - deleted).toBeLessThan(REVOKED_WITHIN_MS);
       revoked.close();
 
@@ -161,7 +162,7 @@ export function streamLifetimeContract(name: string, startBackend: () => Promise
       const ids = await stalled.readIds();
       expect(numbersIn(ids)).toEqual(ids.map((_, i) => `${taskId}:${i + 1}`));
       expect(ids).toEqual((await own.collect(taskId)).ids);
-      await until(() => open() === 0);
+      await eventually(() => expect(open()).toBe(0));
     }, 90_000);
 
     it('carry the run that was posted first, though a later one is cancelled while no worker is up', async () => {
@@ -196,7 +197,11 @@ export function streamLifetimeContract(name: string, startBackend: () => Promise
       await backend.start({ ROLE: 'worker', STREAM_RETENTION_MS: '1000' });
       const { taskId, ids } = await thread.ask('soon gone');
       expect((await thread.collect(taskId)).ids).toEqual(ids);
-      await sleep(1_300);
+      await eventually(async () => {
+        const stream = await thread.stream({ query: { taskId } });
+        await stream.text();
+        expect(stream.status).toBe(410);
+      });
       for (const options of [{ query: { taskId } }, { lastEventId: ids[0] ?? '' }, { lastEventId: ids.at(-1) ?? '' }]) {
         const expired = await thread.stream(options);
         expect(expired.status).toBe(410);
@@ -224,13 +229,5 @@ async function endOf(frames: AsyncIterable<unknown>): Promise<void> {
     while (!(await iterator.next()).done);
   } catch {
     // A connection that is cut ends the body with an error.
-  }
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 5_000;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`It did not come to hold: ${holds.toString()}`);
-    await sleep(10);
   }
 }

@@ -13,7 +13,7 @@ import {
   ThreadClient,
 } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
-import { eventually } from '../../support/run-event-probes.js';
+import { eventually } from '../../support/eventually.js';
 import { framesUntilDone } from '../../support/stream-frames.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { ANSWER_ORDINAL } from '../../../src/runtime/threads/message.entity.js';
 import type { MessagePage } from '../../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { eventually } from '../../support/eventually.js';
 
 const RUNS = 1_500;
 /** A question and an answer for each run. */
@@ -92,7 +92,7 @@ async function readsOfMessages(): Promise<Reads> {
 async function stopService(): Promise<void> {
   await service.close();
   const others = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
-  while ((await onDatabase(others)).length > 0) await sleep(20);
+  await eventually(async () => expect(await onDatabase(others)).toEqual([]));
 }
 
 describe('a large thread', () => {

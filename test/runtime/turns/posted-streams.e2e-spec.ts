@@ -4,7 +4,7 @@ import { createAgent, succeed, textOf, ThreadClient, unusedId } from '../../supp
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { countSubscriptions } from '../../support/count-subscriptions.js';
 import { expectProblem } from '../../support/problem.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import { startTcpProxy, through } from '../../support/tcp-proxy.js';
 import { createTestDatabase } from '../../support/database.js';
 import { collectPosted, openPosted } from './turns.support.js';
@@ -97,7 +97,7 @@ describe('a run request that asks for an event stream', () => {
     const taskId = response.headers.get('x-task-id') ?? '';
     expect(subscriptions()).toBe(1);
     leaving.abort();
-    await until('nothing is subscribed to', () => subscriptions() === 0);
+    await eventually(() => expect(subscriptions()).toBe(0));
     await busy.waitFor(taskId, 'completed');
   });
 
@@ -130,7 +130,7 @@ describe('a run request that asks for an event stream', () => {
     await succeed(app, 'ORGANIZATION_UPDATE', { limits: { runs_per_minute: 1000 } });
     try {
       // A changed limit counts within a second.
-      await until('the limit is announced', async () => {
+      await eventually(async () => {
         const { headers } = await stream('hello');
         return headers.get('ratelimit-policy')?.includes('"runs";q=1000') === true;
       });
@@ -153,7 +153,7 @@ describe('while the database is away', () => {
         expectProblem(await own.post(own.request('hello'), { headers }), 503, 'storage_unavailable');
       }
       await proxy.restore();
-      await until('the post is accepted', async () => (await own.post(own.request('hello'))).status === 202);
+      await eventually(async () => expect((await own.post(own.request('hello'))).status).toBe(202));
       expect(await collectPosted(await openPosted(service, own, 'again'))).toMatchObject({ ending: 'data: [DONE]' });
     } finally {
       await service.close();

@@ -3,7 +3,7 @@ import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import { RunWaiting } from '../../../src/runtime/turns/run-waiting.js';
 import { createAgent, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
-import { until } from '../../support/proxy-connections.js';
+import { eventually } from '../../support/eventually.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { ask, collectPosted, openPosted, readRun, resultOf } from './turns.support.js';
 
@@ -42,7 +42,7 @@ export function waitingContract(name: string, startBackend: () => Promise<Stream
       const thread = await newThread();
       const waits = jest.spyOn(RunWaiting.prototype, 'untilOver');
       const answering = ask(thread, '/wait 1000\nhello', 60).then((answer) => answer);
-      await until('the request waits', () => waits.mock.calls.length > 0);
+      await eventually(() => expect(waits.mock.calls.length).toBeGreaterThan(0));
       waits.mockRestore();
       await backend.cutSignals();
       expect((await answering).status).toBe(200);
@@ -62,10 +62,10 @@ export function waitingContract(name: string, startBackend: () => Promise<Stream
       const thread = new ThreadClient(api, agentId, id);
       const waits = jest.spyOn(RunWaiting.prototype, 'untilOver');
       const posting = ask(there, LONG, 60).then((answer) => answer);
-      await until('the post waits', () => waits.mock.calls.length > 0);
+      await eventually(() => expect(waits.mock.calls.length).toBeGreaterThan(0));
       const taskId = waits.mock.calls[0]?.[0].id ?? '';
       const reading = readRun(endpoint, taskId, { wait: 60 }).then((answer) => answer);
-      await until('the read waits', () => waits.mock.calls.length > 1);
+      await eventually(() => expect(waits.mock.calls.length).toBeGreaterThan(1));
       waits.mockRestore();
       await leaving.close();
       expect(await posting).toMatchObject({ status: 202, body: { taskId } });
@@ -79,7 +79,7 @@ export function waitingContract(name: string, startBackend: () => Promise<Stream
     it('ends when the worker is stopped and another one finishes the run', async () => {
       const thread = await newThread();
       const answering = ask(thread, '/wait 2000\nhello', 60).then((answer) => answer);
-      await until('the run is there', async () => (await thread.messages()).length > 0);
+      await eventually(async () => expect((await thread.messages()).length).toBeGreaterThan(0));
       const taskId = String((await thread.messages())[0]?.metadata['taskId']);
       await thread.waitFor(taskId, 'running');
       await backend.start({ ROLE: 'worker' });
