@@ -86,9 +86,14 @@ async function postmasterPid(): Promise<number> {
   return postmaster.pid;
 }
 
+/** How long a start takes that creates the cluster. */
+let creationMs: number;
+
 describe('first start', () => {
   it('creates the cluster, the password and the database below a new folder', async () => {
+    const before = performance.now();
     const server = await start();
+    creationMs = performance.now() - before;
     expect(server.url).toMatch(/^postgres:\/\/postgres:[\w-]{43}@127\.0\.0\.1:\d+\/signalbox$/);
     expect(
       await query(
@@ -125,10 +130,10 @@ describe('first start', () => {
 });
 
 describe('later starts', () => {
-  it('finds the data within a second and tolerates repeated stops', async () => {
+  it('finds the data, faster than it was created, and tolerates repeated stops', async () => {
     const before = performance.now();
     const server = await start();
-    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(performance.now() - before).toBeLessThan(creationMs);
     expect(await query(server.url, 'SELECT word FROM kept')).toEqual(['kept']);
     await Promise.all([server.stop(), server.stop()]);
     await server.stop();
