@@ -27,12 +27,13 @@ export async function serveTenantServices(): Promise<{ url: string; stop(): Prom
     const worker = request.url ?? '/';
     const started = services.get(worker) ?? startService();
     services.set(worker, started);
-    started
-      .then((service) => response.writeHead(200).end(JSON.stringify(nextTenant(service))))
-      .catch((error: unknown) => {
+    started.then(nextTenant).then(
+      (tenant) => response.writeHead(200).end(JSON.stringify(tenant)),
+      (error: unknown) => {
         services.delete(worker);
         response.writeHead(500).end(String(error));
-      });
+      },
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
