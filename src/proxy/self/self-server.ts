@@ -20,7 +20,8 @@ export interface SelfCaller {
 }
 
 const INSTRUCTIONS =
-  'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API keys, and the audit log of tool calls.';
+  'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API ' +
+  'keys, and the audit log of tool calls.';
 
 /** As many faults of arguments as those of other tools are listed with. */
 const MAX_FAULTS = 20;

@@ -37,17 +37,19 @@ const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancel
 // One scan of the runs in question, for all groupings.
 const COUNT = `
   WITH question AS MATERIALIZED (
-    SELECT date_bin($5::bigint * interval '1 second', created_at, 'epoch') AS at, agent_id, model, status, usage, cost_usd,
-           CASE WHEN status IN ('completed', 'failed')
+    SELECT date_bin($5::bigint * interval '1 second', created_at, 'epoch') AS at, agent_id, model, status, usage,
+           cost_usd, CASE WHEN status IN ('completed', 'failed')
                 THEN extract(epoch FROM finished_at - started_at)::float8 * 1000 - waited_ms END AS duration
       FROM runs
      WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3 AND ($4::uuid IS NULL OR agent_id = $4)
   )
-  SELECT CASE grouping(at, agent_id, model) WHEN 3 THEN 'bucket' WHEN 5 THEN 'agent' WHEN 6 THEN 'model' ELSE 'total' END AS kind,
+  SELECT CASE grouping(at, agent_id, model) WHEN 3 THEN 'bucket' WHEN 5 THEN 'agent' WHEN 6 THEN 'model'
+    ELSE 'total' END AS kind,
          at, agent_id AS "agentId", model, count(*)::integer AS runs,
          ${STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')},
          ${tokens('inputTokens')} AS input_tokens, ${tokens('outputTokens')} AS output_tokens, ${COSTS},
-         percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration) FILTER (WHERE duration IS NOT NULL) AS duration
+         percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration)
+           FILTER (WHERE duration IS NOT NULL) AS duration
     FROM question
    GROUP BY GROUPING SETS ((), (at), (agent_id), (model))
    ORDER BY at, runs DESC, agent_id, model`;

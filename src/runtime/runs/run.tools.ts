@@ -18,7 +18,8 @@ export class RunTools {
   @ManagementTool({
     name: 'RUN_GET',
     description:
-      'Reads a run by its taskId: status, error, token usage, cost, attempt, trace, model calls with times, pending approvals.',
+      'Reads a run by its taskId: status, error, token usage, cost, attempt, trace, model calls with times, ' +
+      'pending approvals.',
     input: RunGetInput,
     output: RunOutput,
     annotations: READ_ONLY,

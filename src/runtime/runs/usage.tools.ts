@@ -17,8 +17,9 @@ export class UsageTools {
   @ManagementTool({
     name: 'USAGE_STATS',
     description:
-      "Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time " +
-      'when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups.',
+      "Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or " +
+      'day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at ' +
+      'most 1,000 groups.',
     input: UsageStatsInput,
     output: UsageStats,
     annotations: READ_ONLY,
@@ -30,8 +31,9 @@ export class UsageTools {
   @ManagementTool({
     name: 'RUN_STATS',
     description:
-      "Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent and by model; and the " +
-      'approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set.',
+      "Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by " +
+      'agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers ' +
+      'the last 24 hours unless from and to are set.',
     input: RunStatsInput,
     output: RunStats,
     annotations: READ_ONLY,

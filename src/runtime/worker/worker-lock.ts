@@ -21,7 +21,8 @@ const LONGEST_PAUSE_MS = 250;
  * hours.
  */
 const SESSION = `
-  SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; SET tcp_user_timeout = 9000;
+  SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = 9000;
   SET idle_session_timeout = 0`;
 
 /**

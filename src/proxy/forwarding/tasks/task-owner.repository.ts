@@ -44,7 +44,8 @@ export class TaskOwnerRepository {
             WHERE expires_at >= now()))
        INSERT INTO mcp_tasks (connection_id, owner, digest, tool_name, expires_at)
        SELECT id, $2, $3, $4, now() + interval '${KEPT_DAYS} days' FROM connections WHERE id = $1
-       ON CONFLICT (connection_id, owner, digest) DO UPDATE SET tool_name = excluded.tool_name, expires_at = excluded.expires_at`,
+       ON CONFLICT (connection_id, owner, digest) DO UPDATE
+         SET tool_name = excluded.tool_name, expires_at = excluded.expires_at`,
       [connectionId, owner, digest, tool],
     );
   }

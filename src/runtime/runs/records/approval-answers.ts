@@ -83,7 +83,8 @@ export class ApprovalAnswers {
         return { approval: closed, isNew: false, continues: await continueRun(manager, run.id) };
       }
       await manager.query(
-        `UPDATE run_approvals SET approved = $2, reason = $3, user_id = $4, api_key_id = $5, closed_at = now(), closed_as = 'answered'
+        `UPDATE run_approvals SET approved = $2, reason = $3, user_id = $4, api_key_id = $5, closed_at = now(),
+            closed_as = 'answered'
           WHERE id = $1`,
         [approvalId, answer.approved, answer.reason, answer.userId, answer.apiKeyId],
       );

@@ -23,7 +23,8 @@ const NO_LONGER_WAITS = `updated_at = now(), waiting_since = NULL,
 export async function continueRun(manager: EntityManager, runId: string): Promise<boolean> {
   const [, count]: [unknown[], number] = await manager.query(
     `UPDATE runs SET status = 'queued', turn_at = now(), heartbeat_at = now(), ${NO_LONGER_WAITS}
-      WHERE id = $1 AND status = 'waiting' AND NOT EXISTS (SELECT FROM run_approvals WHERE run_id = $1 AND closed_at IS NULL)`,
+      WHERE id = $1 AND status = 'waiting'
+        AND NOT EXISTS (SELECT FROM run_approvals WHERE run_id = $1 AND closed_at IS NULL)`,
     [runId],
   );
   return count === 1;

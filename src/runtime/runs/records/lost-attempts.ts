@@ -30,7 +30,8 @@ const GIVE_UP = {
   name: 'lost_attempts_give_up',
   text: `UPDATE runs SET heartbeat_at = '-infinity'
            FROM unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS lost (run_id, lost_epoch, heartbeat)
-          WHERE runs.id = lost.run_id AND epoch = lost.lost_epoch AND heartbeat_at = lost.heartbeat AND ${WORKER_IS_GONE}
+          WHERE runs.id = lost.run_id AND epoch = lost.lost_epoch AND heartbeat_at = lost.heartbeat
+            AND ${WORKER_IS_GONE}
           RETURNING id AS "runId", attempt`,
 };
 

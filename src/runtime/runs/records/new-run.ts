@@ -42,16 +42,19 @@ export interface PostedRun {
 /** The columns of `runs` under the names of the entity, for statements that return rows. */
 export const RUN_COLUMNS = `
   id, organization_id AS "organizationId", thread_id AS "threadId", position::float8 AS "position",
-  agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", grant_id AS "grantId", holder_id AS "holderId", request_id AS "requestId", traceparent, tracestate, status, tier,
-  temperature, message_id AS "messageId", attempt, epoch, turn_at AS "turnAt", yields, waiting_since AS "waitingSince",
-  waited_ms::float8 AS "waitedMs", step, model, usage, cost_usd AS "costUsd", model_calls AS "modelCalls", error, finish_reason AS "finishReason",
-  metadata, schedule_id AS "scheduleId", question_position::float8 AS "questionPosition", cancel_requested_at AS "cancelRequestedAt", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey",
-  idempotency_hash AS "idempotencyHash", started_at AS "startedAt", finished_at AS "finishedAt",
-  created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
+  agent_id AS "agentId", user_id AS "userId", api_key_id AS "apiKeyId", grant_id AS "grantId",
+  holder_id AS "holderId", request_id AS "requestId", traceparent, tracestate, status, tier, temperature,
+  message_id AS "messageId", attempt, epoch, turn_at AS "turnAt", yields, waiting_since AS "waitingSince",
+  waited_ms::float8 AS "waitedMs", step, model, usage, cost_usd AS "costUsd", model_calls AS "modelCalls", error,
+  finish_reason AS "finishReason", metadata, schedule_id AS "scheduleId",
+  question_position::float8 AS "questionPosition", cancel_requested_at AS "cancelRequestedAt",
+  heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey", idempotency_hash AS "idempotencyHash",
+  started_at AS "startedAt", finished_at AS "finishedAt", created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
 
 /** When the thread of a row of `runs` was made: an id can belong to another thread once the former one was deleted. */
 export const THREAD_CREATED_AT = `(
-  SELECT threads.created_at FROM threads WHERE threads.organization_id = runs.organization_id AND threads.id = runs.thread_id)`;
+  SELECT threads.created_at FROM threads WHERE threads.organization_id = runs.organization_id
+    AND threads.id = runs.thread_id)`;
 
 /** A row read with `RUN_COLUMNS`. */
 type RunRow = RunEntity;

@@ -58,13 +58,15 @@ const PENDING_ITEMS = {
   name: 'approvals_pending',
   text: `
     SELECT pending.*, connection.title AS connection_title, connection.connection_url AS url
-      FROM (SELECT id, run_id AS "runId", tool_call_id, tool_name, upstream_tool, connection_id, input, requested_at, expires_at
+      FROM (SELECT id, run_id AS "runId", tool_call_id, tool_name, upstream_tool, connection_id, input, requested_at,
+                   expires_at
               ${PENDING}) pending
       LEFT JOIN connections connection ON connection.id = pending.connection_id
      ORDER BY pending.id`,
 };
 const ANSWERED = `
-  SELECT id, tool_call_id, approved, reason, closed_as FROM run_approvals WHERE run_id = $1 AND closed_at IS NOT NULL ORDER BY id`;
+  SELECT id, tool_call_id, approved, reason, closed_as FROM run_approvals WHERE run_id = $1 AND closed_at IS NOT NULL
+    ORDER BY id`;
 
 type PendingRow = Omit<PendingApprovalItem, 'connection_host' | 'requested_at' | 'expires_at'> & {
   runId: string;
@@ -119,8 +121,8 @@ export class RunApprovals {
       [runId, calls.map(({ toolCallId }) => toolCallId)],
     );
     await manager.query(
-      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, upstream_tool, connection_id, input, target_place,
-                                  target_definition, expires_at)
+      `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, upstream_tool, connection_id, input,
+                                  target_place, target_definition, expires_at)
        SELECT id, $1, tool_call_id, tool_name, upstream_tool, connection_id, input::json, place, definition,
               now() + make_interval(secs => $2)
          FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::text[], $9::text[], $10::text[])

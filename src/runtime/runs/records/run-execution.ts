@@ -10,11 +10,13 @@ export const SAVE_ANSWER = {
   name: 'run_save_answer',
   text: `
     WITH fenced AS (
-      UPDATE runs SET step = $3, usage = $4, model = $5, cost_usd = $9, model_calls = $10, heartbeat_at = now(), updated_at = now()
+      UPDATE runs SET step = $3, usage = $4, model = $5, cost_usd = $9, model_calls = $10, heartbeat_at = now(),
+        updated_at = now()
        WHERE id = $1 AND attempt = $2 AND epoch = $8 AND status = 'running' RETURNING *
     ), answer AS (
       INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
-      SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json FROM fenced
+      SELECT organization_id, thread_id, message_id, id, position, ${ANSWER_ORDINAL}, 'assistant', $6::json, $7::json
+        FROM fenced
       ON CONFLICT (organization_id, thread_id, id)
         DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
     )
@@ -88,7 +90,8 @@ export class RunExecution {
     const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
       `UPDATE runs SET heartbeat_at = now()
          FROM unnest($1::uuid[], $2::int[], $3::text[]) AS claim (run_id, attempt, epoch)
-        WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.epoch = claim.epoch AND runs.status = 'running'
+        WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.epoch = claim.epoch
+          AND runs.status = 'running'
         RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested"`,
       [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt), claims.map(({ epoch }) => epoch)],
     );

@@ -47,7 +47,8 @@ const TURN = {
       WHERE organization_id = $1 AND thread_id = $2 AND status IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position LIMIT 1)
     UNION ALL
     (SELECT id, status, false FROM runs
-      WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position DESC LIMIT 1)`,
+      WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position DESC
+        LIMIT 1)`,
 };
 
 const AFTER = {

@@ -21,8 +21,9 @@ export interface Tenant {
 }
 
 /**
- * What a search for the next run found. `taken_over`: a run whose worker sent no heartbeats any more. `missed`: another worker has claimed the run first, or has taken the room of
- * its organization. `passed_over`: runs wait, all of them of those passed over.
+ * What a search for the next run found. `taken_over`: a run whose worker sent no heartbeats any more. `missed`: another
+ * worker has claimed the run first, or has taken the room of its organization. `passed_over`: runs wait, all of them of
+ * those passed over.
  */
 type Search = { outcome: 'claimed' | 'taken_over'; run: ClaimedRun } | { outcome: 'missed' | 'passed_over' | 'none' };
 
@@ -55,12 +56,14 @@ const shares = (cap: string): string => `
       ) head
   ), counted AS (
     SELECT heads.*,
-           coalesce((SELECT sum(runs) FROM busy WHERE busy.organization_id = heads.organization_id), 0) AS organization_runs,
-           coalesce((SELECT runs FROM busy WHERE busy.organization_id = heads.organization_id AND busy.holder = heads.holder), 0)
-             AS holder_runs
+           coalesce((SELECT sum(runs) FROM busy
+                      WHERE busy.organization_id = heads.organization_id), 0) AS organization_runs,
+           coalesce((SELECT runs FROM busy
+                      WHERE busy.organization_id = heads.organization_id AND busy.holder = heads.holder), 0) AS holder_runs
       FROM heads
   ), waiting AS (
-    SELECT * FROM counted WHERE organization_runs < coalesce(run_concurrency_limit(organization_id, ${cap}), 'infinity'::float8)
+    SELECT * FROM counted
+     WHERE organization_runs < coalesce(run_concurrency_limit(organization_id, ${cap}), 'infinity'::float8)
   )`;
 
 /**
@@ -82,25 +85,33 @@ const CLAIM_NEXT = {
   name: 'run_claim_next',
   text: `
     WITH ${shares('$5::integer')}, fairest AS (
-      SELECT id, attempt, false FROM waiting WHERE NOT organization_id = ANY($1::uuid[]) AND NOT holder = ANY($2::uuid[])
+      SELECT id, attempt, false FROM waiting
+       WHERE NOT organization_id = ANY($1::uuid[]) AND NOT holder = ANY($2::uuid[])
        ORDER BY organization_runs, hashtextextended(organization_id::text, $3), holder_runs, random() LIMIT 1
     ), lost AS (
-      SELECT id, attempt, heartbeat_at > '-infinity' FROM runs WHERE status = 'running' AND ${IS_SILENT} ORDER BY position LIMIT 1
+      SELECT id, attempt, heartbeat_at > '-infinity' FROM runs
+       WHERE status = 'running' AND ${IS_SILENT} ORDER BY position LIMIT 1
     ), found AS (
-      SELECT found_id, found_attempt, was_silent FROM (SELECT 1, * FROM lost UNION ALL SELECT 2, * FROM fairest) AS found (rank, found_id, found_attempt, was_silent)
+      SELECT found_id, found_attempt, was_silent
+        FROM (SELECT 1, * FROM lost UNION ALL SELECT 2, * FROM fairest)
+             AS found (rank, found_id, found_attempt, was_silent)
        ORDER BY rank LIMIT 1
     ), claimed AS (
-      UPDATE runs SET status = 'running', attempt = attempt + 1, epoch = $6, started_at = coalesce(started_at, now()), heartbeat_at = now(), updated_at = now()
+      UPDATE runs SET status = 'running', attempt = attempt + 1, epoch = $6, started_at = coalesce(started_at, now()),
+        heartbeat_at = now(), updated_at = now()
         FROM found
        WHERE id = found_id AND attempt = found_attempt AND ${WITHOUT_WAITING_FOR_THE_DISK}
-         AND ((status = 'running' AND ${IS_SILENT}) OR (status = 'queued' AND ${IS_FIRST_OPEN_RUN} AND run_has_room(organization_id, $5)))
-       RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt",
+         AND ((status = 'running' AND ${IS_SILENT})
+           OR (status = 'queued' AND ${IS_FIRST_OPEN_RUN} AND run_has_room(organization_id, $5)))
+       RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
+         ${THREAD_CREATED_AT} AS "threadCreatedAt",
          run_concurrency_limit(organization_id, $5) IS NOT NULL AS "isLimited", (
          SELECT earlier.id FROM runs earlier
           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
             AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"
     )
-    SELECT CASE WHEN id IS NOT NULL THEN CASE WHEN was_silent THEN 'taken_over' ELSE 'claimed' END WHEN found_id IS NOT NULL THEN 'missed'
+    SELECT CASE WHEN id IS NOT NULL THEN CASE WHEN was_silent THEN 'taken_over' ELSE 'claimed' END
+                WHEN found_id IS NOT NULL THEN 'missed'
                 WHEN EXISTS (SELECT FROM waiting) THEN 'passed_over' ELSE 'none' END AS outcome, claimed.*
       FROM (SELECT) AS search LEFT JOIN found ON true LEFT JOIN claimed ON true`,
 };
@@ -114,15 +125,18 @@ const IS_OWED = {
   name: 'run_turn_is_owed',
   text: `
     WITH ${shares('$4::integer')}, own AS (
-      SELECT coalesce(sum(runs), 0) AS organization_runs, coalesce(sum(runs) FILTER (WHERE holder = $2), 0) AS holder_runs
+      SELECT coalesce(sum(runs), 0) AS organization_runs,
+        coalesce(sum(runs) FILTER (WHERE holder = $2), 0) AS holder_runs
         FROM busy WHERE organization_id = $1
     )
     SELECT EXISTS (
       SELECT FROM waiting, own
        WHERE turn_at < now() - make_interval(secs => $3::float8 / 1000)
          AND CASE WHEN organization_id = $1
-                  THEN holder <> $2 AND (waiting.holder_runs + 1 < own.holder_runs OR (waiting.holder_runs = 0 AND turn_at < now() - interval '${PATIENCE}'))
-                  ELSE waiting.organization_runs + 1 < own.organization_runs OR (waiting.organization_runs = 0 AND turn_at < now() - interval '${PATIENCE}') END
+                  THEN holder <> $2 AND (waiting.holder_runs + 1 < own.holder_runs
+                    OR (waiting.holder_runs = 0 AND turn_at < now() - interval '${PATIENCE}'))
+                  ELSE waiting.organization_runs + 1 < own.organization_runs
+                    OR (waiting.organization_runs = 0 AND turn_at < now() - interval '${PATIENCE}') END
     ) AS owed`,
 };
 
