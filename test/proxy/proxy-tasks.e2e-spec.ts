@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
+import { DataSource } from 'typeorm';
+import { startTestApp, type TestApp } from '../support/app.js';
 import {
   callProxy,
   eventsOf,
@@ -86,12 +87,14 @@ async function startTaskServer(isModern: boolean): Promise<TaskServer> {
   return Object.assign(server, { tasks, cancelled, streams });
 }
 
-let app: Tenant;
-let other: Tenant;
+let app: TestApp;
+let other: TestApp;
 beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
+  app = await startTestApp();
+  other = await startTestApp({ database: app.database });
 });
 afterAll(async () => {
+  await other?.close();
   await app?.close();
 });
 
@@ -210,26 +213,24 @@ describe.each([
     const key = await keyWith(app, { [connectionId]: ['open'] });
     const ask = await callerWith(path, key);
     const task = await made(ask, 'open');
-    const [newest] = await app.query<{ owner: string }>(
-      'SELECT owner FROM mcp_tasks WHERE connection_id = $1 ORDER BY expires_at DESC LIMIT 1',
-      [connectionId],
-    );
-    const owner = newest?.owner;
-    await app.query(
+    const database = app.app.get(DataSource);
+    const [{ owner }] = (await database.query('SELECT owner FROM mcp_tasks ORDER BY expires_at DESC LIMIT 1')) as [
+      { owner: string },
+    ];
+    await database.query(
       `INSERT INTO mcp_tasks SELECT $1, $2, 'digest-' || n, 'open', now() + interval '1 day' FROM generate_series(1, 700) n`,
       [connectionId, owner],
     );
-    await app.query(
+    await database.query(
       `INSERT INTO mcp_tasks SELECT $1, 'over', 'digest-' || n, 'open', now() - interval '1 day' FROM generate_series(1, 50) n`,
       [connectionId],
     );
     const next = await made(ask, 'open');
-    const counted = await app.query(
-      `SELECT count(*) FILTER (WHERE owner = $1)::int AS own, count(*) FILTER (WHERE owner = 'over')::int AS over
-         FROM mcp_tasks WHERE connection_id = $2`,
-      [owner, connectionId],
-    );
-    expect(counted).toEqual([{ own: 500, over: 0 }]);
+    const [counted] = (await database.query(
+      `SELECT count(*) FILTER (WHERE owner = $1)::int AS own, count(*) FILTER (WHERE owner = 'over')::int AS over FROM mcp_tasks`,
+      [owner],
+    )) as object[];
+    expect(counted).toEqual({ own: 500, over: 0 });
     const elsewhere = await callerWith(path, key, other);
     for (const taskId of [task, next]) expect(read(await elsewhere('tasks/get', { taskId })).error).toBeUndefined();
     expect(listed(await elsewhere('tasks/list'))).toContain(next);

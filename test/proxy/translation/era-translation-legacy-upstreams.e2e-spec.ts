@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
 import { MODERN, modernRequest, openModern } from '../../support/era-clients.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -18,10 +18,10 @@ import {
 
 const PATIENCE_MS = 60_000;
 
-let app: Tenant;
+let app: TestApp;
 
 beforeAll(async () => {
-  app = await newTenant();
+  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
 });
 afterAll(() => app?.close());
 

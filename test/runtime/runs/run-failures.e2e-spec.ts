@@ -1,20 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
 import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
 import { type Behaviour, type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 
 const PROVIDER_KEY = 'sk-test-secret-0123456789';
 const RUN_TIMEOUT_MS = 9000;
 
-let app: Tenant;
+let app: TestApp;
 let fake: FakeOpenAI;
 let tools: ToolServer;
 let agentId: string;
 
 beforeAll(async () => {
   [app, fake, tools] = await Promise.all([
-    newTenant({ RUN_TIMEOUT_MS: String(RUN_TIMEOUT_MS) }),
+    startTestApp({ env: { RUN_TIMEOUT_MS: String(RUN_TIMEOUT_MS) } }),
     startFakeOpenAI({ apiKey: PROVIDER_KEY }),
     startToolServer('search'),
   ]);
@@ -26,7 +27,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   // Whatever a run leaves behind, in any table: no secret, neither ours nor what a provider quotes.
-  const dump = await app.query(
+  const dump = await app.app.get(DataSource).query(
     `SELECT (SELECT json_agg(r) FROM runs r) AS runs, (SELECT json_agg(m) FROM messages m) AS messages,
               (SELECT json_agg(e) FROM run_event_batches e) AS events`,
   );
