@@ -16,7 +16,9 @@ export async function eventually<T>(look: () => T | Promise<T>, withinMs = PATIE
       if (result !== false) return result as Exclude<T, false>;
       if (performance.now() > deadline) throw new Error(`This does not hold: ${look.toString()}`);
     } catch (error) {
-      const isExpectation = (error as { matcherResult?: unknown }).matcherResult !== undefined;
+      const { matcherResult, message } = error as Error & { matcherResult?: unknown };
+      // A matcher refuses values of another kind, such as undefined, with a plain error.
+      const isExpectation = matcherResult !== undefined || message.includes('Matcher error');
       if (!isExpectation || performance.now() > deadline) throw error;
     }
   }
