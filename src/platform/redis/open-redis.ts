@@ -1,4 +1,11 @@
-import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis';
+import {
+  Cluster,
+  type Command,
+  Redis,
+  type RedisOptions,
+  type SentinelConnectionOptions,
+  SentinelConnector,
+} from 'ioredis';
 import type { RedisAddress, RedisTls } from '../../core/config/redis-address.js';
 
 /** A client whose commands reach the master, or the cluster node, that holds their keys. */
@@ -51,8 +58,24 @@ function serverOptions(address: RedisAddress): RedisOptions {
     ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
     // A master that hangs keeps its connections open. The Sentinels say when another has taken its place.
     failoverDetector: true,
+    Connector: ReconnectingSentinelConnector,
     ...credentials(address),
   };
+}
+
+/**
+ * Stops listening for a failover before it connects again. ioredis would take a message that arrives while it asks for
+ * the master as the end of the new connection, and never reconnect.
+ */
+class ReconnectingSentinelConnector extends SentinelConnector {
+  constructor(options: unknown) {
+    super(options as SentinelConnectionOptions);
+  }
+
+  override connect(...args: Parameters<SentinelConnector['connect']>): ReturnType<SentinelConnector['connect']> {
+    this.disconnect();
+    return super.connect(...args);
+  }
 }
 
 /** What every connection to a server or cluster node needs. */

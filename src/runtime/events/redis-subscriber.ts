@@ -46,7 +46,14 @@ export class RedisSubscriber {
   /** Detects a peer that vanished without closing: no reply within the command timeout ends the connection. */
   private checkConnection(): void {
     if (this.redis.status === 'ready') {
-      this.redis.ping().catch(() => this.redis.disconnect(true));
+      this.redis.ping().catch(() => this.reconnect());
+    }
+  }
+
+  /** Replaces an open connection. Disconnecting one that ioredis is still opening would end its attempts for ever. */
+  private reconnect(): void {
+    if (this.redis.status === 'ready') {
+      this.redis.disconnect(true);
     }
   }
 
@@ -59,7 +66,7 @@ export class RedisSubscriber {
             add.length > 0 ? this.redis.subscribe(...add) : undefined,
           ]);
         } catch (error) {
-          this.redis.disconnect(true);
+          this.reconnect();
           throw error;
         }
       },
