@@ -7,6 +7,7 @@ import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
 import { ConnectionSessions } from './connection-sessions.js';
 import { ReplyWriter } from './reply-writer.js';
+import { RequestAdmission } from './request-admission.js';
 import { RequestForwarder } from './request-forwarder.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SignInStates } from './session/sign-in-states.js';
@@ -32,6 +33,7 @@ import { UpstreamSender } from './upstream-sender.js';
   providers: [
     ConnectionSessions,
     ReplyWriter,
+    RequestAdmission,
     RequestForwarder,
     SealedSessions,
     SessionTools,

@@ -4,40 +4,26 @@ import { requireActive } from '../../connections/connection.js';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
-import { type InvocationOutcome, outcomeOf, resultOf, type Invocation } from '../../upstreams/invocation.js';
+import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import {
-  type InboundRequest,
-  forwardedHeaders,
-  isModernMessage,
-  takesStream,
-  traceContextOf,
-} from '../protocol/inbound-message.js';
-import { refuseLegacyTaskMethod, type CallerFilter, credentialMissing } from '../protocol/proxy-caller.js';
+import { type InboundRequest, forwardedHeaders, isModernMessage, takesStream } from '../protocol/inbound-message.js';
+import { refuseLegacyTaskMethod, type CallerFilter } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
+import { type Admission, RequestAdmission } from './request-admission.js';
 import { ReplyWriter } from './reply-writer.js';
 import { declaresCapabilities, toStoredInitialize } from './session/initialize-request.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SessionTools } from './session/session-tools.js';
-import { standInFor, standInRefusal } from './sign-in-stand-in.js';
+import { standInFor } from './sign-in-stand-in.js';
 import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import { type MessageSender, type Sent, UpstreamSender, sessionAtUpstream } from './upstream-sender.js';
+import { type MessageSender, type Sent, UpstreamSender } from './upstream-sender.js';
 import { relayEvents } from './relay/relay-events.js';
 import { relayJson } from './relay/relay-json.js';
 import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
-import { DomainError } from '../../core/domain-error.js';
-import { announceLimits } from '../../platform/limits/limit-headers.js';
-import { networkOf } from '../../core/network-of.js';
-import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
-import { ToolInvoker } from '../../upstreams/tool-invoker.js';
-import { SIGN_IN } from '../protocol/sign-in-tool.js';
-
-/** A request that can be sent: the headers that are added to the upstream request, and how to report the outcome. */
-type Admission = Pick<Invocation, 'traceHeaders' | 'settle'>;
 
 /** Requests whose answers list items that not every caller is permitted to see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
@@ -54,15 +40,11 @@ interface ForwardingOptions {
   readonly acceptsStream?: boolean;
 }
 
-/**
- * Forwards one request to the upstream, and relays the answer to the caller. `ToolInvoker` admits and records tool
- * calls; other requests are only measured.
- */
+/** Forwards one request to the upstream, and relays the answer to the caller. */
 @Injectable()
 export class RequestForwarder {
   constructor(
-    private readonly invoker: ToolInvoker,
-    private readonly telemetry: ProxyTelemetry,
+    private readonly admission: RequestAdmission,
     private readonly upstream: UpstreamSender,
     private readonly sessions: SealedSessions,
     private readonly sessionTools: SessionTools,
@@ -76,7 +58,7 @@ export class RequestForwarder {
   async forwardRequest(context: McpRequestContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller } = context;
     const { sender = this.upstream, acceptsStream = takesStream(request.headers) } = options;
-    const admitted = message.method === 'tools/call' ? await this.admitToolCall(context) : this.measure(context);
+    const admitted = await this.admission.admit(context);
     try {
       requireActive(caller.connection);
       if (message.method.startsWith('tasks/') && !caller.holdsAll) {
@@ -166,60 +148,6 @@ export class RequestForwarder {
     const isCommonList = message.method === 'tools/list' && isShared && isUnparameterized(message.params);
     if (filter === undefined || !isCommonList) return filter;
     return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
-  }
-
-  private measure({ request, caller, message }: McpRequestContext<InboundRequest>): Admission {
-    const measured = this.telemetry.beginRequest({
-      connectionId: caller.connection.id,
-      method: message.method,
-      requestId: request.id,
-      incoming: traceContextOf(request.headers),
-    });
-    return {
-      traceHeaders: measured.headers,
-      settle: async ({ status, errorCode }) =>
-        measured.end({ status: status === 'success' ? 'success' : 'error', errorCode: errorCode ?? undefined }),
-    };
-  }
-
-  /**
-   * @throws what `ToolInvoker.admitCall` throws; `credential_missing` instead of `permission_denied` without a
-   *   credential
-   */
-  private async admitToolCall(context: McpRequestContext<InboundRequest>): Promise<Invocation> {
-    const { caller, message, route, entryPoint, request, reply, deadline } = context;
-    const { name, arguments: args } = message.params;
-    if (typeof name !== 'string' || name === '') {
-      throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
-    }
-    try {
-      return await this.invoker.admitCall({
-        connection: caller.connection,
-        toolName: name,
-        args,
-        caller:
-          caller.principal === undefined
-            ? { ...caller.asToolCaller, address: networkOf(request.ip) }
-            : caller.asToolCaller,
-        ...(caller.connection.rateLimit !== null && { onLimited: (applied) => announceLimits(reply, applied) }),
-        entryPoint,
-        streamable: entryPoint === 'call_tool',
-        ...(caller.agentId !== undefined && { agentId: caller.agentId }),
-        permitted: (toolName) => caller.mayCall(toolName),
-        trace: traceContextOf(request.headers),
-        ...(route.kind === 'session' &&
-          route.session.hasOwnTools && {
-            sessionTools: () => {
-              const options = { signal: deadline.signal, caller: caller.key };
-              return this.sessionTools.toolsOf(caller.connection, sessionAtUpstream(route, caller), options);
-            },
-          }),
-      });
-    } catch (error) {
-      const refusal = toProxyError(error);
-      if (caller.principal === undefined && refusal.code === 'permission_denied') throw credentialMissing();
-      throw name === SIGN_IN ? await standInRefusal(refusal, caller, this.catalog) : refusal;
-    }
   }
 }
 
