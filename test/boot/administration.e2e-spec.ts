@@ -4,14 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { pathOf } from '../identity/organizations/organizations.support.js';
 import { addPerson, Browser, newEmail, PASSWORD } from '../identity/sign-in/people.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestService, type TestService } from '../support/service.js';
 
 const LIMIT_MS = 60_000;
 
-let service: TestApp;
+let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await startTestService();
 });
 afterAll(() => service?.close());
 

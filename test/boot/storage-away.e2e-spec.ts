@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { expectProblem } from '../support/problem.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
@@ -9,12 +9,12 @@ import { eventually } from '../support/eventually.js';
 
 let database: TestDatabase;
 let proxy: TcpProxy;
-let service: TestApp;
+let service: TestService;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   proxy = await startTcpProxy(database.url);
-  service = await startTestApp({ database: { url: through(proxy, database.url), drop: () => database.drop() } });
+  service = await startTestService({ database: { url: through(proxy, database.url), drop: () => database.drop() } });
 });
 
 afterAll(async () => {

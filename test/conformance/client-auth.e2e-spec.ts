@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestService, type TestService } from '../support/service.js';
 import {
   callProxy,
   errorIn,
@@ -22,11 +22,11 @@ const SECURE_URL = 'https://box.example';
 /** The service as a client of the suite's servers, with the person who authorizes its accounts. */
 class UpstreamClient {
   private constructor(
-    private readonly service: TestApp,
+    private readonly service: TestService,
     private readonly person: Person,
   ) {}
 
-  static async start(service: TestApp): Promise<UpstreamClient> {
+  static async start(service: TestService): Promise<UpstreamClient> {
     return new UpstreamClient(service, await signedIn(service));
   }
 
@@ -72,15 +72,15 @@ class UpstreamClient {
   }
 }
 
-let service: TestApp;
-let secureService: TestApp;
+let service: TestService;
+let secureService: TestService;
 let client: UpstreamClient;
 let secureClient: UpstreamClient;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await startTestService();
   client = await UpstreamClient.start(service);
-  secureService = await startTestApp({ env: { BASE_URL: SECURE_URL } });
+  secureService = await startTestService({ env: { BASE_URL: SECURE_URL } });
   secureClient = await UpstreamClient.start(secureService);
 });
 afterAll(async () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
 import { callProxy, openProxy, rpcOf } from '../support/proxy-calls.js';
 import { connectProgram } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
@@ -17,14 +17,13 @@ import { isAlive } from '../support/is-alive.js';
 
 const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
 
-let app: TestApp;
+let app: Tenant;
 /** Another process of the service, whose programs and sessions these are. */
-let other: TestApp;
+let other: Tenant;
 let upstream: ScriptedServer;
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
-  other = await startTestApp({ database: app.database, env: { STDIO_COMMANDS: 'node' } });
+  [app, other] = await newTenantOfTwo();
   const { script } = legacyServer(({ message }, response) => {
     const tools = [{ name: 'hang', inputSchema: { type: 'object' } }];
     if (message.method === 'tools/list') sendResult(response, message, { tools });
@@ -37,7 +36,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await other?.close();
   await app?.close();
   await upstream?.close();
 });
@@ -58,11 +56,11 @@ class McpSession {
   ) {}
 
   static sessionless(connectionId: string, key: string): McpSession {
-    return new McpSession(`/api/default/mcp/${connectionId}`, key, undefined);
+    return new McpSession(`/api/${app.org}/mcp/${connectionId}`, key, undefined);
   }
 
   static async open(connectionId: string, key: string): Promise<McpSession> {
-    const path = `/api/default/mcp/${connectionId}`;
+    const path = `/api/${app.org}/mcp/${connectionId}`;
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
     const answer = await callProxy(other, path, { key, body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } });
     expect(answer.status).toBe(200);

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { expectProblem } from '../support/problem.js';
+import { startSecondOrganization } from '../support/second-organization.js';
 import { DEAD_URL, HEADER, TOKEN, useConnectionsApp } from './connections.support.js';
 
 const connections = useConnectionsApp();
@@ -119,5 +121,16 @@ describe('what is refused', () => {
   ])('the id %j', async (body, path) => {
     const answer = await connections.service.tool('COLLECTION_CONNECTIONS_GET', body);
     expect(answer.body).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ path }] });
+  });
+});
+
+describe('STDIO_ORGANIZATIONS', () => {
+  it('decides which organizations can run programs, whatever the key allows', async () => {
+    const data = { title: 'Program', connection_type: 'STDIO', stdio: { command: 'node', args: ['--version'] } };
+    // Every tenant is among them, and no other organization.
+    await connections.service.tool('COLLECTION_CONNECTIONS_CREATE', { data }).expect(200);
+    const other = await startSecondOrganization(connections.service, 'other');
+    const refused = await other.tool('COLLECTION_CONNECTIONS_CREATE', { data });
+    expect(expectProblem(refused, 403, 'permission_denied').detail).toContain('STDIO_ORGANIZATIONS');
   });
 });

@@ -3,17 +3,14 @@ import type { Page } from 'playwright-core';
 import { inBrowser } from '../support/chromium.js';
 import { entryOf } from '../support/reference-servers.js';
 import { type OauthUpstream, startOauthUpstream } from '../connections/upstream-oauth/oauth-upstream.js';
-import { startTestApp } from '../support/app.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 inBrowser('kinds of connections in the console', () => {
   let fixture: ConsoleFixture;
   let upstream: OauthUpstream;
   beforeAll(async () => {
-    [fixture, upstream] = await Promise.all([
-      ConsoleFixture.start(() => startTestApp({ env: { STDIO_COMMANDS: 'node' } })),
-      startOauthUpstream(),
-    ]);
+    [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startOauthUpstream()]);
   }, 120_000);
   afterAll(async () => {
     await Promise.all([fixture?.close(), upstream?.close()]);

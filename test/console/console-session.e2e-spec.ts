@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { addPerson, Browser, newEmail, PASSWORD } from '../identity/sign-in/people.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { expectProblem } from '../support/problem.js';
 import { ConsoleBrowser, signedIn } from './console.support.js';
 
 const EVERYTHING = { self: ['*'], '*': ['*'] };
 
-let service: TestApp;
+let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await startTestService();
 });
 afterAll(() => service?.close());
 
@@ -194,7 +194,7 @@ describe('the console', () => {
   it('is left out with CONSOLE=off, and so are browsers as callers', async () => {
     const { person } = await signedIn(service);
     expect((await person.tool('API_KEY_LIST')).status).toBe(200);
-    const without = await startTestApp({ database: service.database, env: { CONSOLE: 'off' } });
+    const without = await startTestService({ database: service.database, env: { CONSOLE: 'off' } });
     try {
       const there = new ConsoleBrowser(without.url);
       there.csrfToken = person.csrfToken;

@@ -1,7 +1,7 @@
 import type { Response } from 'supertest';
 import type { ConsoleSession } from '../../src/console/console-session.dto.js';
 import { addPerson, Browser, newEmail, PASSWORD } from '../identity/sign-in/people.js';
-import type { TestApp } from '../support/app.js';
+import type { TestService } from '../support/service.js';
 
 const SESSION_PATH = '/console/session';
 
@@ -52,7 +52,7 @@ export class ConsoleBrowser {
 }
 
 /** A new person of the organization, signed in with a browser. */
-export async function signedIn(service: TestApp, { role = 'owner', name = 'Ada' } = {}) {
+export async function signedIn(service: TestService, { role = 'owner', name = 'Ada' } = {}) {
   const email = newEmail();
   const id = await addPerson(service, { email, name, role });
   const person = new ConsoleBrowser(service.url);

@@ -4,7 +4,7 @@ import { connect, createAgent, succeed, ThreadClient } from '../support/agent-ru
 import { inBrowser } from '../support/chromium.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
-import { startTestApp } from '../support/app.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -18,7 +18,7 @@ inBrowser('Costs, times and traces of runs', () => {
 
   beforeAll(async () => {
     [fixture, model, tools] = await Promise.all([
-      ConsoleFixture.start(() => startTestApp({ env: { TRACE_URL: 'https://traces.example/trace/{traceId}' } })),
+      ConsoleFixture.start(() => newTenant({ TRACE_URL: 'https://traces.example/trace/{traceId}' })),
       startFakeOpenAI(),
       startToolServer('echo'),
     ]);

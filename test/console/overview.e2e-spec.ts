@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
-import { startTestApp } from '../support/app.js';
+import { startTestService } from '../support/service.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 inBrowser('Overview and monitoring', () => {
@@ -11,7 +11,7 @@ inBrowser('Overview and monitoring', () => {
 
   beforeAll(async () => {
     upstream = await startEverything();
-    fixture = await ConsoleFixture.start(startTestApp);
+    fixture = await ConsoleFixture.start(startTestService);
   });
   afterAll(async () => {
     await fixture.close();

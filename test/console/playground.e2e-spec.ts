@@ -5,7 +5,7 @@ import { useScriptedModel } from '../runtime/approvals/approvals.support.js';
 import { startFakeOpenAI } from '../support/fake-openai.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { entryOf } from '../support/reference-servers.js';
-import { startTestApp } from '../support/app.js';
+import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const TIMEOUT_MS = 120_000;
@@ -16,7 +16,7 @@ let opened: ConsolePage;
 let agentId: string;
 
 beforeAll(async () => {
-  if (hasChromium) fixture = await ConsoleFixture.start(() => startTestApp({ env: { STDIO_COMMANDS: 'node' } }));
+  if (hasChromium) fixture = await ConsoleFixture.start(newTenant);
 }, TIMEOUT_MS);
 afterEach(() => opened?.close());
 afterAll(() => fixture?.close());

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
 import { runProgram } from '../support/program.js';
 import { withPython } from '../support/python.js';
@@ -14,13 +14,13 @@ const STARTS = ['npm ci && npm start', 'npx @modelcontextprotocol/server-everyth
 /** Between the outputs of two blocks. */
 const END = '--- end of block ---';
 
-let app: TestApp;
+let app: TestService;
 let upstream: EverythingServer;
 let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'signalbox-docs-'));
-  [app, upstream] = await Promise.all([startTestApp({ env: { STDIO_COMMANDS: 'npx' } }), startEverything()]);
+  [app, upstream] = await Promise.all([startTestService({ env: { STDIO_COMMANDS: 'npx' } }), startEverything()]);
 });
 
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { connect, succeed } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
 import { openLegacyClient, openModernClient, type Endpoint, type FieldClient } from '../support/field-clients.js';
 import { FLOWS } from '../support/field-flows.js';
@@ -18,14 +18,14 @@ const CLIENTS: readonly [string, (endpoint: Endpoint) => Promise<FieldClient>][]
   ['@modelcontextprotocol/client 2.4, with era negotiation', (endpoint) => openModernClient(endpoint, 'auto')],
 ];
 
-let app: TestApp;
+let app: Tenant;
 let everything: EverythingServer;
 let folder: string;
 const clients = new Set<FieldClient>();
 
 beforeAll(async () => {
   everything = await startEverything();
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+  app = await newTenant();
   folder = await mkdtemp(join(tmpdir(), 'signalbox-clients-'));
 }, PATIENCE_MS);
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../support/proxy-calls.js';
@@ -13,14 +13,14 @@ const AWAY_MS = 5_000;
 let database: TestDatabase;
 let relay: TcpProxy;
 let everything: EverythingServer;
-let app: TestApp;
+let app: TestService;
 let path: string;
 
 beforeAll(async () => {
   everything = await startEverything();
   database = await createTestDatabase();
   relay = await startTcpProxy(database.url);
-  app = await startTestApp({ database: { url: through(relay, database.url), drop: () => database.drop() } });
+  app = await startTestService({ database: { url: through(relay, database.url), drop: () => database.drop() } });
   path = pathOf(app, await connectTo(app, everything.url));
 });
 afterAll(async () => {

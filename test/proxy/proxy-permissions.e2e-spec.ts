@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { generateApiKey } from '../../src/core/api-key-value.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { callProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
@@ -71,7 +71,7 @@ function expectedFor(caller: CallerName, door: Door, tool: string): Expected {
   }
 }
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 /** With public tools, and with `public_tools: ignore`. */
 let honoring: string;
@@ -84,7 +84,7 @@ beforeAll(async () => {
     return sendResult(response, message, { content: [{ type: 'text', text: String(message.params?.['name']) }] });
   });
   upstream = await startScripted(script);
-  app = await startTestApp();
+  app = await newTenant();
   honoring = await connectTo(app, upstream.url);
   ignoring = await connectTo(app, upstream.url, { public_tools: 'ignore' });
   const foreign = await startSecondOrganization(app, 'elsewhere');
@@ -119,7 +119,7 @@ function call(caller: CallerName, door: Door, tool: string, connectionId = honor
 function challengeFor({ status, code }: Expected, door: Door, connectionId = honoring): string | undefined {
   if (status !== 401) return undefined;
   const endpoint = door === 'legacy' || door === 'call-tool' ? `/mcp/${connectionId}` : pathOf(app, connectionId);
-  const url = `${app.config.baseUrl}${endpoint}/.well-known/oauth-protected-resource`;
+  const url = `${app.url}${endpoint}/.well-known/oauth-protected-resource`;
   const challenge = `Bearer realm="mcp",resource_metadata="${url}"`;
   return code === 'credential_missing' ? challenge : `${challenge},error="invalid_token"`;
 }
@@ -221,7 +221,7 @@ describe.each(['direct', 'legacy'] as const)('tools/list · %s', (door) => {
 
 describe('the existence of a connection', () => {
   it.each(['not-a-uuid', randomUUID(), '../self', '%2e%2e', "' OR 1=1"])('is not revealed: %s', async (id) => {
-    const path = `/api/default/mcp/${encodeURIComponent(id)}`;
+    const path = `/api/${app.org}/mcp/${encodeURIComponent(id)}`;
     const anonymous = await callProxy(app, path, { body: rpc('tools/list') });
     expect({ status: anonymous.status, code: rpcOf(anonymous).error?.data.code }).toEqual({
       status: 401,
@@ -232,11 +232,11 @@ describe('the existence of a connection', () => {
   });
 
   it('is not revealed to another organization, on any path', async () => {
-    const path = pathOf(app, honoring).replace('default', 'elsewhere');
+    const path = pathOf(app, honoring).replace(app.org, `${app.org}-elsewhere`);
     const anonymous = await callProxy(app, path, { body: toolCall('public') });
     expect({ status: anonymous.status, challenge: anonymous.headers['www-authenticate'] }).toEqual({
       status: 401,
-      challenge: `Bearer realm="mcp",resource_metadata="${app.config.baseUrl}${path}/.well-known/oauth-protected-resource"`,
+      challenge: `Bearer realm="mcp",resource_metadata="${app.url}${path}/.well-known/oauth-protected-resource"`,
     });
     const foreign = await callProxy(app, path, { key: keys['other organization'], body: toolCall('public') });
     expect(foreign.status).toBe(404);
@@ -268,7 +268,7 @@ describe('the metadata of the protected resource', () => {
       const answer = await callProxy(app, path, { method: 'GET' });
       expect(answer.status).toBe(200);
       expect(JSON.parse(answer.text)).toMatchObject({
-        resource: app.config.baseUrl + endpoint,
+        resource: app.url + endpoint,
         bearer_methods_supported: ['header'],
       });
     }

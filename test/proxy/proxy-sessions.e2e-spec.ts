@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
@@ -9,18 +9,16 @@ const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo
 
 let everything: EverythingServer;
 /** Two processes of one service. */
-let app: TestApp;
-let other: TestApp;
+let app: Tenant;
+let other: Tenant;
 let connectionId: string;
 
 beforeAll(async () => {
   everything = await startEverything();
-  app = await startTestApp();
-  other = await startTestApp({ database: app.database });
+  [app, other] = await newTenantOfTwo();
   connectionId = await connectTo(app, everything.url);
 });
 afterAll(async () => {
-  await other?.close();
   await app?.close();
   await everything?.close();
 });

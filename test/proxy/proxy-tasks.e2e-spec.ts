@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
 import {
   callProxy,
   eventsOf,
@@ -87,14 +86,12 @@ async function startTaskServer(isModern: boolean): Promise<TaskServer> {
   return Object.assign(server, { tasks, cancelled, streams });
 }
 
-let app: TestApp;
-let other: TestApp;
+let app: Tenant;
+let other: Tenant;
 beforeAll(async () => {
-  app = await startTestApp();
-  other = await startTestApp({ database: app.database });
+  [app, other] = await newTenantOfTwo();
 });
 afterAll(async () => {
-  await other?.close();
   await app?.close();
 });
 
@@ -213,24 +210,26 @@ describe.each([
     const key = await keyWith(app, { [connectionId]: ['open'] });
     const ask = await callerWith(path, key);
     const task = await made(ask, 'open');
-    const database = app.app.get(DataSource);
-    const [{ owner }] = (await database.query('SELECT owner FROM mcp_tasks ORDER BY expires_at DESC LIMIT 1')) as [
-      { owner: string },
-    ];
-    await database.query(
+    const [newest] = await app.query<{ owner: string }>(
+      'SELECT owner FROM mcp_tasks WHERE connection_id = $1 ORDER BY expires_at DESC LIMIT 1',
+      [connectionId],
+    );
+    const owner = newest?.owner;
+    await app.query(
       `INSERT INTO mcp_tasks SELECT $1, $2, 'digest-' || n, 'open', now() + interval '1 day' FROM generate_series(1, 700) n`,
       [connectionId, owner],
     );
-    await database.query(
+    await app.query(
       `INSERT INTO mcp_tasks SELECT $1, 'over', 'digest-' || n, 'open', now() - interval '1 day' FROM generate_series(1, 50) n`,
       [connectionId],
     );
     const next = await made(ask, 'open');
-    const [counted] = (await database.query(
-      `SELECT count(*) FILTER (WHERE owner = $1)::int AS own, count(*) FILTER (WHERE owner = 'over')::int AS over FROM mcp_tasks`,
-      [owner],
-    )) as object[];
-    expect(counted).toEqual({ own: 500, over: 0 });
+    const counted = await app.query(
+      `SELECT count(*) FILTER (WHERE owner = $1)::int AS own, count(*) FILTER (WHERE owner = 'over')::int AS over
+         FROM mcp_tasks WHERE connection_id = $2`,
+      [owner, connectionId],
+    );
+    expect(counted).toEqual([{ own: 500, over: 0 }]);
     const elsewhere = await callerWith(path, key, other);
     for (const taskId of [task, next]) expect(read(await elsewhere('tasks/get', { taskId })).error).toBeUndefined();
     expect(listed(await elsewhere('tasks/list'))).toContain(next);

@@ -6,18 +6,14 @@ import { readSettings } from '../../src/core/config/settings.js';
 import { createLogger } from '../../src/platform/logging/pino.js';
 import { launchApp, type LaunchOptions } from '../../src/boot/testing/launch-app.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
-import { callTool, type Tenant } from './tenant.js';
+import type { TestService } from './service.js';
+import { callTool } from './tenant.js';
 import { TEST_ENVIRONMENT } from './test-environment.js';
 
-/** The application as a client sees it: listening on a port of its own, with a database of its own. */
-export interface TestApp extends Tenant {
+/** A service in the process of the spec, which can reach into it. */
+export interface TestApp extends TestService {
   app: NestFastifyApplication;
   config: AppConfig;
-  /** The path of the setup page, while the organization has no owner. */
-  setupPath: string | undefined;
-  org: 'default';
-  /** Given to `startTestApp`, it makes another process of the same service, which is to be closed first. */
-  database: TestDatabase;
 }
 
 /** What a spec may set. */
@@ -30,7 +26,10 @@ export interface TestAppOptions extends LaunchOptions {
   onLogLine?: (line: string) => void;
 }
 
-/** Starts the real application: real PostgreSQL, real queue, real HTTP. */
+/**
+ * Starts the application in the process of the spec, with real PostgreSQL, queue and HTTP: for specs that add modules or
+ * take parts out of it.
+ */
 export async function startTestApp({ env = {}, database, onLogLine, ...added }: TestAppOptions = {}): Promise<TestApp> {
   const ownDatabase = database ?? (await createTestDatabase());
   const settings = readSettings({ ...TEST_ENVIRONMENT, ...env, DATABASE_URL: ownDatabase.url });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
+import { Client, Pool } from 'pg';
 
 /** A database of its own for one spec file. */
 export interface TestDatabase {
@@ -21,6 +21,21 @@ export async function createTestDatabase(template: string = TEMPLATE_DATABASE): 
   const url = new URL(server);
   url.pathname = name;
   return { url: url.href, drop: () => onServer(server, `DROP DATABASE ${name} WITH (FORCE)`) };
+}
+
+/** Runs statements on the database of a service, over connections that open on demand and are few. */
+export function openQueries(url: string): {
+  query<Row>(statement: string, parameters?: unknown[]): Promise<Row[]>;
+  end(): Promise<void>;
+} {
+  const pool = new Pool({ connectionString: url, max: 4 });
+  // Specs cut idle connections. A statement opens another one.
+  pool.on('error', () => undefined);
+  return {
+    query: async <Row>(statement: string, parameters: unknown[] = []) =>
+      (await pool.query(statement, parameters)).rows as Row[],
+    end: () => pool.end(),
+  };
 }
 
 function testServerUrl(): string {

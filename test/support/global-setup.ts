@@ -5,7 +5,10 @@ import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
 // Loading the modules registers their migrations.
 import '../../src/app.module.js';
-import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres/embedded-postgres.js';
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/platform/embedded-postgres/embedded-postgres.js';
 import { migrate } from '../../src/platform/database/migrate.js';
 import { migrateQueue } from '../../src/platform/queue/migrate-queue.js';
 import { TEMPLATE_DATABASE } from './database.js';
@@ -18,7 +21,7 @@ import { TENANT_SERVICES_URL } from './tenant.js';
  */
 export default async function globalSetup(): Promise<void> {
   requireRedisInCi();
-  const postgres = await startEmbeddedPostgres({ dataDir: await mkdtemp(join('/tmp', 'signalbox-test-')) });
+  const postgres = await startPostgres();
   const template = new URL(postgres.url);
   template.pathname = TEMPLATE_DATABASE;
   const client = new Client({ connectionString: postgres.url });
@@ -34,6 +37,18 @@ export default async function globalSetup(): Promise<void> {
     await tenantServices.stop();
     await postgres.stop();
   };
+}
+
+/** The services of all tenants and of the spec files that run at the same time share one server. */
+async function startPostgres(): Promise<EmbeddedPostgres> {
+  const dataDir = await mkdtemp(join('/tmp', 'signalbox-test-'));
+  const created = await startEmbeddedPostgres({ dataDir });
+  const client = new Client({ connectionString: created.url });
+  await client.connect();
+  await client.query('ALTER SYSTEM SET max_connections = 600');
+  await client.end();
+  await created.stop();
+  return startEmbeddedPostgres({ dataDir });
 }
 
 /** Without Redis its suites are left out with a warning; in CI that would be a gap, so it is an error. */

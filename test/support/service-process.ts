@@ -42,8 +42,8 @@ export class ServiceProcess extends Program {
 
 /** Starts the built service with `ROLE=worker`, and waits until it is ready. */
 export async function startWorkerProcess(env: Record<string, string>): Promise<ServiceProcess> {
-  const port = await freePort();
-  const worker = new ServiceProcess({ LOG_LEVEL: 'error', ...env, ROLE: 'worker', PORT: String(port) });
+  const port = env['PORT'] ?? String(await freePort());
+  const worker = new ServiceProcess({ LOG_LEVEL: 'error', ...env, ROLE: 'worker', PORT: port });
   for (const deadline = Date.now() + START_TIMEOUT_MS; ; await sleep(50)) {
     const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
     await answer?.body?.cancel();
@@ -54,4 +54,10 @@ export async function startWorkerProcess(env: Record<string, string>): Promise<S
       );
     }
   }
+}
+
+/** Where Node writes what a service has executed, when coverage is measured. */
+export function coverageEnvironment(): Record<string, string> {
+  const folder = process.env['NODE_V8_COVERAGE'];
+  return folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
 }

@@ -2,35 +2,35 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createTestDatabase, type TestDatabase } from './database.js';
-import { ServiceProcess } from './service-process.js';
+import { coverageEnvironment, ServiceProcess } from './service-process.js';
 import type { TenantService } from './tenant.js';
 import { TEST_ENVIRONMENT } from './test-environment.js';
 
 /** More than a worker has spec files. */
 const TENANTS = Array.from({ length: 1_000 }, (_, index) => `tenant-${index}`);
 
-/** The built service, started for one Jest worker. */
+/** The built service, started for one Jest worker, or for the specs that need the same settings or two processes. */
 interface Started {
-  service: ServiceProcess;
+  processes: readonly ServiceProcess[];
+  urls: readonly string[];
   database: TestDatabase;
-  url: string;
   tenants: number;
 }
 
 /**
- * Tells on a loopback port of the service of a Jest worker, whose number is the path, and starts the service when it is
- * asked for the first time: a run without tenants starts none.
+ * Tells on a loopback port of the service of a path, whose query is the settings, and starts the service when it is asked
+ * for the first time: a run without tenants starts none.
  */
 export async function serveTenantServices(): Promise<{ url: string; stop(): Promise<void> }> {
   const services = new Map<string, Promise<Started>>();
   const server = createServer((request, response) => {
-    const worker = request.url ?? '/';
-    const started = services.get(worker) ?? startService();
-    services.set(worker, started);
+    const path = request.url ?? '/';
+    const started = services.get(path) ?? startService(new URL(path, 'http://localhost'));
+    services.set(path, started);
     started.then(nextTenant).then(
       (tenant) => response.writeHead(200).end(JSON.stringify(tenant)),
       (error: unknown) => {
-        services.delete(worker);
+        services.delete(path);
         response.writeHead(500).end(String(error));
       },
     );
@@ -43,34 +43,36 @@ export async function serveTenantServices(): Promise<{ url: string; stop(): Prom
       server.close();
       server.closeAllConnections();
       for (const started of await Promise.allSettled(services.values())) {
-        if (started.status === 'fulfilled') await started.value.service.kill('SIGKILL');
+        if (started.status === 'fulfilled')
+          await Promise.all(started.value.processes.map((one) => one.kill('SIGKILL')));
       }
     },
   };
 }
 
-async function startService(): Promise<Started> {
+async function startService({ pathname, searchParams }: URL): Promise<Started> {
   const database = await createTestDatabase();
-  const service = new ServiceProcess({
+  const environment = {
     ...TEST_ENVIRONMENT,
     LOG_LEVEL: 'error',
     DATABASE_URL: database.url,
+    STDIO_COMMANDS: 'node',
+    STDIO_ENV_ALLOW: 'MEMORY_FILE_PATH',
     STDIO_ORGANIZATIONS: TENANTS.join(','),
+    ...Object.fromEntries(searchParams),
     ...coverageEnvironment(),
-  });
-  const { url } = await service.listening();
-  return { service, database, url, tenants: 0 };
+  };
+  const first = new ServiceProcess(environment);
+  const { url } = await first.listening();
+  if (pathname !== '/pair') return { processes: [first], urls: [url], database, tenants: 0 };
+  const second = new ServiceProcess({ ...environment, BASE_URL: url });
+  return { processes: [first, second], urls: [url, (await second.listening()).url], database, tenants: 0 };
 }
 
 /** @throws what the service printed, if it has ended */
 function nextTenant(started: Started): TenantService {
-  const { service, database, url } = started;
-  if (service.hasEnded) throw new Error(`The service of the tenants has ended: ${service.output}`);
-  return { url, databaseUrl: database.url, slug: TENANTS[started.tenants++] ?? 'too-many' };
-}
-
-/** Where Node writes what the service has executed, when coverage is measured. */
-function coverageEnvironment(): Record<string, string> {
-  const folder = process.env['NODE_V8_COVERAGE'];
-  return folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
+  const { processes, database, urls } = started;
+  const ended = processes.find(({ hasEnded }) => hasEnded);
+  if (ended !== undefined) throw new Error(`The service of the tenants has ended: ${ended.output}`);
+  return { urls, databaseUrl: database.url, slug: TENANTS[started.tenants++] ?? 'too-many' };
 }

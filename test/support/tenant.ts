@@ -1,6 +1,6 @@
-import { Pool } from 'pg';
 import supertest from 'supertest';
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../../src/core/api-key-value.js';
+import { openQueries } from './database.js';
 import { newId } from '../../src/core/ids.js';
 import { OPEN_RUN_STATUS_LIST } from '../../src/core/run-status.js';
 
@@ -17,9 +17,10 @@ export interface Tenant {
   close(): Promise<void>;
 }
 
-/** What the global set-up tells of the service of a Jest worker. */
+/** What the global set-up tells of a service. */
 export interface TenantService {
-  url: string;
+  /** Of each of its processes. */
+  urls: readonly string[];
   databaseUrl: string;
   /** One of the names of organizations that may start programs. No other tenant gets it. */
   slug: string;
@@ -35,40 +36,51 @@ const EVERYTHING = { self: ['*'], '*': ['*'] };
 
 /**
  * Makes an organization in the built service that all specs of this Jest worker share, with the settings of
- * `startTestApp`. For specs that need neither settings of their own nor a part of the application.
+ * `startTestApp`. With other settings, it is in a service that all specs with the same ones share. For specs that need
+ * no part of the application.
  */
-export async function newTenant(): Promise<Tenant> {
-  const answer = await fetch(`${process.env[TENANT_SERVICES_URL]}/${process.env['JEST_WORKER_ID']}`);
+export async function newTenant(settings: Record<string, string> = {}): Promise<Tenant> {
+  const isPlain = Object.keys(settings).length === 0;
+  const path = isPlain ? `plain/${process.env['JEST_WORKER_ID']}` : `?${new URLSearchParams(settings).toString()}`;
+  const [tenant] = await newTenantOf(path);
+  return tenant as Tenant;
+}
+
+/** Makes an organization in a service of two processes. Returns it as a client of each process has it. */
+export async function newTenantOfTwo(): Promise<[Tenant, Tenant]> {
+  return (await newTenantOf('pair')) as [Tenant, Tenant];
+}
+
+async function newTenantOf(service: string): Promise<Tenant[]> {
+  const answer = await fetch(`${process.env[TENANT_SERVICES_URL]}/${service}`);
   if (!answer.ok) throw new Error(await answer.text());
-  const { url, databaseUrl, slug: org } = (await answer.json()) as TenantService;
-  // The database belongs to the service: this pool opens connections on demand, and few.
-  const pool = new Pool({ connectionString: databaseUrl, max: 4 });
-  const query = async <Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> =>
-    (await pool.query(statement, parameters)).rows as Row[];
+  const { urls, databaseUrl, slug: org } = (await answer.json()) as TenantService;
+  const [url = ''] = urls;
+  const { query, end } = openQueries(databaseUrl);
   const { id: keyId, key: apiKey } = await addOrganization({ query }, org);
-  const tool: Tenant['tool'] = (name, body = {}, key = apiKey) => callTool({ url, org, apiKey: key }, name, body);
-  return {
-    url,
+  const close = async (): Promise<void> => {
+    // What people of the organization have started does not end with the key.
+    const unfinished = await query<{ thread_id: string }>(
+      `SELECT DISTINCT thread_id FROM runs JOIN organizations o ON o.id = organization_id
+        WHERE slug = $1 AND status IN (${OPEN_RUN_STATUS_LIST})`,
+      [org],
+    );
+    const threads = `/api/${org}/agent-runtime/threads`;
+    for (const { thread_id: id } of unfinished) {
+      await supertest(url).post(`${threads}/${id}/cancel`).set('authorization', `Bearer ${apiKey}`).send({});
+    }
+    // Ends the streams of the key, and those of all keys that were made with it.
+    await callTool({ url, org, apiKey }, 'API_KEY_DELETE', { id: keyId });
+    await end();
+  };
+  return urls.map((at) => ({
+    url: at,
     org,
     apiKey,
-    tool,
+    tool: (name, body = {}, key = apiKey) => callTool({ url: at, org, apiKey: key }, name, body),
     query,
-    close: async () => {
-      // What people of the organization have started does not end with the key.
-      const unfinished = await query<{ thread_id: string }>(
-        `SELECT DISTINCT thread_id FROM runs JOIN organizations o ON o.id = organization_id
-          WHERE slug = $1 AND status IN (${OPEN_RUN_STATUS_LIST})`,
-        [org],
-      );
-      const threads = `/api/${org}/agent-runtime/threads`;
-      for (const { thread_id: id } of unfinished) {
-        await supertest(url).post(`${threads}/${id}/cancel`).set('authorization', `Bearer ${apiKey}`).send({});
-      }
-      // Ends the streams of the key, and those of all keys that were made with it.
-      await tool('API_KEY_DELETE', { id: keyId });
-      await pool.end();
-    },
-  };
+    close,
+  }));
 }
 
 /** Calls a management tool of an organization. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
 import { StdioUpstream } from '../../src/upstreams/stdio/stdio-upstream.js';
 import { succeed } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { type ChangingServer, startLegacyServer, startModernServer } from '../support/changing-server.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf } from '../support/proxy-calls.js';
@@ -21,11 +21,11 @@ const ERAS = [
   ['modern', () => startModernServer()],
 ] as const;
 
-let app: TestApp;
+let app: Tenant;
 const closing: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+  app = await newTenant();
 });
 afterAll(() => app?.close());
 afterEach(async () => {

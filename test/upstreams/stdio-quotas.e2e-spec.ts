@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { callProxy, openProxy, type ProxyAnswer, type RpcAnswer, rpcOf, TAKES_JSON } from '../support/proxy-calls.js';
 import { connectProgram, keyWith } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
@@ -11,11 +11,11 @@ const MAX_PROCESSES = 8;
 const ALL = { '*': ['*'] };
 const REFUSED = { status: 503, headers: { 'retry-after': '1' } };
 
-let app: TestApp;
+let app: Tenant;
 let connectionId: string;
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node', STDIO_MAX_PROCESSES: String(MAX_PROCESSES) } });
+  app = await newTenant({ STDIO_MAX_PROCESSES: String(MAX_PROCESSES) });
   connectionId = await connectProgram(app, [SERVER]);
 });
 afterAll(() => app?.close());
@@ -32,7 +32,7 @@ function headersOf({ session }: Caller): Record<string, string> {
 
 function post(caller: Caller, method: string, params: object): Promise<ProxyAnswer> {
   const body = { jsonrpc: '2.0', id: 1, method, params };
-  const path = `/api/default/mcp/${caller.connection ?? connectionId}`;
+  const path = `/api/${app.org}/mcp/${caller.connection ?? connectionId}`;
   return callProxy(app, path, { key: caller.key, headers: headersOf(caller), body });
 }
 
@@ -61,7 +61,7 @@ const pidOf = (caller: Caller): Promise<string> => textOf(caller, 'pid');
 
 /** A call that is not answered; `end` hangs up. */
 async function occupy(caller: Caller): Promise<{ end(): void }> {
-  const path = `/api/default/mcp/${connectionId}`;
+  const path = `/api/${app.org}/mcp/${connectionId}`;
   const body = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'never', arguments: {} } };
   const abort = new AbortController();
   const sent = fetch(new URL(path, app.url), {
@@ -90,7 +90,7 @@ describe('callers without a credential', () => {
 
   it('get the same protocol for such a session as for any other', async () => {
     const session = await openSession({});
-    const path = `/api/default/mcp/${connectionId}`;
+    const path = `/api/${app.org}/mcp/${connectionId}`;
     const headers = { ...headersOf(session), accept: 'text/event-stream' };
     const stream = await openProxy(app, path, { method: 'GET', headers });
     expect(stream.statusCode).toBe(401);
@@ -156,7 +156,7 @@ describe('the programs of sessions', () => {
     const patient = await connectProgram(app, [SERVER, '--mute']);
     for (let n = 0; n < 6; n++) {
       const abort = new AbortController();
-      const url = new URL(`/api/default/mcp/${patient}`, app.url);
+      const url = new URL(`/api/${app.org}/mcp/${patient}`, app.url);
       const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
       const headers = { authorization: `Bearer ${other}`, 'content-type': 'application/json' };

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { startTcpProxy, type TcpProxy, through } from '../../support/tcp-proxy.js';
 
@@ -13,12 +13,12 @@ const MANY = 40_000;
 
 let database: TestDatabase;
 let proxy: TcpProxy;
-let service: TestApp;
+let service: TestService;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   proxy = await startTcpProxy(database.url);
-  service = await startTestApp({ database: { url: through(proxy, database.url), drop: () => database.drop() } });
+  service = await startTestService({ database: { url: through(proxy, database.url), drop: () => database.drop() } });
   const client = new Client({ connectionString: database.url });
   await client.connect();
   await client.query(

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { DataSource } from 'typeorm';
 import { generateApiKey } from '../../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
 import { createAgent } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { ServiceProcess } from '../../support/service-process.js';
 import { eventually } from '../../support/eventually.js';
@@ -26,9 +25,9 @@ beforeAll(async () => {
 afterAll(() => database?.drop());
 
 /** An `api` process of the test's own, which schedules as well. */
-async function withApi(work: (app: TestApp) => Promise<void>): Promise<void> {
-  const started = await startTestApp({ database, env: { ...ENV, ROLE: 'api' } });
-  const app: TestApp = {
+async function withApi(work: (app: TestService) => Promise<void>): Promise<void> {
+  const started = await startTestService({ database, env: { ...ENV, ROLE: 'api' } });
+  const app: TestService = {
     ...started,
     apiKey: ENV.BOOTSTRAP_API_KEY,
     tool: (name, body) => started.tool(name, body, ENV.BOOTSTRAP_API_KEY),
@@ -86,10 +85,10 @@ it(
       const { last_run } = await scheduleWhen(app, id, (schedule) => schedule.last_run !== null);
       expect(await runsOf(app, id)).toMatchObject([{ id: last_run?.id, status: 'queued' }]);
     });
-    const worker = await startTestApp({ database, env: { ...ENV, ROLE: 'worker', RUN_LOCK_MS: '2000' } });
+    const worker = await startTestService({ database, env: { ...ENV, ROLE: 'worker', RUN_LOCK_MS: '2000' } });
     try {
       await eventually(async () => {
-        expect(await worker.app.get(DataSource).query('SELECT status FROM runs')).toEqual([{ status: 'completed' }]);
+        expect(await worker.query('SELECT status FROM runs')).toEqual([{ status: 'completed' }]);
       });
     } finally {
       await worker.close();

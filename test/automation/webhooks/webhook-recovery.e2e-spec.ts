@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { DataSource } from 'typeorm';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { answerWith, WebhookReceiver } from '../../support/webhook-receiver.js';
 import { eventually } from '../../support/eventually.js';
@@ -19,14 +18,14 @@ const ENV = {
 };
 
 let database: TestDatabase;
-let api: TestApp;
+let api: TestService;
 let receiver: WebhookReceiver;
 let agentId: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   [api, receiver] = await Promise.all([
-    startTestApp({ database, env: { ...ENV, ROLE: 'api' } }),
+    startTestService({ database, env: { ...ENV, ROLE: 'api' } }),
     WebhookReceiver.start(),
   ]);
   agentId = await createAgent(api);
@@ -92,7 +91,7 @@ it(
     const doomed = await startWorker();
     const runId = await post();
     const recording = await eventually(async () => {
-      const [found]: { pid: number }[] = await api.app.get(DataSource).query(
+      const [found]: { pid: number }[] = await api.query(
         `SELECT pid FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%SET status = ''delivered''%'`,
       );
@@ -100,7 +99,7 @@ it(
     });
     await doomed.kill('SIGKILL');
     // The server would notice only later that its client is gone.
-    await api.app.get(DataSource).query('SELECT pg_terminate_backend($1)', [recording.pid]);
+    await api.query('SELECT pg_terminate_backend($1)', [recording.pid]);
     await holder.query('ROLLBACK');
     await holder.end();
     const { id } = await deliveryOf(api, runId, { status: 'pending', attempts: 0 });

@@ -1,23 +1,29 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { hostname } from 'node:os';
 import { Webhook } from 'standardwebhooks';
-import { DataSource } from 'typeorm';
 import type { WebhookTested } from '../../../src/automation/webhooks/webhook.dto.js';
 import { createAgent, succeed, unusedId } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { answerWith, WebhookReceiver } from '../../support/webhook-receiver.js';
 import { type CreatedWebhook, createWebhook, deleteWebhook } from './webhooks.support.js';
 
-let app: TestApp;
+let app: Tenant;
+/** Where private addresses are refused. */
+let strict: Tenant;
 let receiver: WebhookReceiver;
 
 beforeAll(async () => {
-  [app, receiver] = await Promise.all([startTestApp(), WebhookReceiver.start()]);
+  [app, strict, receiver] = await Promise.all([
+    newTenant(),
+    newTenant({ UPSTREAM_ALLOW_PRIVATE: 'false', UPSTREAM_ALLOW: 'localhost:1' }),
+    WebhookReceiver.start(),
+  ]);
 });
 
 afterAll(async () => {
   await app?.close();
+  await strict?.close();
   await receiver?.close();
 });
 
@@ -41,7 +47,9 @@ describe('WEBHOOK_CREATE', () => {
     });
     const list = await succeed<{ items: unknown[] }>(app, 'WEBHOOK_LIST', {});
     expect(list).toEqual({ items: [created.item], totalCount: 1, hasMore: false, nextCursor: null });
-    const rows: { row: string }[] = await app.app.get(DataSource).query('SELECT webhooks::text AS row FROM webhooks');
+    const rows = await app.query<{ row: string }>('SELECT webhooks::text AS row FROM webhooks WHERE id = $1', [
+      created.item.id,
+    ]);
     expect(rows).toHaveLength(1);
     expect(rows[0]?.row).not.toContain(created.secret.slice('whsec_'.length));
     await deleteWebhook(app, created);
@@ -68,51 +76,36 @@ describe('WEBHOOK_CREATE', () => {
 
   it('refuses private addresses, also in an update', async () => {
     const url = 'http://169.254.169.254/latest';
-    const strict = await startTestApp({ env: { UPSTREAM_ALLOW_PRIVATE: 'false' } });
-    try {
-      for (const address of [url, 'http://127.0.0.1/', 'http://[::1]/', 'http://10.0.0.1/', 'http://localhost/']) {
-        const { status, body } = await strict.tool('WEBHOOK_CREATE', { data: { ...DATA, url: address } });
-        expect({ address, status, code: body.code }).toEqual({ address, status: 400, code: 'address_refused' });
-      }
-      const { item } = await createWebhook(strict, 'https://example.com/');
-      const update = await strict.tool('WEBHOOK_UPDATE', { id: item.id, data: { url } });
-      expect(update.body).toMatchObject({ status: 400, code: 'address_refused' });
-    } finally {
-      await strict.close();
+    for (const address of [url, 'http://127.0.0.1/', 'http://[::1]/', 'http://10.0.0.1/', 'http://localhost/']) {
+      const { status, body } = await strict.tool('WEBHOOK_CREATE', { data: { ...DATA, url: address } });
+      expect({ address, status, code: body.code }).toEqual({ address, status: 400, code: 'address_refused' });
     }
+    const { item } = await createWebhook(strict, 'https://example.com/');
+    const update = await strict.tool('WEBHOOK_UPDATE', { id: item.id, data: { url } });
+    expect(update.body).toMatchObject({ status: 400, code: 'address_refused' });
   });
 
   it('refuses an address that its name resolves to, when it is dialed', async () => {
-    const strict = await startTestApp({ env: { UPSTREAM_ALLOW_PRIVATE: 'false', UPSTREAM_ALLOW: 'localhost:1' } });
-    try {
-      const { item } = await createWebhook(strict, 'http://localhost:1/');
-      await strict.app.get(DataSource).query(`UPDATE webhooks SET url = $2 WHERE id = $1`, [item.id, receiver.url]);
-      const before = receiver.messages.length;
-      expect(await succeed(strict, 'WEBHOOK_TEST', { id: item.id })).toMatchObject({
-        ok: false,
-        status: null,
-        error: expect.stringContaining('loopback'),
-      });
-      expect(receiver.messages).toHaveLength(before);
-    } finally {
-      await strict.close();
-    }
+    const { item } = await createWebhook(strict, 'http://localhost:1/');
+    await strict.query(`UPDATE webhooks SET url = $2 WHERE id = $1`, [item.id, receiver.url]);
+    const before = receiver.messages.length;
+    expect(await succeed(strict, 'WEBHOOK_TEST', { id: item.id })).toMatchObject({
+      ok: false,
+      status: null,
+      error: expect.stringContaining('loopback'),
+    });
+    expect(receiver.messages).toHaveLength(before);
   });
 
   it('says the same of a name inside its network and of one that does not exist', async () => {
-    const strict = await startTestApp({ env: { UPSTREAM_ALLOW_PRIVATE: 'false' } });
-    try {
-      const errors = [];
-      // The name of this machine has a private address, or none.
-      for (const name of [hostname(), 'nowhere.invalid']) {
-        const { item } = await createWebhook(strict, `http://${name}:9/`);
-        errors.push((await succeed<WebhookTested>(strict, 'WEBHOOK_TEST', { id: item.id })).error);
-      }
-      expect(errors[0]).toBe('The name of the receiver has no public address.');
-      expect(errors[1]).toBe(errors[0]);
-    } finally {
-      await strict.close();
+    const errors = [];
+    // The name of this machine has a private address, or none.
+    for (const name of [hostname(), 'nowhere.invalid']) {
+      const { item } = await createWebhook(strict, `http://${name}:9/`);
+      errors.push((await succeed<WebhookTested>(strict, 'WEBHOOK_TEST', { id: item.id })).error);
     }
+    expect(errors[0]).toBe('The name of the receiver has no public address.');
+    expect(errors[1]).toBe(errors[0]);
   });
 
   it('allows 20 webhooks, also when more are created at the same time', async () => {

@@ -1,8 +1,7 @@
 import { expect } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import type { WebhookDeliveryItem, WebhookItem } from '../../../src/automation/webhooks/webhook.dto.js';
 import { succeed } from '../../support/agent-runs.js';
-import type { TestApp } from '../../support/app.js';
+import type { Tenant } from '../../support/tenant.js';
 import { eventually } from '../../support/eventually.js';
 
 export interface CreatedWebhook {
@@ -11,17 +10,17 @@ export interface CreatedWebhook {
 }
 
 /** Creates a webhook for all ends of runs. */
-export function createWebhook(app: TestApp, url: string, data: object = {}): Promise<CreatedWebhook> {
+export function createWebhook(app: Tenant, url: string, data: object = {}): Promise<CreatedWebhook> {
   const events = ['run.completed', 'run.failed', 'run.cancelled'];
   return succeed<CreatedWebhook>(app, 'WEBHOOK_CREATE', { data: { url, events, ...data } });
 }
 
-export async function deleteWebhook(app: TestApp, { item }: CreatedWebhook): Promise<void> {
+export async function deleteWebhook(app: Tenant, { item }: CreatedWebhook): Promise<void> {
   await succeed(app, 'WEBHOOK_DELETE', { id: item.id });
 }
 
 /** The deliveries of a run, the oldest first. */
-export async function deliveriesOf(app: TestApp, runId: string): Promise<WebhookDeliveryItem[]> {
+export async function deliveriesOf(app: Tenant, runId: string): Promise<WebhookDeliveryItem[]> {
   const where = { field: ['run_id'], operator: 'eq', value: runId };
   const orderBy = [{ field: ['created_at'], direction: 'asc' }];
   return (await succeed<{ items: WebhookDeliveryItem[] }>(app, 'WEBHOOK_DELIVERIES_LIST', { where, orderBy })).items;
@@ -29,7 +28,7 @@ export async function deliveriesOf(app: TestApp, runId: string): Promise<Webhook
 
 /** The only delivery of a run, once it looks like this. */
 export function deliveryOf(
-  app: TestApp,
+  app: Tenant,
   runId: string,
   expected: Partial<WebhookDeliveryItem>,
 ): Promise<WebhookDeliveryItem> {
@@ -42,8 +41,8 @@ export function deliveryOf(
 }
 
 /** Lets the next try of a delivery, or the end of its claim, be now. */
-export async function makeDue(app: TestApp, deliveryId: string): Promise<void> {
-  await app.app
-    .get(DataSource)
-    .query(`UPDATE webhook_deliveries SET next_try_at = now() WHERE id = $1 AND status = 'pending'`, [deliveryId]);
+export async function makeDue(app: Tenant, deliveryId: string): Promise<void> {
+  await app.query(`UPDATE webhook_deliveries SET next_try_at = now() WHERE id = $1 AND status = 'pending'`, [
+    deliveryId,
+  ]);
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import {
   callProxy,
   errorIn,
@@ -17,13 +16,13 @@ import { authorize, connectOauth, type Person, signedIn } from './log-in.support
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 describe('calls to an upstream that demands OAuth', () => {
-  let service: TestApp;
+  let service: TestService;
   let upstream: OauthUpstream;
   let owner: Person;
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    service = await startTestApp();
+    service = await startTestService();
     owner = await signedIn(service);
   });
   afterAll(async () => {
@@ -122,7 +121,7 @@ describe('calls to an upstream that demands OAuth', () => {
   });
 
   it('refresh the token once, with two processes at the moment at which it expires', async () => {
-    const other = await startTestApp({ database: service.database });
+    const other = await startTestService({ database: service.database });
     try {
       upstream.lifetimeS = 4;
       const id = await authorized();
@@ -158,7 +157,7 @@ describe('calls to an upstream that demands OAuth', () => {
   });
 
   it('are refused in every process after CONNECTION_DEAUTHORIZE, which revokes the tokens', async () => {
-    const other = await startTestApp({ database: service.database });
+    const other = await startTestService({ database: service.database });
     try {
       const id = await authorized();
       expect(textOf(await call(id, other))).toBe('alice');
@@ -206,7 +205,7 @@ describe('calls to an upstream that demands OAuth', () => {
     const id = await authorized();
     await call(id);
     const token = upstream.authorizations.at(-1)?.replace('Bearer ', '') ?? '';
-    const rows: object[] = await service.app.get(DataSource).query(
+    const rows: object[] = await service.query(
       `SELECT to_json(a)::text AS text FROM upstream_authorizations a
        UNION ALL SELECT to_json(c)::text FROM upstream_clients c UNION ALL SELECT to_json(l)::text FROM upstream_log_ins l`,
     );

@@ -2,9 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { Browser } from '../../identity/sign-in/people.js';
 import { answerOf, authorize, begin, connectOauth, type Person, signedIn, start } from './log-in.support.js';
@@ -13,13 +12,13 @@ import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 const METADATA = '/.well-known/oauth-authorization-server';
 
 describe('a log-in at an upstream', () => {
-  let service: TestApp;
+  let service: TestService;
   let upstream: OauthUpstream;
   let owner: Person;
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    service = await startTestApp();
+    service = await startTestService();
     owner = await signedIn(service);
   });
   afterAll(async () => {
@@ -164,9 +163,7 @@ describe('a log-in at an upstream', () => {
     expect((await callback(owner, answer)).status).toBe(400);
 
     const late = await answerOf(await begin(owner, id));
-    await service.app
-      .get(DataSource)
-      .query("UPDATE upstream_log_ins SET expires_at = expires_at - interval '30 minutes'");
+    await service.query("UPDATE upstream_log_ins SET expires_at = expires_at - interval '30 minutes'");
     expect((await callback(owner, late)).status).toBe(400);
   });
 
@@ -175,17 +172,16 @@ describe('a log-in at an upstream', () => {
     const member = await signedIn(service, 'member');
     expect((await start(member, id)).status).toBe(403);
     const answer = await answerOf(await begin(owner, id));
-    const database = service.app.get(DataSource);
-    await database.query("UPDATE members SET role = 'member' WHERE user_id = $1", [owner.id]);
+    await service.query("UPDATE members SET role = 'member' WHERE user_id = $1", [owner.id]);
     expect((await callback(owner, answer)).status).toBe(403);
-    await database.query("UPDATE members SET role = 'owner' WHERE user_id = $1", [owner.id]);
+    await service.query("UPDATE members SET role = 'owner' WHERE user_id = $1", [owner.id]);
     expect(await callText(id)).toBeUndefined();
   });
 
   it('reveals no connection to people of other organizations', async () => {
     const id = await connectOauth(service, upstream);
     const stranger = await signedIn(service);
-    await service.app.get(DataSource).query('DELETE FROM members WHERE user_id = $1', [stranger.id]);
+    await service.query('DELETE FROM members WHERE user_id = $1', [stranger.id]);
     const unknown = await start(stranger, '01a203f4-3d3b-7341-87be-ad8311039325');
     const other = await start(stranger, id);
     expect([other.status, unknown.status]).toEqual([404, 404]);
@@ -353,7 +349,7 @@ describe('a log-in at an upstream', () => {
     const { host } = new URL(upstream.url);
     const hidden = await startOauthUpstream();
     const env = { UPSTREAM_ALLOW_PRIVATE: 'false', UPSTREAM_ALLOW: host };
-    const strict = await startTestApp({ database: service.database, env });
+    const strict = await startTestService({ database: service.database, env });
     try {
       const id = await connectOauth(service, upstream);
       answering('/.well-known/oauth-protected-resource/mcp', 200, {
@@ -377,7 +373,7 @@ describe('a log-in at an upstream', () => {
   it('has a client metadata document where the base URL has https', async () => {
     const path = '/oauth/client-metadata.json';
     expect((await supertest(service.url).get(path)).status).toBe(404);
-    const secure = await startTestApp({ database: service.database, env: { BASE_URL: 'https://box.example' } });
+    const secure = await startTestService({ database: service.database, env: { BASE_URL: 'https://box.example' } });
     try {
       for (const place of ['', `/${'a-_'.repeat(14)}a`]) {
         const at = `/oauth/client-metadata${place}.json`;

@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { callProxy, pathOf, type ProxyAnswer, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
@@ -14,16 +13,14 @@ import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 const ACCOUNTS = 9;
 
 describe('the refresh of an access token for an upstream', () => {
-  let service: TestApp;
+  let service: TestService;
   let upstream: OauthUpstream;
   let owner: Person;
-  let database: DataSource;
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    service = await startTestApp();
+    service = await startTestService();
     owner = await signedIn(service);
-    database = service.app.get(DataSource);
   });
   afterAll(async () => {
     await service?.close();
@@ -39,7 +36,7 @@ describe('the refresh of an access token for an upstream', () => {
   const authorized = async (app = service, person = owner, at = upstream): Promise<string> => {
     const id = await connectOauth(app, at);
     expect((await authorize(person, at, id)).status).toBe(200);
-    await database.query(
+    await service.query(
       `UPDATE upstream_authorizations SET refresh_at = past, expires_at = past
          FROM (SELECT now() - interval '1 hour' AS past) AS time WHERE connection_id = $1`,
       [id],
@@ -65,11 +62,11 @@ describe('the refresh of an access token for an upstream', () => {
       const held = holdTokens(slow);
       const calls = ids.map((one) => other.post(`mcp/${one}/call-tool/whoami`, {}).then(({ status }) => status));
       await eventually(() => expect(held.length).toBeGreaterThan(3));
-      const [rows] = await database.query(
+      const [rows] = await service.query<{ all: string; free: string }>(
         `SELECT (SELECT count(*) FROM upstream_authorizations) AS all,
                 (SELECT count(*) FROM (SELECT FROM upstream_authorizations FOR UPDATE SKIP LOCKED) AS free) AS free`,
       );
-      expect(rows.free).toBe(rows.all);
+      expect(rows?.free).toBe(rows?.all);
       expect(textOf(await call(id))).toBe('alice');
       // First come, first served, all of them would have been asked before.
       expect(held.length).toBeLessThan(ACCOUNTS);
@@ -84,14 +81,14 @@ describe('the refresh of an access token for an upstream', () => {
   it('is made by one process, and by another one when that has died', async () => {
     const id = await authorized();
     upstream.refreshes = 0;
-    const [[{ until: end }]] = await database.query(
+    const [{ until: end } = {}] = await service.query<{ until?: Date }>(
       `UPDATE upstream_authorizations
           SET refresh_lease = gen_random_uuid(), refresh_lease_until = now() + interval '2 seconds'
         WHERE connection_id = $1 RETURNING refresh_lease_until AS until`,
       [id],
     );
     expect(textOf(await call(id))).toBe('alice');
-    expect(await database.query('SELECT now() > $1 AS "isOver"', [end])).toEqual([{ isOver: true }]);
+    expect(await service.query('SELECT now() > $1 AS "isOver"', [end])).toEqual([{ isOver: true }]);
     expect(upstream.refreshes).toBe(1);
   });
 

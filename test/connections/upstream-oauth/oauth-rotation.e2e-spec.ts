@@ -4,7 +4,7 @@ import { generateEncryptionKey, parseEncryptionKeys } from '../../../src/core/co
 import { SEALED_COLUMNS } from '../../../src/platform/vault/sealed-columns.js';
 import { rotateColumn } from '../../../src/platform/vault/vault-rotation.js';
 import { VaultService } from '../../../src/platform/vault/vault.service.js';
-import { startTestApp } from '../../support/app.js';
+import { startTestService } from '../../support/service.js';
 import { createTestDatabase } from '../../support/database.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { authorize, begin, connectOauth, keyOf, signedIn } from './log-in.support.js';
@@ -15,7 +15,7 @@ const [OLD, NEW] = [generateEncryptionKey('old'), generateEncryptionKey('new')];
 it('vault:rotate re-encrypts the tokens of connections and members, registered clients and log-ins', async () => {
   const database = await createTestDatabase();
   const upstream = await startOauthUpstream();
-  const before = await startTestApp({ database, env: { ENCRYPTION_KEYS: OLD } });
+  const before = await startTestService({ database, env: { ENCRYPTION_KEYS: OLD } });
   const person = await signedIn(before);
   const key = await keyOf(before, person);
   const ids = [await connectOauth(before, upstream), await connectOauth(before, upstream, { account: 'member' })];
@@ -33,7 +33,7 @@ it('vault:rotate re-encrypts the tokens of connections and members, registered c
   }
   await client.end();
 
-  const after = await startTestApp({ database, env: { ENCRYPTION_KEYS: NEW } });
+  const after = await startTestService({ database, env: { ENCRYPTION_KEYS: NEW } });
   try {
     for (const id of ids) {
       const answer = await callProxy(after, pathOf(after, id), { key, body: toolCall('whoami') });

@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { connectTo } from '../../support/proxy-connections.js';
 
 const ADDRESS = 'http://127.0.0.1:9/mcp';
 const NONE = { type: 'none', account: 'connection', scope: null, client_id: null, client_secret: null };
 
 describe('auth of a connection', () => {
-  let service: TestApp;
+  let service: Tenant;
 
   beforeAll(async () => {
-    service = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+    service = await newTenant();
   });
   afterAll(() => service?.close());
 
@@ -36,7 +35,7 @@ describe('auth of a connection', () => {
       scope: null,
     });
     expect((await update(id, { auth: { type: 'none' } })).body.item.auth).toEqual(NONE);
-    const [row] = await service.app.get(DataSource).query('SELECT * FROM connections WHERE id = $1', [id]);
+    const [row] = await service.query('SELECT * FROM connections WHERE id = $1', [id]);
     expect(row).toMatchObject({ oauth: null, oauth_client_secret: null, connection_token: null });
     const back = await update(id, { auth: { type: 'token' }, connection_token: 'again' });
     expect(back.body.item).toMatchObject({ connection_token: '***', auth: { ...NONE, type: 'token' } });
@@ -89,9 +88,7 @@ describe('auth of a connection', () => {
     const id = await connectTo(service, ADDRESS, {
       auth: { type: 'oauth', client_id: 'client', client_secret: secret },
     });
-    const rows = await service.app
-      .get(DataSource)
-      .query('SELECT to_json(c)::text AS text FROM connections c WHERE id = $1', [id]);
+    const rows = await service.query('SELECT to_json(c)::text AS text FROM connections c WHERE id = $1', [id]);
     expect(JSON.stringify(rows)).not.toContain(secret);
     const page = await succeed<object>(service, 'COLLECTION_CONNECTIONS_LIST', {});
     expect(JSON.stringify(page)).not.toContain(secret);

@@ -1,18 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { generateApiKey } from '../../../src/core/api-key-value.js';
-import { startTestApp } from '../../support/app.js';
+import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { useApiKeysApp } from './api-keys.support.js';
 import { eventually } from '../../support/eventually.js';
 
-const apiKeys = useApiKeysApp(startTestApp);
+/** Another process of the service. */
+let other: Tenant;
+const apiKeys = useApiKeysApp(async () => {
+  const [app, second] = await newTenantOfTwo();
+  other = second;
+  return app;
+});
 const { createKey, listTools } = apiKeys;
 
 const challenge = (): string =>
-  `Bearer realm="mcp",resource_metadata="${apiKeys.service.url}/api/default/.well-known/oauth-protected-resource"`;
+  `Bearer realm="mcp",resource_metadata="${apiKeys.service.url}/api/${apiKeys.service.org}/.well-known/oauth-protected-resource"`;
 
 describe('a credential', () => {
   it('that is missing gets a challenge', async () => {
@@ -53,32 +58,20 @@ describe('a credential', () => {
     });
   });
 
-  it('that was deleted stops working immediately in this process and within a second in others', async () => {
-    const other = await startTestApp({ database: apiKeys.service.database });
-    try {
-      const { id, key } = await createKey({ self: ['*'] });
-      expect((await listTools(`Bearer ${key}`, { app: other })).status).toBe(200);
-      await apiKeys.service.tool('API_KEY_DELETE', { id });
-      const deletedAt = Date.now();
-      expectProblem(await listTools(`Bearer ${key}`), 401, 'credential_invalid');
-      let sentAt = Date.now();
-      let last = await listTools(`Bearer ${key}`, { app: other });
-      while (last.status === 200) {
-        expect(sentAt - deletedAt).toBeLessThan(1000);
-        await sleep(50);
-        sentAt = Date.now();
-        last = await listTools(`Bearer ${key}`, { app: other });
-      }
-      expectProblem(last, 401, 'credential_invalid');
-    } finally {
-      await other.close();
-    }
+  it('that was deleted stops working immediately in this process, and soon in others', async () => {
+    const { id, key } = await createKey({ self: ['*'] });
+    expect((await listTools(`Bearer ${key}`, { app: other })).status).toBe(200);
+    await apiKeys.service.tool('API_KEY_DELETE', { id });
+    expectProblem(await listTools(`Bearer ${key}`), 401, 'credential_invalid');
+    await eventually(async () =>
+      expectProblem(await listTools(`Bearer ${key}`, { app: other }), 401, 'credential_invalid'),
+    );
   });
 
   it('is valid for its own organization only; unknown, foreign and malformed ones get the same response', async () => {
-    await startSecondOrganization(apiKeys.service, 'neighbour');
+    const { slug } = await startSecondOrganization(apiKeys.service, 'neighbour');
     const answers = await Promise.all(
-      ['neighbour', 'nobody-here', 'DEFAULT', '..', '%00'].map((org) => {
+      [slug, 'nobody-here', apiKeys.service.org.toUpperCase(), '..', '%00'].map((org) => {
         const path = `/api/${encodeURIComponent(org)}/tools`;
         return supertest(apiKeys.service.url).get(path).set('authorization', `Bearer ${apiKeys.service.apiKey}`);
       }),

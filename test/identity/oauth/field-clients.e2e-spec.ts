@@ -5,7 +5,7 @@ import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../../support/proxied-upstream.js';
 import { connectTo } from '../../support/proxy-connections.js';
-import { startTestApp } from '../../support/app.js';
+import { newTenant } from '../../support/tenant.js';
 import { follow, McpOauthClient } from './oauth-client.js';
 
 let upstream: ProxiedUpstream;
@@ -13,7 +13,7 @@ let browser: Browser;
 let endpoints: Record<'direct' | 'gateway' | 'self', string>;
 
 beforeAll(async () => {
-  upstream = await startProxiedUpstream(startTestApp);
+  upstream = await startProxiedUpstream(newTenant);
   const { app } = upstream;
   const email = newEmail();
   await addPerson(app, { email, name: 'Olga', role: 'admin' });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../../support/proxied-upstream.js';
-import { startTestApp } from '../../support/app.js';
+import { newTenant } from '../../support/tenant.js';
 import { McpOauthClient } from './oauth-client.js';
 
 let upstream: ProxiedUpstream;
@@ -9,7 +9,7 @@ let browser: Browser;
 let email: string;
 
 beforeAll(async () => {
-  upstream = await startProxiedUpstream(startTestApp);
+  upstream = await startProxiedUpstream(newTenant);
   email = newEmail();
   await addPerson(upstream.app, { email, name: 'Olga', role: 'admin' });
   browser = new Browser(upstream.app.url);

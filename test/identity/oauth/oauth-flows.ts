@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import supertest from 'supertest';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
-import { startTestApp } from '../../support/app.js';
-import type { Tenant } from '../../support/tenant.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../../support/proxied-upstream.js';
 import { rpc } from '../../support/proxy-calls.js';
 import { follow } from './oauth-client.js';
@@ -33,7 +32,7 @@ export class OauthFlows {
   ) {}
 
   static async start(): Promise<OauthFlows> {
-    const upstream = await startProxiedUpstream(startTestApp);
+    const upstream = await startProxiedUpstream(() => newTenant({ TRUST_PROXY: '127.0.0.0/8' }));
     const email = newEmail();
     await addPerson(upstream.app, { email, name: 'Olga', role: 'admin' });
     const browser = new Browser(upstream.app.url);
@@ -62,9 +61,11 @@ export class OauthFlows {
     return this.upstream.connected();
   }
 
+  /** Registers a client from an address of its own: the service limits registrations for each address. */
   async register(metadata: object = {}): Promise<supertest.Response> {
     return supertest(this.url)
       .post('/oauth/register')
+      .set('x-forwarded-for', `198.51.${[...randomBytes(2)].join('.')}`)
       .send({ client_name: 'Test', redirect_uris: [REDIRECT], token_endpoint_auth_method: 'none', ...metadata });
   }
 

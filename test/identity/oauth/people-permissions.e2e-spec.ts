@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { newId } from '../../../src/core/ids.js';
 import { createThread } from '../../support/agent-runs.js';
-import type { Tenant } from '../../support/tenant.js';
 import { callProxy, errorIn, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
-import { startTestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { McpOauthClient } from './oauth-client.js';
 
@@ -42,7 +41,7 @@ beforeAll(async () => {
     else sendResult(response, message, {});
   });
   upstream = await startScripted(script);
-  app = await startTestApp();
+  app = await newTenant();
   connectionId = await connectTo(app, upstream.url);
   const agent = { title: 'Agent', connections: [{ connection_id: connectionId }] };
   agentId = (await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: agent }).expect(200)).body.item.id;

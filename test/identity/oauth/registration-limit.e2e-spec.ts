@@ -1,17 +1,17 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 
 const METADATA = JSON.stringify({ redirect_uris: ['http://127.0.0.1/callback'], token_endpoint_auth_method: 'none' });
 
-let service: TestApp;
-let second: TestApp;
+let service: TestService;
+let second: TestService;
 let sources = 0;
 
 beforeAll(async () => {
   const env = { TRUST_PROXY: '127.0.0.0/8' };
-  service = await startTestApp({ env });
-  second = await startTestApp({ env, database: service.database });
+  service = await startTestService({ env });
+  second = await startTestService({ env, database: service.database });
 });
 afterAll(async () => {
   await second?.close();

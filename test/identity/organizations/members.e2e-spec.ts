@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { newEmail } from '../sign-in/people.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { addKeyHolder, findMember, invite, pathOf, type Person } from './organizations.support.js';
 import { eventually } from '../../support/eventually.js';
 
-let service: TestApp;
+let service: Tenant;
+/** Another process of the service. */
+let elsewhere: Tenant;
 let owner: Person;
 let admin: Person;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  [service, elsewhere] = await newTenantOfTwo();
   owner = await addKeyHolder(service, 'owner');
   admin = await addKeyHolder(service, 'admin');
 });
@@ -164,18 +165,13 @@ describe('the rights to decide about others', () => {
 
 describe('removing a member', () => {
   it('ends the keys of the person in every process, within a second', async () => {
-    const other = await startTestApp({ database: service.database });
-    try {
-      const person = await addKeyHolder(service, 'admin');
-      await other.tool('MEMBER_LIST', {}, person.key).expect(200);
-      await service.tool('MEMBER_REMOVE', { id: person.memberId }, owner.key).expect(200);
-      const isRefused = async () => expect((await other.tool('MEMBER_LIST', {}, person.key)).status).toBe(401);
-      await eventually(isRefused, 5_000);
-      const rows = await service.app.get(DataSource).query('SELECT FROM api_keys WHERE user_id = $1', [person.userId]);
-      expect(rows).toEqual([]);
-    } finally {
-      await other.close();
-    }
+    const person = await addKeyHolder(service, 'admin');
+    await elsewhere.tool('MEMBER_LIST', {}, person.key).expect(200);
+    await service.tool('MEMBER_REMOVE', { id: person.memberId }, owner.key).expect(200);
+    const isRefused = async () => expect((await elsewhere.tool('MEMBER_LIST', {}, person.key)).status).toBe(401);
+    await eventually(isRefused, 5_000);
+    const rows = await service.query('SELECT FROM api_keys WHERE user_id = $1', [person.userId]);
+    expect(rows).toEqual([]);
   });
 
   it('ends the invitations and reset links that the person made, and no others', async () => {
@@ -236,11 +232,11 @@ describe('a changed role', () => {
 });
 
 describe('the last owner', () => {
-  let only: TestApp;
+  let only: Tenant;
   let owners: Person[];
 
   beforeAll(async () => {
-    only = await startTestApp();
+    only = await newTenant();
     owners = [await addKeyHolder(only, 'owner'), await addKeyHolder(only, 'owner')];
   });
   afterAll(() => only?.close());

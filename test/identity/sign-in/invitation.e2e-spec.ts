@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { findMember, invite, pathOf } from '../organizations/organizations.support.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { addPerson, Browser, newEmail, PASSWORD } from './people.js';
 import { eventually } from '../../support/eventually.js';
 
-let service: TestApp;
+let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await startTestService();
 });
 afterAll(() => service?.close());
 
@@ -33,14 +32,14 @@ describe('the setup page', () => {
     expect(await findMember(service, email)).toMatchObject({ role: 'owner', name: 'Ada', status: 'active' });
     expect((await browser.get('/sign-in')).text).toContain('Signed in as Ada');
     expect((await browser.get(setupPath)).status).toBe(404);
-    const next = await startTestApp({ database: service.database });
+    const next = await startTestService({ database: service.database });
     expect(next.setupPath).toBeUndefined();
     await next.close();
   });
 
   it('is replaced by the next start until it was used', async () => {
-    const first = await startTestApp();
-    const second = await startTestApp({ database: first.database });
+    const first = await startTestService();
+    const second = await startTestService({ database: first.database });
     try {
       expect((await fetch(first.url + first.setupPath)).status).toBe(404);
       expect((await fetch(first.url + second.setupPath)).status).toBe(200);
@@ -55,7 +54,7 @@ describe('BOOTSTRAP_OWNER_EMAIL and BOOTSTRAP_OWNER_PASSWORD', () => {
   it('make the owner', async () => {
     const email = newEmail();
     const env = { BOOTSTRAP_OWNER_EMAIL: email, BOOTSTRAP_OWNER_PASSWORD: PASSWORD };
-    const own = await startTestApp({ env });
+    const own = await startTestService({ env });
     try {
       expect(own.setupPath).toBeUndefined();
       expect(await findMember(own, email)).toMatchObject({ role: 'owner' });
@@ -73,7 +72,7 @@ describe('BOOTSTRAP_OWNER_EMAIL and BOOTSTRAP_OWNER_PASSWORD', () => {
     const owner = new Browser(service.url);
     for (const org of ['first', 'second']) {
       const env = { BOOTSTRAP_ORG: org, BOOTSTRAP_OWNER_EMAIL: email, BOOTSTRAP_OWNER_PASSWORD: password };
-      await (await startTestApp({ database: service.database, env })).close();
+      await (await startTestService({ database: service.database, env })).close();
       if (org === 'first') expect((await owner.signIn(email, password)).status).toBe(303);
     }
     expect((await new Browser(service.url).signIn(email)).status).toBe(401);
@@ -83,7 +82,9 @@ describe('BOOTSTRAP_OWNER_EMAIL and BOOTSTRAP_OWNER_PASSWORD', () => {
 
   it('end the start for a weak password', async () => {
     const env = { BOOTSTRAP_OWNER_EMAIL: newEmail(), BOOTSTRAP_OWNER_PASSWORD: 'password1234' };
-    await expect(startTestApp({ env })).rejects.toThrow(/^BOOTSTRAP_OWNER_PASSWORD is refused\. .*common/);
+    await expect(startTestService({ env })).rejects.toThrow(
+      /ended with 1: BOOTSTRAP_OWNER_PASSWORD is refused\. .*common/,
+    );
   });
 });
 
@@ -98,10 +99,8 @@ describe('an invitation', () => {
     expect(await findMember(service, email)).toMatchObject({ role: 'admin', status: 'active', name: 'Grace' });
     expect((await new Browser(service.url).signIn(email)).status).toBe(303);
     expect((await browser.get(path)).status).toBe(404);
-    const [{ verified }] = await service.app
-      .get(DataSource)
-      .query('SELECT email_verified_at IS NOT NULL AS verified FROM users WHERE email = $1', [email]);
-    expect(verified).toBe(false);
+    const sql = 'SELECT email_verified_at IS NOT NULL AS verified FROM users WHERE email = $1';
+    expect(await service.query(sql, [email])).toEqual([{ verified: false }]);
   });
 
   it('is used by one of several at once', async () => {

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findMember, invite } from '../organizations/organizations.support.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { eventually } from '../../support/eventually.js';
 import { keyOf } from '../../connections/upstream-oauth/log-in.support.js';
 import { Issuer } from './issuer.js';
 import { addPerson, Browser, newEmail } from './people.js';
 
 let issuer: Issuer;
-let service: TestApp;
+let service: TestService;
 
 beforeAll(async () => {
   issuer = await Issuer.start(() => [`${service.url}/auth/oidc/callback`]);
-  service = await startTestApp({ env: issuer.env() });
+  service = await startTestService({ env: issuer.env() });
 });
 afterAll(async () => {
   await service?.close();
@@ -151,7 +151,7 @@ describe('the callback', () => {
   });
 
   it('does not exist without an issuer', async () => {
-    const own = await startTestApp();
+    const own = await startTestService();
     expect((await new Browser(own.url).get('/auth/oidc')).status).toBe(404);
     expect((await new Browser(own.url).get('/auth/oidc/callback')).status).toBe(404);
     await own.close();

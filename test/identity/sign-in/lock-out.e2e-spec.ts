@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { addPerson, Browser, newEmail } from './people.js';
 
-let service: TestApp;
+let service: TestService;
 let sources = 0;
 
 beforeAll(async () => {
-  service = await startTestApp({ env: { TRUST_PROXY: '127.0.0.0/8' } });
+  service = await startTestService({ env: { TRUST_PROXY: '127.0.0.0/8' } });
 });
 afterAll(() => service?.close());
 
@@ -57,7 +57,7 @@ describe('failed sign-ins', () => {
   });
 
   it('are counted together by all processes', async () => {
-    const other = await startTestApp({ database: service.database, env: { TRUST_PROXY: '127.0.0.0/8' } });
+    const other = await startTestService({ database: service.database, env: { TRUST_PROXY: '127.0.0.0/8' } });
     try {
       const email = await newPerson();
       const browser = browserAt();
@@ -122,7 +122,7 @@ describe('failed sign-ins', () => {
 });
 
 it('a forwarded address counts only from a trusted proxy', async () => {
-  const own = await startTestApp();
+  const own = await startTestService();
   try {
     const email = newEmail();
     await addPerson(own, { email });

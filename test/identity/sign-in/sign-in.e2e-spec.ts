@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp } from '../../support/app.js';
+import { startTestService } from '../../support/service.js';
 import type { Tenant } from '../../support/tenant.js';
 import { addPerson, Browser, hiddenFieldsOf, newEmail, PASSWORD } from './people.js';
 
 let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await startTestService();
 });
 afterAll(() => service?.close());
 

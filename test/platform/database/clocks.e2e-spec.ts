@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { generateApiKey } from '../../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
 import { createAgent } from '../../support/agent-runs.js';
-import { startTestApp } from '../../support/app.js';
+import { startTestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
 import { ServiceProcess } from '../../support/service-process.js';
@@ -30,7 +30,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   client = new Client({ connectionString: database.url });
   await client.connect();
-  const app = await startTestApp({ database, env: { ...ENV, ROLE: 'api' } });
+  const app = await startTestService({ database, env: { ...ENV, ROLE: 'api' } });
   const tool = (name: string, body?: object) => app.tool(name, body, ENV.BOOTSTRAP_API_KEY);
   const owner = { ...app, apiKey: ENV.BOOTSTRAP_API_KEY, tool };
   ({ id: scheduleId } = await createSchedule(owner, await createAgent(owner)));

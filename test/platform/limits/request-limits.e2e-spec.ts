@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { createAgent, createThread, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { keyWith } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
@@ -9,10 +9,10 @@ import { startSecondOrganization } from '../../support/second-organization.js';
 
 const EVERYTHING = { self: ['*'], '*': ['*'] };
 
-let service: TestApp;
+let service: Tenant;
 
 beforeAll(async () => {
-  service = await startTestApp();
+  service = await newTenant();
 });
 afterAll(() => service?.close());
 
@@ -114,12 +114,12 @@ describe('the rate limit of a key', () => {
       .expect('ratelimit', /r=2/);
     const mcp = (): supertest.Test =>
       supertest(service.url)
-        .post('/api/default/mcp/self')
+        .post(`/api/${service.org}/mcp/self`)
         .set({ authorization: `Bearer ${key}`, accept: 'application/json, text/event-stream' })
         .send({ jsonrpc: '2.0', id: 7, method: 'ping' });
     await mcp().expect('ratelimit', /r=1/);
     await supertest(service.url)
-      .post('/api/default/tools/X')
+      .post(`/api/${service.org}/tools/X`)
       .set('authorization', `Bearer ${key}`)
       .expect('ratelimit', /r=0/);
     const refused = await mcp().expect(429);
@@ -264,7 +264,7 @@ describe('the limits of an organization', () => {
 });
 
 it('applies the caps of the operator to each organization, and the lower of cap and limit', async () => {
-  const capped = await startTestApp({ env: { LIMIT_REQUESTS_PER_MINUTE: '4' } });
+  const capped = await newTenant({ LIMIT_REQUESTS_PER_MINUTE: '4' });
   try {
     const list = (): supertest.Test => capped.tool('API_KEY_LIST');
     await list().expect('ratelimit-policy', '"organization";q=4;w=60').expect('ratelimit', /r=3/);

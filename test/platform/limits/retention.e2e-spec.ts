@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { createAgent, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
@@ -13,14 +12,12 @@ const MANY_ID = /^many-/;
 const POSTS = 200;
 const LONG_AGO = new Date(Date.now() - 3 * 3_600_000);
 
-let app: TestApp;
-let database: DataSource;
+let app: TestService;
 let agentId: string;
 let organizationId: string;
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { RETENTION_DAY_MS: '1000' } });
-  database = app.app.get(DataSource);
+  app = await startTestService({ env: { RETENTION_DAY_MS: '1000' } });
   agentId = await createAgent(app);
   organizationId = (await app.tool('ORGANIZATION_GET').expect(200)).body.item.id;
 });
@@ -29,7 +26,7 @@ afterAll(() => app?.close());
 const retain = async (retention: unknown) => app.tool('ORGANIZATION_UPDATE', { retention });
 
 async function insertOldThreads(organization: string, prefix: string, count: number): Promise<void> {
-  await database.query(
+  await app.query(
     `INSERT INTO threads (organization_id, id, title, virtual_mcp_id, status, created_at, updated_at)
      SELECT $1, $2 || n, 'old', $3, 'completed', $4, $4 FROM generate_series(1, $5::int) n`,
     [organization, prefix, agentId, LONG_AGO, count],
@@ -38,13 +35,13 @@ async function insertOldThreads(organization: string, prefix: string, count: num
 
 async function makeOld(threadId: string, { isThreadOld }: { isThreadOld: boolean }): Promise<void> {
   const values = [threadId, LONG_AGO];
-  await database.query('UPDATE runs SET created_at = $2, updated_at = $2 WHERE thread_id = $1', values);
-  if (isThreadOld) await database.query('UPDATE threads SET created_at = $2, updated_at = $2 WHERE id = $1', values);
+  await app.query('UPDATE runs SET created_at = $2, updated_at = $2 WHERE thread_id = $1', values);
+  if (isThreadOld) await app.query('UPDATE threads SET created_at = $2, updated_at = $2 WHERE id = $1', values);
 }
 
 async function threadIds(organization: string): Promise<string[]> {
   const query = 'SELECT id FROM threads WHERE organization_id = $1 ORDER BY id';
-  const rows: { id: string }[] = await database.query(query, [organization]);
+  const rows: { id: string }[] = await app.query(query, [organization]);
   return rows.map(({ id }) => id);
 }
 
@@ -82,7 +79,7 @@ describe('the retention of an organization', () => {
     await eventually(async () => (await threadIds(organizationId)).length <= 2);
     expect(await threadIds(organizationId)).toEqual([open.id, 'renamed-1'].toSorted());
     expect(await threadIds(other.id)).toHaveLength(3);
-    expect(await database.query('SELECT FROM messages WHERE thread_id = $1', [ended.id])).toEqual([]);
+    expect(await app.query('SELECT FROM messages WHERE thread_id = $1', [ended.id])).toEqual([]);
     expect((await open.run(openRun)).status).toBe('running');
     await retain(null);
     await open.cancel(openRun).expect(202);

@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { createAgent, createThread, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { expectProblem } from '../../support/problem.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 
 const LONG = '/wait 600000';
 
-let apps: TestApp[];
+let apps: TestService[];
 let agentId: string;
 
 beforeEach(() => {
@@ -18,9 +17,9 @@ afterEach(async () => {
   for (const app of apps.toReversed()) await app.close();
 });
 
-async function start(env: Record<string, string> = {}): Promise<TestApp> {
+async function start(env: Record<string, string> = {}): Promise<TestService> {
   const database = apps[0]?.database;
-  const app = await startTestApp({ env, ...(database && { database }) });
+  const app = await startTestService({ env, ...(database && { database }) });
   apps.push(app);
   if (database === undefined) agentId = await createAgent(app);
   return app;
@@ -31,17 +30,17 @@ interface Posted {
   taskId: string;
 }
 
-async function post(app: TestApp, text: string): Promise<Posted> {
+async function post(app: TestService, text: string): Promise<Posted> {
   const thread = await ThreadClient.create(app, agentId);
   return { thread, taskId: await thread.postMessage(text) };
 }
 
-const setLimits = async (app: TestApp, limits: object | null) =>
+const setLimits = async (app: TestService, limits: object | null) =>
   app.tool('ORGANIZATION_UPDATE', { limits }).expect(200);
 
 /** How many runs of the organization have this status. */
-async function count(app: TestApp, status: string, slug = 'default'): Promise<number> {
-  const rows: { runs: number }[] = await app.app.get(DataSource).query(
+async function count(app: TestService, status: string, slug = 'default'): Promise<number> {
+  const rows: { runs: number }[] = await app.query(
     `SELECT count(*)::int AS runs FROM runs JOIN organizations o ON o.id = organization_id
         WHERE o.slug = $2 AND runs.status = $1`,
     [status, slug],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -23,7 +23,7 @@ const RECORD = 'COPY audit_records';
 
 let database: TestDatabase;
 let relay: StatementRelay;
-let app: TestApp;
+let app: TestService;
 let upstream: ScriptedServer;
 let id: string;
 let key: string;
@@ -36,7 +36,7 @@ beforeAll(async () => {
   upstream = await startScripted(script);
   database = await createTestDatabase();
   relay = await startStatementRelay(database.url);
-  app = await startTestApp({ database: { ...database, url: relay.url } });
+  app = await startTestService({ database: { ...database, url: relay.url } });
   const rate_limit = { per_minute: PER_MINUTE, per_caller_per_minute: PER_MINUTE };
   id = await connectTo(app, upstream.url, { rate_limit });
   key = await keyWith(app, { self: ['*'], '*': ['*'] }, { rate_limit: { per_minute: PER_MINUTE } });

@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import { connectOauth } from '../../connections/upstream-oauth/log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from '../../connections/upstream-oauth/oauth-upstream.js';
 import { addPerson, Browser, newEmail, PASSWORD } from '../../identity/sign-in/people.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 
 const REDIRECT = 'http://127.0.0.1:33418/callback';
 const NEW_PASSWORD = 'walnut kettle orbit marble';
@@ -13,7 +12,7 @@ const NEW_PASSWORD = 'walnut kettle orbit marble';
 /** A service without an owner, with people, and an upstream that demands OAuth. */
 export class PagesFixture {
   private constructor(
-    readonly service: TestApp,
+    readonly service: TestService,
     private readonly upstream: OauthUpstream,
     /** A connection whose account is not authorized. */
     readonly connectionId: string,
@@ -21,7 +20,7 @@ export class PagesFixture {
 
   static async start(): Promise<PagesFixture> {
     const upstream = await startOauthUpstream();
-    const service = await startTestApp({
+    const service = await startTestService({
       // The sign-in page offers it. No test follows the link.
       env: { OIDC_ISSUER: 'https://issuer.example', OIDC_CLIENT_ID: 'signalbox', OIDC_CLIENT_SECRET: 'secret' },
     });
@@ -176,7 +175,7 @@ export const PAGES: readonly (readonly [what: string, heading: RegExp, open: Ope
     /^You have no password/,
     async (fixture, page) => {
       const { id } = await fixture.signIn(page);
-      await fixture.service.app.get(DataSource).query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
+      await fixture.service.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
       await page.goto(fixture.address('/password'));
     },
   ],

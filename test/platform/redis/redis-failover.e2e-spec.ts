@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type CollectedStream, createAgent, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { redisServerCommand } from '../../support/redis-server.js';
 import type { RedisProcess } from '../../support/redis-process.js';
 import { type RedisTopology, startCluster, startSentinels } from '../../support/redis-topologies.js';
@@ -19,15 +19,15 @@ ifRedis.each([
   ['as a cluster', startCluster],
 ])('Redis %s', (_, start) => {
   let redis: RedisTopology;
-  let api: TestApp;
-  let worker: TestApp;
+  let api: TestService;
+  let worker: TestService;
   let agentId: string;
 
   beforeAll(async () => {
     redis = await start(command);
     const env = { REDIS_URL: redis.url, RUN_LOCK_MS: '2000' };
-    api = await startTestApp({ env: { ...env, ROLE: 'api' } });
-    worker = await startTestApp({ database: api.database, env: { ...env, ROLE: 'worker' } });
+    api = await startTestService({ env: { ...env, ROLE: 'api' } });
+    worker = await startTestService({ database: api.database, env: { ...env, ROLE: 'worker' } });
     agentId = await createAgent(api);
   }, START_MS);
 
@@ -100,11 +100,11 @@ ifRedis.each([
 
 ifRedis('Redis as a cluster', () => {
   let redis: RedisTopology;
-  let app: TestApp;
+  let app: TestService;
 
   beforeAll(async () => {
     redis = await startCluster(command);
-    app = await startTestApp({ env: { REDIS_URL: redis.url } });
+    app = await startTestService({ env: { REDIS_URL: redis.url } });
   }, START_MS);
 
   afterAll(async () => {
@@ -142,7 +142,7 @@ interface Conversation {
  * stream.
  */
 async function converse(
-  api: TestApp,
+  api: TestService,
   agentId: string,
   count: () => void,
   isOver: () => boolean,
@@ -186,11 +186,11 @@ async function untilCompleted(thread: ThreadClient, taskId: string): Promise<voi
   await eventually(async () => expect((await thread.run(taskId)).status).toBe('completed'), PATIENCE_MS);
 }
 
-async function ready({ url }: TestApp): Promise<number> {
+async function ready({ url }: TestService): Promise<number> {
   return (await fetch(`${url}/health/ready`)).status;
 }
 
-async function untilReady(app: TestApp): Promise<void> {
+async function untilReady(app: TestService): Promise<void> {
   await eventually(async () => expect(await ready(app)).toBe(200), PATIENCE_MS);
 }
 

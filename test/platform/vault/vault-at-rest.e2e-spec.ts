@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import { DataSource } from 'typeorm';
 import { authorize, begin, connectOauth, signedIn } from '../../connections/upstream-oauth/log-in.support.js';
 import { startOauthUpstream } from '../../connections/upstream-oauth/oauth-upstream.js';
 import { SEALED_COLUMNS } from '../../../src/platform/vault/sealed-columns.js';
 import supertest from 'supertest';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { PROVIDER_KEY } from '../../support/model-tools.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 
@@ -21,12 +20,12 @@ const SECRETS = {
 const TOOL = { name: 'echo', inputSchema: { type: 'object' } };
 const KEY_INPUT = { name: 'extra', permissions: { self: ['*'], '*': ['*'] } };
 
-let service: TestApp;
+let service: TestService;
 let friendly: ScriptedServer;
 let refusing: ScriptedServer;
 
 beforeAll(async () => {
-  service = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+  service = await startTestService({ env: { STDIO_COMMANDS: 'node' } });
   const { script } = legacyServer(({ message }, response) =>
     sendResult(response, message, { tools: [TOOL], content: [{ type: 'text', text: SECRETS.argument }] }),
   );
@@ -153,7 +152,7 @@ async function callTool(connectionId: string): Promise<void> {
 /** Every row of every table in PostgreSQL's text format; `bytea` in hexadecimal. */
 function allRows(): Promise<{ table: string; row: string }[]> {
   return fromEachTable(async (table) => {
-    const found: { row: string }[] = await database().query(`SELECT t::text AS row FROM ${table} AS t`);
+    const found: { row: string }[] = await service.query(`SELECT t::text AS row FROM ${table} AS t`);
     return found.map(({ row }) => ({ table, row }));
   });
 }
@@ -161,7 +160,7 @@ function allRows(): Promise<{ table: string; row: string }[]> {
 /** `schema.table.column` of all columns with a value that contains the text. */
 function columnsWith(text: string): Promise<string[]> {
   return fromEachTable(async (table) => {
-    const found: { key: string }[] = await database().query(
+    const found: { key: string }[] = await service.query(
       `SELECT DISTINCT field.key FROM ${table} AS t, jsonb_each_text(to_jsonb(t)) AS field
         WHERE strpos(field.value, $1) > 0`,
       [text],
@@ -171,15 +170,11 @@ function columnsWith(text: string): Promise<string[]> {
 }
 
 async function fromEachTable<T>(find: (table: string) => Promise<T[]>): Promise<T[]> {
-  const tables: { name: string }[] = await database().query(
+  const tables: { name: string }[] = await service.query(
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
       WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
   );
   return (await Promise.all(tables.map(({ name }) => find(name)))).flat();
-}
-
-function database(): DataSource {
-  return service.app.get(DataSource);
 }
 
 function formsOf(secret: string): string[] {

@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import { generateApiKey } from '../../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { PROVIDER_KEY } from '../../support/model-tools.js';
@@ -59,9 +58,9 @@ describe('on a database server', () => {
   afterAll(() => database?.drop());
 
   /** Runs a service on the database with these keys. */
-  async function withService(keys: string, work: (service: TestApp) => Promise<void>): Promise<void> {
+  async function withService(keys: string, work: (service: TestService) => Promise<void>): Promise<void> {
     const env = { ENCRYPTION_KEYS: keys, BOOTSTRAP_API_KEY: BOOTSTRAP_KEY };
-    const service = await startTestApp({ database, env });
+    const service = await startTestService({ database, env });
     try {
       await work({ ...service, tool: (name, body) => service.tool(name, body, BOOTSTRAP_KEY) });
     } finally {
@@ -75,7 +74,7 @@ describe('on a database server', () => {
     return client;
   }
 
-  async function expectUsable(service: TestApp): Promise<void> {
+  async function expectUsable(service: TestService): Promise<void> {
     await expectConnectionUsable(toolOf(service), ids.connection);
     const { body } = await service.tool('AI_PROVIDER_TEST', { id: ids.provider, model: 'any' });
     expect(body).toMatchObject({ ok: true });
@@ -151,8 +150,8 @@ describe('on a database server', () => {
     LIMIT_MS,
   );
 
-  async function rowsOf(service: TestApp): Promise<unknown> {
-    return service.app.get(DataSource).query('SELECT id, revision, updated_at, connection_url FROM connections');
+  async function rowsOf(service: TestService): Promise<unknown> {
+    return service.query('SELECT id, revision, updated_at, connection_url FROM connections');
   }
 
   it('reports an unavailable database', async () => {
@@ -214,7 +213,7 @@ describe('on a data folder', () => {
 
 type CallTool = (name: string, body: object) => supertest.Test;
 
-function toolOf(service: TestApp): CallTool {
+function toolOf(service: TestService): CallTool {
   return (name, body) => service.tool(name, body);
 }
 
@@ -230,7 +229,7 @@ async function createConnection(tool: CallTool): Promise<string> {
   return body.item.id;
 }
 
-async function createProvider(service: TestApp): Promise<string> {
+async function createProvider(service: TestService): Promise<string> {
   const data = { title: 'Provider', kind: 'openai-compatible', base_url: provider.baseUrl, api_key: PROVIDER_KEY };
   const { body } = await service.tool('AI_PROVIDER_CREATE', { data }).expect(200);
   return body.item.id;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -21,7 +21,7 @@ const NAMES = ['inner_echo', 'left_echo', 'only'];
 const upstreams = new Upstreams();
 let database: TestDatabase;
 let relay: TcpProxy;
-let app: TestApp;
+let app: TestService;
 let agentId: string;
 let path: string;
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   relay = await startTcpProxy(database.url);
   const env = { RUN_LOCK_MS: '3000' };
-  app = await startTestApp({ env, database: { url: through(relay, database.url), drop: () => database.drop() } });
+  app = await startTestService({ env, database: { url: through(relay, database.url), drop: () => database.drop() } });
   const inner = await agentOf(app, [await upstreams.connection(app, 'Member', 'echo')], { title: 'Inner' });
   agentId = await agentOf(app, [inner, await upstreams.connection(app, 'Left', 'echo', 'only')]);
   path = gatewayPath(app, agentId);

@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { callProxy, toolCall } from '../../support/proxy-calls.js';
 import { auditOf, keyWith } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
 import { ASKING, errorOf, useAskingUpstream } from './gateway-sampling.support.js';
 
-const asking = useAskingUpstream(startTestApp);
+/** A second process of the same service. */
+let other: Tenant;
+const asking = useAskingUpstream(async () => {
+  const [app, second] = await newTenantOfTwo();
+  other = second;
+  return app;
+});
 const { open, ask, answerTo } = asking;
 
 describe('a request of an upstream to the caller of an agent', () => {
-  /** A second process of the same service. */
-  let other: TestApp;
-  beforeAll(async () => {
-    other = await startTestApp({ database: asking.app.database });
-  });
-  afterAll(() => other?.close());
-
   it.each([
     ['the process that relayed it', () => asking.app],
     ['another process', () => other],

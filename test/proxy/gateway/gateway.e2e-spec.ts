@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startEverything, type EverythingServer } from '../../support/everything-server.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
@@ -13,7 +13,7 @@ import { entryOf } from '../../support/reference-servers.js';
 
 const PATIENCE_MS = 60_000;
 
-let app: TestApp;
+let app: Tenant;
 let everything: EverythingServer;
 let folder: string;
 let ids: { everything: string; files: string; memory: string };
@@ -21,7 +21,7 @@ let agentId: string;
 
 beforeAll(async () => {
   everything = await startEverything();
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node', STDIO_ENV_ALLOW: 'MEMORY_FILE_PATH' } });
+  app = await newTenant();
   folder = await mkdtemp(join(tmpdir(), 'signalbox-gateway-'));
   await writeFile(join(folder, 'note.txt'), 'Written in the folder');
   ids = {
@@ -62,7 +62,7 @@ describe.each([
 ])('%s, at an agent over everything, filesystem and memory', (_title, connect) => {
   it.each([
     ['the gateway path', () => gatewayPath(app, agentId)],
-    ['the path of connections', () => `/api/default/mcp/${agentId}`],
+    ['the path of connections', () => `/api/${app.org}/mcp/${agentId}`],
     ['the legacy path', () => `/mcp/${agentId}`],
   ])('uses the tools of all three on %s', async (_path, path) => {
     const client = await connect(path());

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { modernRequest } from '../../support/era-clients.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { connectNotepad, type Notepad, NOTEPADS } from '../../support/notepads.js';
@@ -23,10 +23,10 @@ import { keyOf, signedIn } from '../../connections/upstream-oauth/log-in.support
 const TABLE = new URL('../../../docs/isolation.md', import.meta.url);
 const ALL = { '*': ['*'] };
 
-let app: TestApp;
+let app: Tenant;
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node', STDIO_MAX_PROCESSES: '400' } });
+  app = await newTenant({ STDIO_MAX_PROCESSES: '400' });
 });
 afterAll(() => app?.close());
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { agentOf, callThrough, gatewayPath } from '../../support/gateway-agents.js';
 import { connectNotepad, NOTEPADS } from '../../support/notepads.js';
 import { callProxy, openProxy, rpc, TAKES_STREAMS, toolCall } from '../../support/proxy-calls.js';
@@ -8,10 +8,10 @@ import { eventually } from '../../support/eventually.js';
 
 const [PROGRAM, WITH_SESSIONS] = NOTEPADS.map(([, start]) => start);
 
-let app: TestApp;
+let app: TestService;
 
 beforeAll(async () => {
-  app = await startTestApp({
+  app = await startTestService({
     // One key can have a quarter of the programs.
     env: { STDIO_COMMANDS: 'node', STDIO_MAX_PROCESSES: '8', GATEWAY_SESSION_IDLE_MS: '1000' },
   });

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { MODERN, modernRequest, openModern } from '../../support/era-clients.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -18,10 +18,10 @@ import {
 
 const PATIENCE_MS = 60_000;
 
-let app: TestApp;
+let app: Tenant;
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node' } });
+  app = await newTenant();
 });
 afterAll(() => app?.close());
 

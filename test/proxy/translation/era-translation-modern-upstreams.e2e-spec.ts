@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { openLegacy, openModern } from '../../support/era-clients.js';
 import { type EraServer, INSTRUCTIONS, RESOURCE_ERROR, startEraServer } from '../../support/era-server.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -13,16 +13,13 @@ const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo
 const MODERN_PROGRAM = fileURLToPath(new URL('../../support/stdio-fixtures/modern-only-server.mjs', import.meta.url));
 
 /** Two processes of one service. */
-let app: TestApp;
-let other: TestApp;
+let app: Tenant;
+let other: Tenant;
 
 beforeAll(async () => {
-  const env = { STDIO_COMMANDS: 'node' };
-  app = await startTestApp({ env });
-  other = await startTestApp({ env, database: app.database });
+  [app, other] = await newTenantOfTwo();
 });
 afterAll(async () => {
-  await other?.close();
   await app?.close();
 });
 

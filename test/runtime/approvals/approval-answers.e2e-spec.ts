@@ -6,8 +6,9 @@ import { expectProblem } from '../../support/problem.js';
 import { keyWith } from '../../support/proxy-connections.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { answer, expire, startWaiting, type StartedRun, useApprovalsApp, validated } from './approvals.support.js';
+import { newTenant } from '../../support/tenant.js';
 
-const own = useApprovalsApp();
+const own = useApprovalsApp(newTenant);
 const YES = { approved: true };
 const NO = { approved: false };
 

@@ -4,8 +4,9 @@ import { ThreadClient } from '../../support/agent-runs.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { eventually } from '../../support/eventually.js';
 import { useApprovalsApp } from './approvals.support.js';
+import { newTenant } from '../../support/tenant.js';
 
-const own = useApprovalsApp();
+const own = useApprovalsApp(newTenant);
 
 it.each([true, false])(
   'a chat of the AI SDK shows the request and what came of the answer approved: %j',

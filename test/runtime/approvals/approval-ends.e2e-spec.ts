@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import { answer, expire, SCRIPTED, startWaiting, useApprovalsApp, validated } from './approvals.support.js';
+import { newTenant } from '../../support/tenant.js';
 
-const own = useApprovalsApp();
+const own = useApprovalsApp(newTenant);
 
 describe('an approval that nobody answers', () => {
   it('is denied after the time of its agent, and the run goes on', async () => {
     const agentId = await own.createAgent('all', { approval_timeout: 60 });
     // The shortest time that an agent can have is a minute.
-    await own.app.app.get(DataSource).query('UPDATE agents SET approval_timeout = 1 WHERE id = $1', [agentId]);
+    await own.app.query('UPDATE agents SET approval_timeout = 1 WHERE id = $1', [agentId]);
     const { thread, stream, taskId } = await startWaiting(own.app, agentId, '/call send {}\nand on');
     const message = await thread.expectWhole(taskId, await stream.collectUntilDone());
     expect(toolPartsOf(message.parts)).toMatchObject([

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { DataSource } from 'typeorm';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
 import type { McpUpstream, UpstreamTool } from '../../../src/boot/testing/mcp-upstream.js';
 import { connect, type OpenedStream, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { eventually } from '../../support/eventually.js';
@@ -32,7 +31,7 @@ const SEND = { name: 'send', arguments: {} };
 const LOOK = { name: 'look', arguments: {} };
 
 let database: TestDatabase;
-let api: TestApp;
+let api: TestService;
 let model: FakeOpenAI;
 let upstream: McpUpstream;
 let agentId: string;
@@ -43,7 +42,7 @@ const original: Record<string, UpstreamTool> = {};
 beforeAll(async () => {
   database = await createTestDatabase();
   [api, model, upstream] = await Promise.all([
-    startTestApp({ database, env: { ...ENV, ROLE: 'api' } }),
+    startTestService({ database, env: { ...ENV, ROLE: 'api' } }),
     startFakeOpenAI(),
     startUpstream(),
   ]);
@@ -82,7 +81,7 @@ function hang(name: string): void {
 }
 
 const callsOf = (name: string): number => upstream.calls.filter(({ tool }) => tool === name).length;
-const query = (text: string, values: unknown[] = []) => api.app.get(DataSource).query(text, values);
+const query = (text: string, values: unknown[] = []) => api.query(text, values);
 
 /** A run whose reader is there from the beginning, through everything. */
 class WatchedRun {

@@ -5,8 +5,9 @@ import { callThrough, gatewayPath, listThrough } from '../../support/gateway-age
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { answer, SCRIPTED, startWaiting, TOOLS, useApprovalsApp } from './approvals.support.js';
+import { newTenant } from '../../support/tenant.js';
 
-const own = useApprovalsApp();
+const own = useApprovalsApp(newTenant);
 const NAMES = Object.keys(TOOLS).toSorted();
 
 /** The tools of an agent for which somebody is asked. */

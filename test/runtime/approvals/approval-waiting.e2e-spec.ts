@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import type { RunItem, RunPage } from '../../../src/runtime/runs/records/run.dto.js';
-import type { TestApp } from '../../support/app.js';
 import { connect, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { expectProblem } from '../../support/problem.js';
-import { startTestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { toolPartsOf } from '../runs/runs.support.js';
 import { startFakeOpenAI } from '../../support/fake-openai.js';
 import { ask, collectPosted, openPosted, readRun, resultOf } from '../turns/turns.support.js';
@@ -20,7 +18,7 @@ import {
   validated,
 } from './approvals.support.js';
 
-const own = useApprovalsApp();
+const own = useApprovalsApp(newTenant);
 const YES = { approved: true };
 
 describe('while a run waits', () => {
@@ -44,7 +42,7 @@ describe('while a run waits', () => {
     const { thread, taskId, approvals, stream } = await startWaiting(own.app, own.agentId, '/call send {}');
     const behind = await thread.postMessage('hello');
     const regenerate = supertest(own.app.url)
-      .post(`/api/default/agent-runtime/threads/${thread.id}/regenerate`)
+      .post(`/api/${own.app.org}/agent-runtime/threads/${thread.id}/regenerate`)
       .set('authorization', `Bearer ${own.app.apiKey}`);
     expectProblem(await regenerate, 409, 'thread_busy');
     const { id: until_message_id } = await thread.answer(taskId);
@@ -107,9 +105,8 @@ describe('while a run waits', () => {
     const text = '/call look {}\n/call send {}\nand on';
     const agentId = await own.createAgent(['send']);
     const { thread, stream, taskId, approvals } = await startWaiting(own.app, agentId, text);
-    const database = own.app.app.get(DataSource);
-    await database.query('DELETE FROM run_event_batches WHERE run_id = $1', [taskId]);
-    await database.query('DELETE FROM run_event_streams WHERE run_id = $1', [taskId]);
+    await own.app.query('DELETE FROM run_event_batches WHERE run_id = $1', [taskId]);
+    await own.app.query('DELETE FROM run_event_streams WHERE run_id = $1', [taskId]);
     const late = await thread.stream();
     const frames = late.frames()[Symbol.asyncIterator]();
     const chunks: { type: string }[] = [];
@@ -131,7 +128,7 @@ describe('while a run waits', () => {
 });
 
 describe('a waiting run', () => {
-  let app: TestApp;
+  let app: Tenant;
   let upstream: Awaited<ReturnType<typeof startUpstream>>;
   let connectionId: string;
   let agentId: string;
@@ -139,7 +136,7 @@ describe('a waiting run', () => {
 
   beforeAll(async () => {
     [app, upstream] = await Promise.all([
-      startTestApp({ env: { RUN_CONCURRENCY: '1', RUN_TIMEOUT_MS: String(TIMEOUT_MS) } }),
+      newTenant({ RUN_CONCURRENCY: '1', RUN_TIMEOUT_MS: String(TIMEOUT_MS) }),
       startUpstream(),
     ]);
     connectionId = await connect(app, upstream.url);

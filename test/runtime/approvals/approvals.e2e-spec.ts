@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { connect, succeed, textOf } from '../../support/agent-runs.js';
+import { startTestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { RunApprovals } from '../../../src/runtime/runs/records/run-approvals.js';
@@ -16,7 +17,7 @@ import {
   validated,
 } from './approvals.support.js';
 
-const own = useApprovalsApp();
+const own = useApprovalsApp(startTestApp);
 
 describe('a call that needs an approval', () => {
   it('is made once somebody has approved it, in one stream', async () => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { safeValidateUIMessages, type UIMessage } from 'ai';
 import supertest from 'supertest';
-import { DataSource } from 'typeorm';
 import {
   connect,
   createAgent,
@@ -10,7 +9,6 @@ import {
   succeed,
   ThreadClient,
 } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
 import type { Tenant } from '../../support/tenant.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
@@ -28,8 +26,8 @@ export const TOOLS = {
   wipe: { annotations: { destructiveHint: true } },
 };
 
-interface ApprovalsApp {
-  readonly app: TestApp;
+interface ApprovalsApp<Service extends Tenant> {
+  readonly app: Service;
   readonly model: FakeOpenAI;
   readonly upstream: McpUpstream;
   readonly connectionId: string;
@@ -62,14 +60,14 @@ export async function useScriptedModel(app: Tenant, model: FakeOpenAI): Promise<
   await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'scripted' } } });
 }
 
-/** Starts an application, a scripted model and an upstream for the spec file that calls this. */
-export function useApprovalsApp(env: Record<string, string> = {}): ApprovalsApp {
+/** Starts a scripted model, an upstream and, with `start`, a service for the spec file that calls this. */
+export function useApprovalsApp<Service extends Tenant>(start: () => Promise<Service>): ApprovalsApp<Service> {
   const own = {
     createAgent: (approval: unknown, data?: object) => createAskingAgent(own.app, own.connectionId, approval, data),
     start: (agentId: string, text: string, options?: PostOptions) => startRun(own.app, agentId, text, options),
-  } as { -readonly [Key in keyof ApprovalsApp]: ApprovalsApp[Key] };
+  } as { -readonly [Key in keyof ApprovalsApp<Service>]: ApprovalsApp<Service>[Key] };
   beforeAll(async () => {
-    [own.app, own.model, own.upstream] = await Promise.all([startTestApp({ env }), startFakeOpenAI(), startUpstream()]);
+    [own.app, own.model, own.upstream] = await Promise.all([start(), startFakeOpenAI(), startUpstream()]);
     await useScriptedModel(own.app, own.model);
     own.connectionId = await connect(own.app, own.upstream.url, 'Tools');
     own.agentId = await createAskingAgent(own.app, own.connectionId, 'all');
@@ -110,7 +108,7 @@ export function answer(
     .send(body);
 }
 
-async function startRun(app: TestApp, agentId: string, text: string, options?: PostOptions): Promise<StartedRun> {
+async function startRun(app: Tenant, agentId: string, text: string, options?: PostOptions): Promise<StartedRun> {
   const thread = await ThreadClient.create(app, agentId);
   const stream = await thread.stream();
   return { thread, stream, taskId: await thread.postMessage(text, options) };
@@ -118,7 +116,7 @@ async function startRun(app: TestApp, agentId: string, text: string, options?: P
 
 /** A run that waits, its stream open from the beginning. */
 export async function startWaiting(
-  app: TestApp,
+  app: Tenant,
   agentId: string,
   text: string,
   options?: PostOptions,
@@ -136,6 +134,6 @@ export async function validated(message: object): Promise<UIMessage> {
 }
 
 /** Makes the approvals of a run overdue: their time is at least a minute. */
-export async function expire(app: TestApp, taskId: string): Promise<void> {
-  await app.app.get(DataSource).query('UPDATE run_approvals SET expires_at = now() WHERE run_id = $1', [taskId]);
+export async function expire(app: Tenant, taskId: string): Promise<void> {
+  await app.query('UPDATE run_approvals SET expires_at = now() WHERE run_id = $1', [taskId]);
 }

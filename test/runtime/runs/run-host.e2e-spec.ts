@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { openLegacy, openModern } from '../../support/era-clients.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
@@ -21,7 +21,7 @@ const PNG = Buffer.from('an image').toString('base64');
 const WAV = Buffer.from('a sound').toString('base64');
 const LEFT_OUT = /^Here:\n\[A part of this output \(image\/png\) was left out: the model cannot take it\.\]/;
 
-let app: TestApp;
+let app: Tenant;
 /** A model that sees, and one whose provider refuses every request with an image. */
 let seeing: FakeOpenAI;
 let blind: FakeOpenAI;
@@ -33,7 +33,7 @@ let refusal = 400;
 
 beforeAll(async () => {
   [app, seeing, blind, everything] = await Promise.all([
-    startTestApp({ env: { STDIO_COMMANDS: 'node' } }),
+    newTenant(),
     startFakeOpenAI(),
     startFakeOpenAI({
       answer: (request) => {

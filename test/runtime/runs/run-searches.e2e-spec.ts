@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAgent, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type StatementRelay, startStatementRelay } from '../../support/statement-relay.js';
 
@@ -11,12 +11,12 @@ const PERIODIC = 12;
 
 let database: TestDatabase;
 let relay: StatementRelay;
-let app: TestApp;
+let app: TestService;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   relay = await startStatementRelay(database.url);
-  app = await startTestApp({
+  app = await startTestService({
     database: { ...database, url: relay.url },
     env: { RUN_CONCURRENCY: String(SLOTS) },
   });

