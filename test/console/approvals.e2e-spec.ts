@@ -74,7 +74,7 @@ inBrowser('the questions of a run', () => {
       expect(await cardOf('put').getByRole('button', { name: 'Approve' }).count()).toBe(0);
       for (const tool of ['send', 'wipe']) {
         await cardOf(tool).getByRole('button', { name: 'Approve' }).click();
-        await cardOf(tool).getByText('Approved').waitFor();
+        await cardOf(tool).getByText('Approved').first().waitFor();
       }
       for (const tool of ['send', 'wipe']) await cardOf(tool).getByText('completed').waitFor();
       expect(upstream.calls.map(({ tool }) => tool).toSorted()).toEqual(['send', 'wipe']);
