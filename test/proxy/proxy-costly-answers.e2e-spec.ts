@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { succeed } from '../support/agent-runs.js';
-import { startTestService, type TestService } from '../support/service.js';
+import { startTestApp, type TestApp } from '../support/app.js';
 import { modernRequest } from '../support/era-clients.js';
 import { type AnswerScript, type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
 import { callProxy, errorIn, pathOf, rpc, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { JSON_TYPE, SSE_TYPE } from '../support/scripted-upstream.js';
 
-let proxied: ProxiedUpstream<TestService>;
-let app: TestService;
+let proxied: ProxiedUpstream<TestApp>;
+let app: TestApp;
 
 beforeAll(async () => {
-  proxied = await startProxiedUpstream(startTestService);
+  proxied = await startProxiedUpstream(startTestApp);
   ({ app } = proxied);
 });
 afterAll(() => proxied?.close());

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestService, type TestService } from '../../support/service.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
 import { callProxy, pathOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
@@ -25,14 +26,14 @@ describe.each([
   ['Redis', true],
 ])('a quota counted in %s', (_, onRedis) => {
   let redis: RedisServer | undefined;
-  let apps: TestService[] = [];
+  let apps: TestApp[] = [];
 
   beforeAll(async () => {
     if (onRedis) redis = await startRedisServer(redisServerCommand() ?? 'redis-server');
     const env: Record<string, string> = redis === undefined ? {} : { REDIS_URL: redis.url };
-    const first = await startTestService({ env });
+    const first = await startTestApp({ env });
     apps = [first];
-    const second = await startTestService({ env, database: first.database });
+    const second = await startTestApp({ env, database: first.database });
     apps.push({ ...second, apiKey: first.apiKey });
   });
   afterAll(async () => {
@@ -41,7 +42,7 @@ describe.each([
   });
 
   async function limitedConnection(per_minute: number): Promise<string> {
-    const [app] = apps as [TestService];
+    const [app] = apps as [TestApp];
     const id = await connectTo(app, upstream.url, { rate_limit: { per_minute } });
     // The tools are listed before the calls that are counted.
     await succeed(app, 'CONNECTION_TEST', { id });
@@ -53,7 +54,7 @@ describe.each([
     let [next, allowed] = [0, 0];
     const work = async (): Promise<void> => {
       while (next < calls) {
-        const app = apps[next++ % 2] as TestService;
+        const app = apps[next++ % 2] as TestApp;
         const { status } = await callProxy(app, pathOf(app, id), { key: app.apiKey, body: toolCall('fine') });
         expect([200, 429]).toContain(status);
         if (status === 200) allowed += 1;
@@ -79,7 +80,7 @@ describe.each([
 
   it('is changed for all processes', async () => {
     const id = await limitedConnection(100);
-    const [app, second] = apps as [TestService, TestService];
+    const [app, second] = apps as [TestApp, TestApp];
     const call = () => callProxy(second, pathOf(app, id), { key: app.apiKey, body: toolCall('fine') });
     expect((await call()).status).toBe(200);
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { rate_limit: { per_minute: 1 } } });
@@ -107,12 +108,12 @@ describe.each([
   });
 
   it('is enforced by each process alone while the store is away, and needs none without a limit', async () => {
-    const [app] = apps as [TestService];
+    const [app] = apps as [TestApp];
     const [limited, unlimited] = [await limitedConnection(3), await connectTo(app, upstream.url)];
     await redis?.stop();
     redis = undefined;
     expect(await callBoth(limited, 20)).toBe(6);
     expect(await callBoth(unlimited, 4)).toBe(4);
-    expect(await app.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await app.app.get(DataSource).query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 });
