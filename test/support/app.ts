@@ -5,8 +5,8 @@ import { parseEncryptionKeys } from '../../src/core/config/encryption-keys.js';
 import { readSettings } from '../../src/core/config/settings.js';
 import { createLogger } from '../../src/platform/logging/pino.js';
 import { launchApp, type LaunchOptions } from '../../src/boot/testing/launch-app.js';
-import { createTestDatabase, type TestDatabase } from './database.js';
-import type { TestService } from './service.js';
+import { createTestDatabase } from './database.js';
+import type { TestService, TestServiceOptions } from './service.js';
 import { callTool } from './tenant.js';
 import { TEST_ENVIRONMENT } from './test-environment.js';
 
@@ -17,11 +17,7 @@ export interface TestApp extends TestService {
 }
 
 /** What a spec may set. */
-export interface TestAppOptions extends LaunchOptions {
-  /** Environment variables. */
-  env?: Record<string, string>;
-  /** The database of another application, to share it. */
-  database?: TestDatabase;
+export interface TestAppOptions extends LaunchOptions, TestServiceOptions {
   /** Gets every line of the log; `LOG_LEVEL` decides which there are. */
   onLogLine?: (line: string) => void;
 }

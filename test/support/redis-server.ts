@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
+import { freePort } from './free-port.js';
 import { EnvReader } from '../../src/core/config/env-reader.js';
 import { type RedisAddress, readRedisAddress } from '../../src/core/config/redis-address.js';
 
@@ -41,13 +41,4 @@ export async function startRedisServer(command: string): Promise<RedisServer> {
 /** What the service makes of a `REDIS_URL`. */
 export function redisAddress(url: string): RedisAddress {
   return readRedisAddress(new EnvReader({ REDIS_URL: url })) as RedisAddress;
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('No free port');
-  return address.port;
 }

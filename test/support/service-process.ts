@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.js';
 import { Program } from './program.js';
+import { TEST_ENVIRONMENT } from './test-environment.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const ANNOUNCEMENT = /listens on (\S+)[^]*export API_KEY=(\S+)/;
@@ -56,8 +57,14 @@ export async function startWorkerProcess(env: Record<string, string>): Promise<S
   }
 }
 
-/** Where Node writes what a service has executed, when coverage is measured. */
-export function coverageEnvironment(): Record<string, string> {
-  const folder = process.env['NODE_V8_COVERAGE'];
-  return folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
+/** The environment of a service that acts as `startTestApp` on this database, and prints what fails. */
+export function testEnvironment(databaseUrl: string): Record<string, string> {
+  const coverage = process.env['NODE_V8_COVERAGE'];
+  return {
+    ...TEST_ENVIRONMENT,
+    LOG_LEVEL: 'error',
+    DATABASE_URL: databaseUrl,
+    // Where Node writes what the service has executed, when coverage is measured.
+    ...(coverage !== undefined && { NODE_V8_COVERAGE: coverage }),
+  };
 }

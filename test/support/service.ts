@@ -1,8 +1,7 @@
 import { createTestDatabase, openQueries, type TestDatabase } from './database.js';
 import { freePort } from './free-port.js';
-import { coverageEnvironment, ServiceProcess, startWorkerProcess } from './service-process.js';
+import { ServiceProcess, startWorkerProcess, testEnvironment } from './service-process.js';
 import { callTool, type Tenant } from './tenant.js';
-import { TEST_ENVIRONMENT } from './test-environment.js';
 
 /** A service of a spec file's own, as its only organization sees it. */
 export interface TestService extends Tenant {
@@ -24,14 +23,7 @@ export interface TestServiceOptions {
 /** Starts the built service as a process: for specs that need settings, tables or several processes of their own. */
 export async function startTestService({ env = {}, database }: TestServiceOptions = {}): Promise<TestService> {
   const ownDatabase = database ?? (await createTestDatabase());
-  const started = await start({
-    ...TEST_ENVIRONMENT,
-    LOG_LEVEL: 'error',
-    DATABASE_URL: ownDatabase.url,
-    ...coverageEnvironment(),
-    ...env,
-  });
-  const { service, url, apiKey, setupPath } = started;
+  const { service, url, apiKey, setupPath } = await start({ ...testEnvironment(ownDatabase.url), ...env });
   const { query, end } = openQueries(ownDatabase.url);
   const close = async (): Promise<void> => {
     await service.kill('SIGTERM');

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createTestDatabase, type TestDatabase } from './database.js';
-import { coverageEnvironment, ServiceProcess } from './service-process.js';
+import { ServiceProcess, testEnvironment } from './service-process.js';
 import type { TenantService } from './tenant.js';
-import { TEST_ENVIRONMENT } from './test-environment.js';
 
 /** More than a worker has spec files. */
 const TENANTS = Array.from({ length: 1_000 }, (_, index) => `tenant-${index}`);
@@ -53,14 +52,11 @@ export async function serveTenantServices(): Promise<{ url: string; stop(): Prom
 async function startService({ pathname, searchParams }: URL): Promise<Started> {
   const database = await createTestDatabase();
   const environment = {
-    ...TEST_ENVIRONMENT,
-    LOG_LEVEL: 'error',
-    DATABASE_URL: database.url,
+    ...testEnvironment(database.url),
     STDIO_COMMANDS: 'node',
     STDIO_ENV_ALLOW: 'MEMORY_FILE_PATH',
     STDIO_ORGANIZATIONS: TENANTS.join(','),
     ...Object.fromEntries(searchParams),
-    ...coverageEnvironment(),
   };
   const first = new ServiceProcess(environment);
   const { url } = await first.listening();
