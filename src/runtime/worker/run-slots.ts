@@ -21,6 +21,8 @@ export class RunSlots {
   private readonly logger = new Logger(RunSlots.name);
   private readonly shares: SlotShares;
   private readonly silentMs: number;
+  /** The epochs of the attempts that use or may use a slot. */
+  private readonly epochs = new Set<string>();
   private hasWaiting = false;
   private isClaiming = false;
   private nextYieldCheckAt = 0;
@@ -51,24 +53,29 @@ export class RunSlots {
     return this.inTurn(async () => (this.hasWaiting ? this.claim() : undefined));
   }
 
-  /** Takes a slot for a run of the tenant that is about to start; false unless the tenant can have one now. */
-  reserve(tenant: Tenant): boolean {
-    if (this.hasWaiting) return false;
+  /**
+   * Takes a slot for a run of the tenant that is about to start; undefined unless the tenant can have one now. Returns
+   * the epoch with which the run starts.
+   */
+  reserve(tenant: Tenant): string | undefined {
+    if (this.hasWaiting) return undefined;
     // The claim in progress can be for a run of any tenant.
     const { organizations, holders } = this.shares.exhausted(this.isClaiming ? 1 : 0);
-    if (organizations.includes(tenant.organizationId) || holders.includes(tenant.holderId)) return false;
-    this.occupy(tenant);
-    return true;
+    if (organizations.includes(tenant.organizationId) || holders.includes(tenant.holderId)) return undefined;
+    const epoch = this.lock.newEpoch();
+    this.occupy(tenant, epoch);
+    return epoch;
   }
 
   /** Gives a reserved slot back. */
-  release(tenant: Tenant): void {
+  release(tenant: Tenant, epoch: string): void {
     this.shares.remove(tenant);
+    this.epochs.delete(epoch);
   }
 
   /** Releases the slot of this run. Its end may let another run of its organization start. */
   free(run: ClaimedRun): void {
-    this.release(tenantOf(run));
+    this.release(tenantOf(run), run.epoch);
     if (run.isLimited) this.hasWaiting = true;
   }
 
@@ -102,12 +109,13 @@ export class RunSlots {
     this.isClaiming = true;
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const search = await this.turns.claimNextRun(this.lock.newEpoch(), this.silentMs, this.shares.exhausted());
+        const epoch = this.lock.newEpoch();
+        const search = await this.turns.claimNextRun(epoch, [...this.epochs], this.silentMs, this.shares.exhausted());
         if ('run' in search) {
           const { id: run_id, attempt } = search.run;
           if (search.outcome === 'taken_over')
             this.logger.warn({ run_id, attempt: attempt - 1 }, 'The worker of a run stopped sending heartbeats');
-          this.occupy(tenantOf(search.run));
+          this.occupy(tenantOf(search.run), epoch);
           return search.run;
         }
         this.hasWaiting = search.outcome !== 'none';
@@ -119,8 +127,9 @@ export class RunSlots {
     }
   }
 
-  private occupy(tenant: Tenant): void {
+  private occupy(tenant: Tenant, epoch: string): void {
     this.shares.add(tenant);
+    this.epochs.add(epoch);
     if (this.shares.isFull) this.hasWaiting = true;
   }
 }

@@ -13,7 +13,6 @@ import { type LocalRuns, type ReservedSlot, RUN_QUEUE, RunQueue } from '../runs/
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
-import { WorkerLock } from './worker-lock.js';
 
 const HANDOVER_MS = 2000;
 /** Each worker searches for runs that wait or are lost this many times within the lock time. */
@@ -44,7 +43,6 @@ export class RunProcessor
     private readonly executor: RunExecutorService,
     private readonly execution: RunExecution,
     private readonly supervisor: RunSupervisor,
-    private readonly lock: WorkerLock,
     private readonly queue: RunQueue,
   ) {
     super();
@@ -92,12 +90,12 @@ export class RunProcessor
   }
 
   reserve(tenant: Tenant): ReservedSlot | undefined {
-    if (!this.hasRoom || !this.slots.reserve(tenant)) return undefined;
+    const epoch = this.hasRoom ? this.slots.reserve(tenant) : undefined;
+    if (epoch === undefined) return undefined;
     const { promise, resolve } = Promise.withResolvers<ClaimedRun | undefined>();
     void this.occupySlot(() => promise);
-    const epoch = this.lock.newEpoch();
     const release = (): void => {
-      this.slots.release(tenant);
+      this.slots.release(tenant, epoch);
       resolve(undefined);
     };
     const abandon = (): void => {

@@ -241,3 +241,18 @@ describe('a worker that is stopped', () => {
     START_MS,
   );
 });
+
+describe('a worker whose heartbeats are late', () => {
+  it('does not take over the run that it executes', async () => {
+    const worker = await startOtherWorker();
+    const { thread, taskId } = await WatchedRun.start(`/wait ${RUN_LOCK_MS}\nStill here`);
+    await thread.waitFor(taskId, 'running');
+    // The worker searches for lost runs several times within its lock time.
+    while ((await thread.run(taskId)).status === 'running') {
+      const late = `UPDATE runs SET heartbeat_at = now() - interval '1 hour' WHERE id = $1 AND status = 'running'`;
+      await api.query(late, [taskId]);
+    }
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 1 });
+    await worker.close();
+  });
+});

@@ -262,7 +262,7 @@ function another(): NewRun {
 
 /** Claims the run whose turn it is. */
 async function claimNext(epoch: string): Promise<ClaimedRun | undefined> {
-  const search = await app.app.get(RunTurns).claimNextRun(epoch, SILENT_MS);
+  const search = await app.app.get(RunTurns).claimNextRun(epoch, [], SILENT_MS);
   return search.outcome === 'claimed' ? search.run : undefined;
 }
 

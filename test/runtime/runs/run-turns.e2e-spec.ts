@@ -41,7 +41,7 @@ it('claims the first run of a tenant, whichever tenants are passed over', async 
   const found: string[] = [];
   const holders: string[] = [];
   for (;;) {
-    const search = await turns.claimNextRun('e', SILENT_MS, { organizations: [], holders });
+    const search = await turns.claimNextRun('e', [], SILENT_MS, { organizations: [], holders });
     if (search.outcome !== 'claimed') {
       expect(search.outcome).toBe('passed_over');
       break;
@@ -66,7 +66,7 @@ it('the choice does not read what one key has waiting', async () => {
     },
   } as PreparedStatements;
   const turns = new RunTurns(explained, app.config);
-  await turns.claimNextRun('e', SILENT_MS);
+  await turns.claimNextRun('e', [], SILENT_MS);
   expect(read).toBeGreaterThan(0);
   expect(read).toBeLessThan(WAITING / 10);
   await turns.isOwedBy({ organizationId: crypto.randomUUID(), holderId: crypto.randomUUID() }, 100);

@@ -77,7 +77,9 @@ const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
                            WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
                              AND earlier.position < runs.position AND earlier.status IN (${OPEN_RUN_STATUS_LIST}))`;
 
-const IS_SILENT = 'heartbeat_at < now() - make_interval(secs => $4::float8 / 1000)';
+// A process that was stalled searches before its heartbeats are written: its own attempts do not count as silent.
+const IS_LOST = `(heartbeat_at = '-infinity'
+  OR (heartbeat_at < now() - make_interval(secs => $4::float8 / 1000) AND epoch <> ALL($7::text[])))`;
 
 // A lost run comes first, and needs no turn. Chooses at random among tenants with equally many running runs, so that a
 // long queue is no advantage. The claim checks again what other workers can have changed since.
@@ -90,7 +92,7 @@ const CLAIM_NEXT = {
        ORDER BY organization_runs, hashtextextended(organization_id::text, $3), holder_runs, random() LIMIT 1
     ), lost AS (
       SELECT id, attempt, heartbeat_at > '-infinity' FROM runs
-       WHERE status = 'running' AND ${IS_SILENT} ORDER BY position LIMIT 1
+       WHERE status = 'running' AND ${IS_LOST} ORDER BY position LIMIT 1
     ), found AS (
       SELECT found_id, found_attempt, was_silent
         FROM (SELECT 1, * FROM lost UNION ALL SELECT 2, * FROM fairest)
@@ -101,7 +103,7 @@ const CLAIM_NEXT = {
         heartbeat_at = now(), updated_at = now()
         FROM found
        WHERE id = found_id AND attempt = found_attempt AND ${WITHOUT_WAITING_FOR_THE_DISK}
-         AND ((status = 'running' AND ${IS_SILENT})
+         AND ((status = 'running' AND ${IS_LOST})
            OR (status = 'queued' AND ${IS_FIRST_OPEN_RUN} AND run_has_room(organization_id, $5)))
        RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
          ${THREAD_CREATED_AT} AS "threadCreatedAt",
@@ -153,16 +155,18 @@ export class RunTurns {
   }
 
   /**
-   * Starts the next attempt: at a run whose worker has been silent for `silentMs`, otherwise at the first run of the
-   * tenant with the fewest running runs.
+   * Starts the next attempt: at a run whose worker has given it up or has been silent for `silentMs`, otherwise at the
+   * first run of the tenant with the fewest running runs.
+   * @param own the epochs of the attempts of this process
    */
   async claimNextRun(
     epoch: string,
+    own: readonly string[],
     silentMs: number,
     { organizations, holders }: PassedOver = { organizations: [], holders: [] },
   ): Promise<Search> {
     const seed = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
-    const values = [organizations, holders, seed, silentMs, this.cap, epoch];
+    const values = [organizations, holders, seed, silentMs, this.cap, epoch, own];
     const [row] = await this.statements.rows<ClaimedRun & Pick<Search, 'outcome'>>(CLAIM_NEXT, values);
     if (row === undefined) throw new Error('A search has one row.');
     const { outcome, ...run } = row;
