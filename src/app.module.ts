@@ -18,6 +18,7 @@ import { ConsoleModule } from './console/console.module.js';
 import { ConnectionsModule } from './connections/connections.module.js';
 import { DatabaseModule } from './platform/database/database.module.js';
 import { EventsModule } from './runtime/events/events.module.js';
+import { FilesModule } from './runtime/files/files.module.js';
 import { HealthModule } from './platform/health/health.module.js';
 import { ModelsModule } from './agents/models/models.module.js';
 import { OrganizationsModule } from './identity/organizations/organizations.module.js';
@@ -74,6 +75,7 @@ const API = [
   ThreadsModule,
   ThreadTokensModule,
   RunsModule,
+  FilesModule,
   ApprovalsModule,
   StreamingModule,
   TurnsModule,

@@ -15,6 +15,7 @@ import { registerRequestLog, REQUEST_ID_HEADER } from '../platform/http/request-
 import { registerPageHeaders } from '../platform/http/page-headers.js';
 import { AnonymousConnections } from '../platform/http/anonymous-connections.js';
 import { registerUnreadBodies } from '../platform/http/unread-bodies.js';
+import { registerFileBody } from '../runtime/files/file-body.js';
 import { registerFormBody } from '../platform/pages/form-body.js';
 import { McpRoutes } from '../proxy/http/mcp-routes.js';
 import { OauthRoutes } from '../identity/oauth/oauth-routes.js';
@@ -60,6 +61,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   registerUnreadBodies(fastify);
   registerJsonBody(fastify);
   registerFormBody(fastify);
+  registerFileBody(fastify);
   registerRequestLog(fastify, logger);
   registerHostHeader(fastify);
   if (config.servesApi) registerCors(fastify, config.settings.allowedOrigins);

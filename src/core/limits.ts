@@ -6,6 +6,8 @@ export interface OrganizationLimits {
   readonly concurrent_runs?: number;
   /** More waiting runs than this are refused. */
   readonly waiting_runs?: number;
+  /** The bytes of all files; equal ones count once. */
+  readonly file_bytes?: number;
 }
 
 /** The rate limit of an API key. */
@@ -25,7 +27,10 @@ export interface ConnectionRateLimit {
   readonly per_caller_per_minute?: number;
 }
 
-/** The largest limit that can be set. */
+/** The largest `file_bytes`: a petabyte. */
+export const MAX_FILE_BYTES = 1_000_000_000_000_000;
+
+/** The largest other limit that can be set. */
 export const MAX_LIMIT_VALUE = 100_000_000;
 
 /**

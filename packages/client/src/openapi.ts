@@ -135,7 +135,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads the durable transcript of a thread. An answer in progress is included with its parts so far. */
+        /** Reads the durable transcript of a thread. An answer in progress is included with its parts so far. The urls of file parts open the files without a credential for 15 minutes. */
         post: operations["COLLECTION_THREAD_MESSAGES_LIST"];
         delete?: never;
         options?: never;
@@ -596,6 +596,57 @@ export interface paths {
         put?: never;
         /** Creates and updates connections from the mcpServers of a configuration file of an MCP client. Entries are matched by name. A refused entry has its reason, and the others are imported. Nothing is started. */
         post: operations["CONNECTION_IMPORT"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/FILE_DELETE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Deletes a file. Messages that name it keep their part; the file can no longer be read. */
+        post: operations["FILE_DELETE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/FILE_GET": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads what is known of a file, and an address that opens it without a credential for 15 minutes. */
+        post: operations["FILE_GET"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/FILE_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the organization's files, newest first by default. */
+        post: operations["FILE_LIST"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1407,6 +1458,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stores a file, for a file part of a message.
+         * @description The body is the file, with its type as Content-Type and its name in `Content-Disposition: attachment; filename*=UTF-8''photo.png`, or a form with one file. Needs the permission FILE_CREATE, or a browser token that may post.
+         */
+        post: operations["uploadFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/files/{fileId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a file. Needs the permission FILE_GET, a browser token of a thread that names it, or a signature. */
+        get: operations["downloadFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/agent-runtime/threads/{threadId}/approvals/{approvalId}": {
         parameters: {
             query?: never;
@@ -2023,6 +2111,43 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        FileDetails: {
+            signed_url: string | null;
+            /** Format: uuid */
+            id: string;
+            media_type: string;
+            filename: string | null;
+            size: number;
+            sha256: string;
+            url: string;
+            created_at: string;
+        };
+        FileDetailsOutput: {
+            item: components["schemas"]["FileDetails"];
+        };
+        FileIdInput: {
+            /** Format: uuid */
+            id: string;
+        };
+        FileItem: {
+            /** Format: uuid */
+            id: string;
+            media_type: string;
+            filename: string | null;
+            size: number;
+            sha256: string;
+            url: string;
+            created_at: string;
+        };
+        FileOutput: {
+            item: components["schemas"]["FileItem"];
+        };
+        FilePage: {
+            items: components["schemas"]["FileItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
         /** @description A message of MCP (JSON-RPC 2.0): a request, a notification, or the answer to a request of the server. */
         JsonRpcRequest: {
             /** @constant */
@@ -2348,12 +2473,14 @@ export interface components {
             runs_per_minute?: number | null;
             concurrent_runs?: number | null;
             waiting_runs?: number | null;
+            file_bytes?: number | null;
         };
         OrganizationLimitsItem: {
             requests_per_minute?: number;
             runs_per_minute?: number;
             concurrent_runs?: number;
             waiting_runs?: number;
+            file_bytes?: number;
         };
         OrganizationOutput: {
             item: components["schemas"]["OrganizationItem"];
@@ -2393,7 +2520,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
             request_id: string;
             errors?: {
                 path: string;
@@ -2594,8 +2721,11 @@ export interface components {
         };
         RunRequestPart: {
             /** @enum {string} */
-            type: "text";
-            text: string;
+            type: "text" | "file";
+            text?: string;
+            mediaType?: string;
+            url?: string;
+            filename?: string;
         };
         RunResult: {
             /** Format: uuid */
@@ -5324,6 +5454,155 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    FILE_DELETE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FileIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "media_type": "text",
+                     *         "filename": "text",
+                     *         "size": 0,
+                     *         "sha256": "text",
+                     *         "url": "https://hooks.example.com/signalbox",
+                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FileOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    FILE_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FileIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "signed_url": "text",
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "media_type": "text",
+                     *         "filename": "text",
+                     *         "size": 0,
+                     *         "sha256": "text",
+                     *         "url": "https://hooks.example.com/signalbox",
+                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FileDetailsOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    FILE_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["ListInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "media_type": "text",
+                     *           "filename": "text",
+                     *           "size": 0,
+                     *           "sha256": "text",
+                     *           "url": "https://hooks.example.com/signalbox",
+                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FilePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     MEMBER_INVITE: {
         parameters: {
             query?: never;
@@ -6128,7 +6407,8 @@ export interface operations {
                      *           "requests_per_minute": 1,
                      *           "runs_per_minute": 1,
                      *           "concurrent_runs": 1,
-                     *           "waiting_runs": 1
+                     *           "waiting_runs": 1,
+                     *           "file_bytes": 1
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
@@ -6187,7 +6467,8 @@ export interface operations {
                      *           "requests_per_minute": 1,
                      *           "runs_per_minute": 1,
                      *           "concurrent_runs": 1,
-                     *           "waiting_runs": 1
+                     *           "waiting_runs": 1,
+                     *           "file_bytes": 1
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
@@ -8039,6 +8320,119 @@ export interface operations {
                 };
             };
             default: components["responses"]["Problem"];
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The name of the file (RFC 6266). */
+                "Content-Disposition"?: string;
+            };
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example The bytes of the file */
+                "application/octet-stream": string;
+                /**
+                 * @example {
+                 *       "file": "The bytes of the file"
+                 *     }
+                 */
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The file */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "media_type": "text",
+                     *         "filename": "text",
+                     *         "size": 0,
+                     *         "sha256": "text",
+                     *         "url": "https://hooks.example.com/signalbox",
+                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FileOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    downloadFile: {
+        parameters: {
+            query?: {
+                signature?: unknown;
+                /** @description With `signature`, as in `signed_url` of FILE_GET */
+                expires?: unknown;
+            };
+            header?: {
+                /** @description One range of bytes (RFC 9110). */
+                Range?: string;
+            };
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+                /**
+                 * @description The id of the file
+                 * @example 01a1fc10-2f4e-7a61-9d0b-5b1d3a8c2e11
+                 */
+                fileId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example The bytes of the file */
+                    "*/*": string;
+                };
+            };
+            /** @description A part of the file */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example The bytes of the file */
+                    "*/*": string;
+                };
+            };
+            /** @description The file is the one that If-None-Match names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
     answerApproval: {

@@ -17,10 +17,15 @@ import { type LanguageModels, type LanguageModelSettings, ModelKind } from './mo
 const IMAGES = /^image\/(?:png|jpeg|gif|webp)$/;
 const OF_CHAT_COMPLETIONS = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/(?:wav|mp3|mpeg))$/;
 
+/** What the APIs take in messages. */
+const FILES_OF_OPENAI = /^(?:image\/(?:png|jpeg|gif|webp)|application\/pdf)$/;
+const FILES_OF_CHAT_COMPLETIONS = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/(?:wav|mp3|mpeg)|application\/pdf)$/;
+
 /** Any server with OpenAI's chat completions API. `/chat/completions` is appended to the base URL. */
 @ModelKind('openai-compatible')
 export class OpenAiCompatibleModels implements LanguageModels {
   readonly needsBaseUrl = true;
+  readonly files = FILES_OF_CHAT_COMPLETIONS;
 
   /** @throws DomainError `invalid_request` when there is no base URL */
   openModel({ baseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
@@ -36,6 +41,7 @@ export class OpenAiCompatibleModels implements LanguageModels {
 @ModelKind('openai')
 export class OpenAiModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.openai.com/v1';
+  readonly files = FILES_OF_OPENAI;
 
   openModel({ baseUrl = this.ownBaseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
     return withToolMedia(createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model), IMAGES);
@@ -46,6 +52,7 @@ export class OpenAiModels implements LanguageModels {
 @ModelKind('anthropic')
 export class AnthropicModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.anthropic.com/v1';
+  readonly files = FILES_OF_OPENAI;
 
   openModel({ baseUrl = this.ownBaseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
     return withToolMedia(createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model), IMAGES);

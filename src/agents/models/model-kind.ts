@@ -20,6 +20,8 @@ export interface LanguageModels {
   readonly ownBaseUrl?: string | undefined;
   /** True if providers of this kind require a base URL. */
   readonly needsBaseUrl?: boolean;
+  /** The media types of files that its models take in messages; absent: none. Texts are sent as text. */
+  readonly files?: RegExp;
   /** Creates a callable model without calling it. */
   openModel(settings: LanguageModelSettings): LanguageModelV4;
 }

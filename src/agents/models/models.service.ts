@@ -12,6 +12,8 @@ export interface ResolvedModel {
   name: string;
   /** Null if none is set, and for the built-in model. */
   price: ModelPrice | null;
+  /** Whether it takes files of a media type in messages. */
+  takesFile(mediaType: string): boolean;
 }
 
 /** Finds the model that serves a tier of an organization. */
@@ -30,9 +32,14 @@ export class ModelsService {
     const serving = await this.tiers.findServing(organizationId, tier);
     if (serving === undefined) {
       const model = createEchoModel();
-      return { model, name: `${model.provider}/${model.modelId}`, price: null };
+      return { model, name: `${model.provider}/${model.modelId}`, price: null, takesFile: () => true };
     }
     const { provider, model, price } = serving;
-    return { model: this.providers.open(provider, model), name: `${provider.kind}/${model}`, price };
+    return {
+      model: this.providers.open(provider, model),
+      name: `${provider.kind}/${model}`,
+      price,
+      takesFile: (mediaType) => this.providers.takesFile(provider.kind, mediaType),
+    };
   }
 }

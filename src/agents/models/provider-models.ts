@@ -50,6 +50,11 @@ export class ProviderModels implements OnApplicationShutdown {
     });
   }
 
+  /** Whether models of the kind take files of the type in messages. */
+  takesFile(kind: string, mediaType: string): boolean {
+    return this.kinds.findByName(kind)?.files?.test(mediaType) === true;
+  }
+
   onApplicationShutdown(): Promise<void> {
     return this.dispatcher.destroy();
   }

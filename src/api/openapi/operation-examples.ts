@@ -7,6 +7,7 @@ const THREAD_ID = 'ticket-4711';
 const AGENT_ID = '0198f0a0-0000-7000-8000-000000000002';
 const CONNECTION_ID = '0198f0a0-0000-7000-8000-000000000001';
 const APPROVAL_ID = '01a1fc0f-ac13-7cb1-8f4e-5d9d3c1f7a20';
+const FILE_ID = '01a1fc10-2f4e-7a61-9d0b-5b1d3a8c2e11';
 const TASK_ID = '01a1fc0f-ac11-77b3-84e0-942cb7270dad';
 
 /** Bodies by operation id, where one that is made from the schema would explain too little. */
@@ -69,6 +70,7 @@ const PARAMETER_EXAMPLES: Readonly<Record<string, string>> = {
   virtualMcpId: AGENT_ID,
   toolName: 'echo',
   approvalId: APPROVAL_ID,
+  fileId: FILE_ID,
 };
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['post']>;

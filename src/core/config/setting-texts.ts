@@ -145,6 +145,9 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
       example: '[{"issuer":"https://issuer.example.com","audience":"signalbox"}]',
     },
   },
+  Files: {
+    FILES_MAX_MB: { meaning: 'The largest file that can be uploaded, in MiB.' },
+  },
   'Runs and streams': {
     RUN_CONCURRENCY: { meaning: 'Parallel runs per worker.' },
     RUN_LOCK_MS: {
@@ -171,6 +174,7 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
       meaning: 'Cap of the waiting runs of each organization; more of them are refused.',
       fallback: 'none',
     },
+    LIMIT_FILE_BYTES: { meaning: 'Cap of the bytes of all files of each organization.', fallback: 'none' },
   },
   Upstreams: {
     UPSTREAM_ALLOW_PRIVATE: {

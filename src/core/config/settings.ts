@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { MAX_LIMIT_VALUE, type OrganizationLimits } from '../limits.js';
+import { MAX_FILE_BYTES, MAX_LIMIT_VALUE, type OrganizationLimits } from '../limits.js';
 import { isLoopback } from '../loopback.js';
 import { isStrongApiKey, isWellFormedApiKey } from '../api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
@@ -56,6 +56,7 @@ export interface Settings {
   /** The operator's limits for each organization; an absent one does not apply. */
   organizationCaps: OrganizationLimits;
   /** The length of a day of the organizations' retention settings, in milliseconds: shorter only in tests. */
+  filesMaxMb: number;
   retentionDayMs: number;
   /** The slugs of the organizations whose members and keys can run programs, whatever their permissions. */
   stdioOrganizations: readonly string[];
@@ -174,6 +175,7 @@ export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)):
     upstreamAllow: read.list('UPSTREAM_ALLOW', []),
     auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, 36_500, 90),
     organizationCaps: readOrganizationCaps(read),
+    filesMaxMb: read.integer('FILES_MAX_MB', 1, 1024, 20),
     retentionDayMs: read.integer('RETENTION_DAY_MS', 1, 86_400_000, 86_400_000),
     metricsHost: read.text('METRICS_HOST') ?? '127.0.0.1',
     metricsPort: read.text('METRICS_PORT') === 'off' ? undefined : read.integer('METRICS_PORT', 0, 65_535, 9464),
@@ -207,12 +209,15 @@ function readAnswerMemory(read: EnvReader): number | undefined {
 }
 
 function readOrganizationCaps(read: EnvReader): OrganizationLimits {
-  const names = ['requests_per_minute', 'runs_per_minute', 'concurrent_runs', 'waiting_runs'] as const;
+  const names = ['requests_per_minute', 'runs_per_minute', 'concurrent_runs', 'waiting_runs', 'file_bytes'] as const;
   const variables = names.map((name) => [name, `LIMIT_${name.toUpperCase()}`] as const);
   return Object.fromEntries(
     variables
       .filter(([, variable]) => read.text(variable) !== undefined)
-      .map(([name, variable]) => [name, read.integer(variable, 1, MAX_LIMIT_VALUE, MAX_LIMIT_VALUE)]),
+      .map(([name, variable]) => {
+        const max = name === 'file_bytes' ? MAX_FILE_BYTES : MAX_LIMIT_VALUE;
+        return [name, read.integer(variable, 1, max, max)];
+      }),
   );
 }
 

@@ -1,7 +1,7 @@
 import { Type } from 'class-transformer';
 import { IsIn, IsISO8601, IsString, IsUUID, Length, ValidateNested } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
-import { MAX_LIMIT_VALUE, type OrganizationLimits } from '../../core/limits.js';
+import { MAX_FILE_BYTES, MAX_LIMIT_VALUE, type OrganizationLimits } from '../../core/limits.js';
 import { ItemOf } from '../../core/paging/page-of.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { RunAccess } from '../../core/principal.js';
@@ -44,6 +44,12 @@ class OrganizationLimitsInput {
   @MayBeNull()
   @IsLimit(MAX_LIMIT_VALUE)
   waiting_runs?: number | null;
+
+  /** The bytes of all files; equal ones count once. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_FILE_BYTES)
+  file_bytes?: number | null;
 }
 
 /** An absent member keeps its value. Null keeps the data forever, which is the default. */
@@ -78,6 +84,10 @@ class OrganizationLimitsItem {
   @MayBeAbsent()
   @IsLimit(MAX_LIMIT_VALUE)
   waiting_runs?: number;
+
+  @MayBeAbsent()
+  @IsLimit(MAX_FILE_BYTES)
+  file_bytes?: number;
 }
 
 /** The times that are set. */

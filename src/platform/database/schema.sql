@@ -242,6 +242,45 @@ CREATE TABLE failed_sign_ins (
 );
 CREATE INDEX failed_sign_ins_expire_idx ON failed_sign_ins USING btree (expire);
 
+CREATE TABLE file_contents (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  sha256 varchar(64),
+  size bigint NOT NULL DEFAULT 0,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT file_contents_pkey PRIMARY KEY (id),
+  CONSTRAINT file_contents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX file_contents_digest_idx ON file_contents USING btree (organization_id, sha256);
+CREATE INDEX file_contents_unused_idx ON file_contents USING btree (created_at) WHERE (sha256 IS NULL);
+
+CREATE TABLE file_chunks (
+  content_id uuid NOT NULL,
+  n integer NOT NULL,
+  bytes bytea STORAGE EXTERNAL NOT NULL,
+  CONSTRAINT file_chunks_pkey PRIMARY KEY (content_id, n),
+  CONSTRAINT file_chunks_content_id_fkey FOREIGN KEY (content_id) REFERENCES file_contents(id) ON DELETE CASCADE
+);
+
+CREATE TABLE files (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  content_id uuid,
+  sha256 varchar(64) NOT NULL,
+  size bigint NOT NULL,
+  media_type varchar(255) NOT NULL,
+  filename varchar(255),
+  credential_id varchar(2304) NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT files_pkey PRIMARY KEY (id),
+  CONSTRAINT files_organization_id_id_key UNIQUE (organization_id, id),
+  CONSTRAINT files_content_id_fkey FOREIGN KEY (content_id) REFERENCES file_contents(id),
+  CONSTRAINT files_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX files_content_idx ON files USING btree (content_id);
+CREATE INDEX files_created_idx ON files USING btree (created_at);
+CREATE INDEX files_organization_idx ON files USING btree (organization_id, created_at);
+
 CREATE TABLE invitations (
   id uuid NOT NULL,
   organization_id uuid NOT NULL,
@@ -328,6 +367,18 @@ CREATE TABLE messages (
 );
 CREATE INDEX messages_thread_idx ON messages USING btree (organization_id, thread_id, run_position, ordinal);
 CREATE TRIGGER messages_measure BEFORE INSERT OR UPDATE OF parts, metadata ON messages FOR EACH ROW EXECUTE FUNCTION message_measure();
+CREATE TRIGGER messages_name_files AFTER INSERT ON messages FOR EACH ROW WHEN ((((new.role)::text = 'user'::text) AND ((new.parts)::text ~~ '%"file"%'::text))) EXECUTE FUNCTION message_name_files();
+
+CREATE TABLE message_files (
+  organization_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C" NOT NULL,
+  message_id varchar(128) COLLATE "C" NOT NULL,
+  file_id uuid NOT NULL,
+  CONSTRAINT message_files_pkey PRIMARY KEY (organization_id, thread_id, message_id, file_id),
+  CONSTRAINT message_files_organization_id_file_id_fkey FOREIGN KEY (organization_id, file_id) REFERENCES files(organization_id, id),
+  CONSTRAINT message_files_organization_id_thread_id_message_id_fkey FOREIGN KEY (organization_id, thread_id, message_id) REFERENCES messages(organization_id, thread_id, id) ON DELETE CASCADE
+);
+CREATE INDEX message_files_file_idx ON message_files USING btree (file_id);
 
 CREATE TABLE model_tiers (
   organization_id uuid NOT NULL,
@@ -705,6 +756,7 @@ UNION ALL
 -- json_octets(value jsonb) RETURNS integer: dd08a26ceba516f8b7595e248976fc0b
 -- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
+-- message_name_files() RETURNS trigger: 83969d0440ae2ae2a530429e90117e51
 -- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0a5747b38705580f1984d46716fd0468
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0

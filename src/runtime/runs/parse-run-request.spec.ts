@@ -48,7 +48,7 @@ describe('run requests', () => {
     [{ ...valid, messages: [user, user] }, 'user_message_count', 'messages'],
     [{ ...valid, messages: [{ ...user, role: 'assistant' }] }, 'role_not_allowed', 'messages[0].role'],
     [
-      { ...valid, messages: [{ role: 'user', parts: [{ type: 'file', url: 'x' }] }] },
+      { ...valid, messages: [{ role: 'user', parts: [{ type: 'image', url: 'x' }] }] },
       'part_type_not_supported',
       'messages[0].parts[0].type',
     ],

@@ -20,7 +20,8 @@ const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: Err
  */
 export function parseRunRequest(body: unknown): RunRequest {
   const { value, faults } = inspectInput(RunRequest, body);
-  const all = faults.length > 0 ? faults.map(withCode).toSorted(byTelling) : countUserMessages(value);
+  const own = [...faults.map(withCode).toSorted(byTelling), ...misplacedMembers(value)];
+  const all = own.length > 0 ? own : countUserMessages(value);
   const first = all[0];
   if (first === undefined) return value;
   throw new DomainError(first.code, summarize(all), all);
@@ -49,6 +50,28 @@ function byTelling(a: CodedFault, b: CodedFault): number {
 function rank({ code }: CodedFault): number {
   const index = CODES.findIndex(([, known]) => known === code);
   return index === -1 ? CODES.length : index;
+}
+
+/** Members that a part of its type, or a message of its role, does not have. */
+function misplacedMembers({ messages }: RunRequest): CodedFault[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message, m) =>
+    (Array.isArray(message?.parts) ? message.parts : []).flatMap((part, p): CodedFault[] => {
+      const path = `messages[${m}].parts[${p}]`;
+      if (part?.type === 'file' && message.role === 'system') {
+        const code = 'part_type_not_supported';
+        return [{ path: `${path}.type`, code, message: 'A system message has text parts only.' }];
+      }
+      const foreign = part?.type === 'file' ? ['text'] : part?.type === 'text' ? ['mediaType', 'url', 'filename'] : [];
+      return foreign
+        .filter((name) => part[name as keyof typeof part] !== undefined)
+        .map((name) => ({
+          path: `${path}.${name}`,
+          code: 'unknown_property',
+          message: `A part of type ${part.type} does not have this property.`,
+        }));
+    }),
+  );
 }
 
 function countUserMessages(request: RunRequest): CodedFault[] {

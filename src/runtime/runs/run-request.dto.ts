@@ -10,19 +10,41 @@ import {
   Length,
   Matches,
   Max,
+  MaxLength,
   Min,
+  ValidateIf,
   ValidateNested,
 } from 'class-validator';
 import { CALLER_ID } from '../../core/ids.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 
-class RunRequestPart {
-  @IsIn(['text'])
-  type: 'text';
+const PART_TYPES = ['text', 'file'] as const;
 
+class RunRequestPart {
+  @IsIn(PART_TYPES)
+  type: (typeof PART_TYPES)[number];
+
+  /** Of a part of type `text`, which has nothing else. */
+  @ValidateIf(({ type }: RunRequestPart) => type !== 'file')
   @IsString()
-  text: string;
+  text?: string;
+
+  /** Of a part of type `file`, in a message of the user. */
+  @ValidateIf(({ type }: RunRequestPart) => type === 'file')
+  @IsString()
+  @MaxLength(255)
+  mediaType?: string;
+
+  /** The address of a file that was uploaded, or a `data:` URL. */
+  @ValidateIf(({ type }: RunRequestPart) => type === 'file')
+  @IsString()
+  url?: string;
+
+  @MayBeAbsent()
+  @IsString()
+  @MaxLength(1024)
+  filename?: string;
 }
 
 class RunRequestMessage {

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../../agents/agents.module.js';
 import { LongReadsModule } from '../../platform/database/long-reads.module.js';
+import { ModelsModule } from '../../agents/models/models.module.js';
+import { FileRecordsModule } from '../files/files.module.js';
 import { LimitsModule } from '../../platform/limits/limits.module.js';
 import { NamesModule } from '../../core/names/names.module.js';
 import { EventsModule } from '../events/events.module.js';
@@ -21,8 +23,10 @@ import { UsageTools } from './usage.tools.js';
 /** The caller's side of runs: posting, reading and cancelling them, and their usage. */
 @Module({
   imports: [
+    FileRecordsModule,
     LimitsModule,
     LongReadsModule,
+    ModelsModule,
     NamesModule,
     ThreadsModule,
     AgentsModule,

@@ -4,6 +4,7 @@ import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../../cor
 import { ListInput } from '../../core/paging/list-input.js';
 import type { Principal } from '../../core/principal.js';
 import { requireOwnThread } from '../../core/thread-access.js';
+import { FileLinks } from '../files/file-links.js';
 import {
   MessagePage,
   ThreadCopyInput,
@@ -24,6 +25,7 @@ export class ThreadTools {
     private readonly threads: ThreadService,
     private readonly transcript: TranscriptService,
     private readonly copying: ThreadCopying,
+    private readonly links: FileLinks,
   ) {}
 
   @ManagementTool({
@@ -97,7 +99,9 @@ export class ThreadTools {
 
   @ManagementTool({
     name: 'COLLECTION_THREAD_MESSAGES_LIST',
-    description: 'Reads the durable transcript of a thread. An answer in progress is included with its parts so far.',
+    description:
+      'Reads the durable transcript of a thread. An answer in progress is included with its parts so far. The urls of ' +
+      'file parts open the files without a credential for 15 minutes.',
     input: ThreadMessagesInput,
     output: MessagePage,
     annotations: READ_ONLY,
@@ -105,6 +109,9 @@ export class ThreadTools {
   async messages(input: ThreadMessagesInput, caller: Principal, answer: HeldAnswer): Promise<MessagePage> {
     requireOwnThread(caller, input.thread_id);
     await this.threads.findThread(caller.organization.id, input.thread_id);
-    return this.transcript.list(caller.organization.id, input, answer);
+    const { id, slug } = caller.organization;
+    const page = await this.transcript.list(id, input, answer);
+    const items = page.items.map((item) => ({ ...item, parts: this.links.signParts(slug, item.parts) }));
+    return { ...page, items };
   }
 }

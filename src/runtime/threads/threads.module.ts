@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../../agents/agents.module.js';
+import { FileRecordsModule } from '../files/files.module.js';
 import { LongReadsModule } from '../../platform/database/long-reads.module.js';
 import { PreparedStatementsModule } from '../../platform/database/prepared-statements.module.js';
 import { MessageEntity } from './message.entity.js';
@@ -18,6 +19,7 @@ import { TranscriptService } from './transcript.service.js';
     PreparedStatementsModule,
     LongReadsModule,
     AgentsModule,
+    FileRecordsModule,
   ],
   providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, TranscriptService],
   exports: [ThreadService, TranscriptService],

@@ -2,11 +2,13 @@ import { getHeapStatistics } from 'node:v8';
 import { Injectable } from '@nestjs/common';
 import { AgentToolset, type OpenToolset } from '../../agents/agent-toolset.js';
 import type { RunnableAgent } from '../../agents/records/agent.js';
+import type { ResolvedModel } from '../../agents/models/models.service.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { historyBytesFor } from '../threads/history-query.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
+import { ModelFiles } from '../files/model-files.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
 import { ownerOfThread } from '../../upstreams/contract/callers.js';
@@ -26,13 +28,21 @@ export class AgentSessionService {
     private readonly agents: AgentsService,
     private readonly toolset: AgentToolset,
     private readonly transcript: TranscriptService,
+    private readonly files: ModelFiles,
     config: AppConfig,
   ) {
     this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
   }
 
-  /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
-  async openAgentSession(run: ClaimedRun, signal: AbortSignal): Promise<AgentSession> {
+  /**
+   * @param takesFile whether the model takes files of a media type
+   * @throws DomainError `agent_not_found` if the agent was deleted after the run was posted, `file_unsupported`
+   */
+  async openAgentSession(
+    run: ClaimedRun,
+    takesFile: ResolvedModel['takesFile'],
+    signal: AbortSignal,
+  ): Promise<AgentSession> {
     const { organizationId, agentId } = run;
     const caller = {
       userId: run.userId,
@@ -49,12 +59,13 @@ export class AgentSessionService {
       this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, owner, signal }),
     ]);
     if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
+    const history = messages
+      .filter(({ id }) => id !== run.messageId)
+      .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) }));
     return {
       agentName: agent.title,
       instructions: instructionsOf(agent, systemMessagesOf(messages), unavailable.map(labelOf)),
-      history: messages
-        .filter(({ id }) => id !== run.messageId)
-        .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) })),
+      history: await this.files.withFiles(organizationId, history, takesFile),
       tools,
       temperature: run.temperature,
       maxSteps: agent.maxSteps,

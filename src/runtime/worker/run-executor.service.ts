@@ -89,7 +89,7 @@ export class RunExecutorService {
 
   private async answerRun(attempt: Attempt): Promise<boolean> {
     const { run, control, observation } = attempt;
-    const [answer, { model, name, price }, approvals] = await Promise.all([
+    const [answer, { model, name, price, takesFile }, approvals] = await Promise.all([
       this.answers.openAnswer(run, () => control.stop('stale')),
       this.resolveModel(run),
       AttemptApprovals.open(run, this.approvals),
@@ -97,7 +97,7 @@ export class RunExecutorService {
     answer.model = name;
     observation.setModel(name);
     try {
-      const conclusion = await this.conclusionOf(attempt, answer, { model, price, approvals });
+      const conclusion = await this.conclusionOf(attempt, answer, { model, price, takesFile, approvals });
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
@@ -154,14 +154,14 @@ export class RunExecutorService {
     try {
       return await throughOutage(() => this.models.resolveModel(run.organizationId, run.tier));
     } catch (error) {
-      return { model: error as Error, name: '', price: null };
+      return { model: error as Error, name: '', price: null, takesFile: () => false };
     }
   }
 
   private async conclusionOf(
     { run, control, shouldYield, observation }: Attempt,
     answer: RunAnswer,
-    { model, price, approvals }: AttemptParts,
+    { model, price, takesFile, approvals }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
       if (model instanceof Error) throw model;
@@ -169,7 +169,7 @@ export class RunExecutorService {
       if (run.cancelRequestedAt !== null) control.stop('cancelled');
       if (run.hasLostCredential) control.stop('revoked');
       control.signal.throwIfAborted();
-      const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
+      const session = await throughOutage(() => this.sessions.openAgentSession(run, takesFile, control.signal));
       observation.setAgentName(session.agentName);
       const finishReason = await runAgentLoop(
         { ...session, model, price, approvals, shouldYield, observation },
@@ -203,6 +203,7 @@ interface Attempt {
 interface AttemptParts {
   model: ResolvedModel['model'] | Error;
   price: ResolvedModel['price'];
+  takesFile: ResolvedModel['takesFile'];
   approvals: AttemptApprovals;
 }
 

@@ -6,6 +6,7 @@ import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { ApprovalDeadlines } from './approval-deadlines.js';
+import { FileRecordsModule } from '../files/files.module.js';
 import { LostWorkers } from './lost-workers.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
@@ -20,7 +21,16 @@ import { WorkerLock } from './worker-lock.js';
 
 /** Executes runs. */
 @Module({
-  imports: [ThreadsModule, AgentsModule, ModelsModule, EventsModule, RunRecordsModule, RunQueueModule, TelemetryModule],
+  imports: [
+    FileRecordsModule,
+    ThreadsModule,
+    AgentsModule,
+    ModelsModule,
+    EventsModule,
+    RunRecordsModule,
+    RunQueueModule,
+    TelemetryModule,
+  ],
   providers: [
     RunProcessor,
     RunExecutorService,

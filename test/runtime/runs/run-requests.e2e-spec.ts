@@ -84,7 +84,7 @@ describe('a run request is refused', () => {
     ],
     [
       'with another part',
-      () => messages({ role: 'user', parts: [part, { type: 'file', url: 'data:,' }] }),
+      () => messages({ role: 'user', parts: [part, { type: 'image', url: 'data:,' }] }),
       'part_type_not_supported',
       'messages[0].parts[1].type',
     ],

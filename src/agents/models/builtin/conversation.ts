@@ -38,5 +38,6 @@ function partsOf(message: LanguageModelV4Message): Part[] {
 
 function textOf(part: Part): string {
   if (part.type === 'tool-result') return reportToolResult(part);
+  if (part.type === 'file') return `[${part.filename ?? 'file'}, ${part.mediaType}]`;
   return part.type === 'text' ? part.text : '';
 }

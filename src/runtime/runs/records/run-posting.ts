@@ -13,6 +13,8 @@ const MAX_WAITING_RUNS = 100;
 export const IDEMPOTENCY_HOURS = 24;
 const RETRY_AFTER_S = '5';
 const UNIQUE_VIOLATION = '23505';
+const FOREIGN_KEY_VIOLATION = '23503';
+const NAMED_FILE = 'message_files_organization_id_file_id_fkey';
 
 const POST = 'run_post_and_start';
 const POSTED = `
@@ -74,7 +76,7 @@ export class RunPosting {
 
   /**
    * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`,
-   *   `idempotency_conflict`, `too_many_runs`, or `conflict` for a message id that the thread already holds
+   *   `idempotency_conflict`, `too_many_runs`, `file_not_found`, or `conflict` for a message id that the thread already holds
    */
   async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
@@ -127,7 +129,11 @@ export class RunPosting {
       if (row === undefined) throw new Error('run_post_and_start returned no row.');
       return row;
     } catch (error) {
-      if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+      const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+      if (code === FOREIGN_KEY_VIOLATION && constraint === NAMED_FILE) {
+        throw new DomainError('file_not_found', 'A file of the message was deleted.');
+      }
+      if (code !== UNIQUE_VIOLATION) throw error;
       throw new DomainError('conflict', 'The thread already has a message with this id.', [
         { path: 'messages', code: 'message_exists', message: 'A message id must be unique within its thread.' },
       ]);

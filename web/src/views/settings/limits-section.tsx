@@ -23,6 +23,7 @@ const LIMITS: readonly NumberSetting[] = [
   { name: 'runs_per_minute', label: 'Runs per minute', hint: 'Messages to agents. More are refused.' },
   { name: 'concurrent_runs', label: 'Runs at the same time', hint: 'More of them wait for their turn.' },
   { name: 'waiting_runs', label: 'Waiting runs', hint: 'More of them are refused.' },
+  { name: 'file_bytes', label: 'Bytes of files', hint: 'Uploads beyond it are refused. Equal files count once.' },
 ];
 
 const RETENTION: readonly NumberSetting[] = [

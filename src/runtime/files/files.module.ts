@@ -1,0 +1,43 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../../identity/auth/auth.module.js';
+import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
+import { LimitsModule } from '../../platform/limits/limits.module.js';
+import { FileChunkEntity, FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
+import { FileLinks } from './file-links.js';
+import { FileRepository } from './file.repository.js';
+import { FileService } from './file.service.js';
+import { FileStore } from './file-store.js';
+import { FileTools } from './file.tools.js';
+import { FileUploads } from './file-uploads.js';
+import { FilesController } from './files.controller.js';
+import { MessageFiles } from './message-files.js';
+import { ModelFiles } from './model-files.js';
+import { PostgresFileStore } from './postgres-file-store.js';
+
+/** What stores files and finds them again. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([FileEntity, FileContentEntity, FileChunkEntity, MessageFileEntity]),
+    LimitsModule,
+  ],
+  providers: [
+    { provide: FileStore, useClass: PostgresFileStore },
+    FileRepository,
+    FileUploads,
+    FileLinks,
+    FileService,
+    MessageFiles,
+    ModelFiles,
+  ],
+  exports: [FileStore, FileUploads, FileLinks, FileService, MessageFiles, ModelFiles],
+})
+export class FileRecordsModule {}
+
+/** The endpoints and tools of files. */
+@Module({
+  imports: [FileRecordsModule, AuthModule, CredentialsModule],
+  controllers: [FilesController],
+  providers: [FileTools],
+})
+export class FilesModule {}

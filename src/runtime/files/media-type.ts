@@ -1,0 +1,72 @@
+import { DomainError } from '../../core/domain-error.js';
+
+/** As much of a file as its type is recognized by. */
+export const SNIFFED_BYTES = 4100;
+export const UNKNOWN_TYPE = 'application/octet-stream';
+
+/** What clients send when nobody has said what the file is. */
+const UNDECLARED = new Set(['', UNKNOWN_TYPE, 'application/x-www-form-urlencoded', 'binary/octet-stream']);
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
+/** Forms of one container, which names of audio and video types do not tell apart. */
+const OF_MEDIA = /^(?:audio|video)\/|^application\/ogg$/;
+/** Containers of many formats: the beginning of a file does not always tell which one it is. */
+const OPEN_CONTAINERS: Readonly<Record<string, RegExp>> = {
+  'application/zip': /openxmlformats|opendocument|epub|\+zip$|java-archive|vnd\.android|x-zip-compressed/,
+  'application/x-cfb': /msword|ms-excel|ms-powerpoint|ms-outlook|vnd\.visio|x-msi/,
+  'application/xml': /^text\/xml$|\+xml$|^text\/html$|^text\/plain$/,
+  'application/gzip': /^application\/x-(?:gzip|tgz|gtar)$/,
+};
+const ALIASES: Readonly<Record<string, string>> = {
+  'image/jpg': 'image/jpeg',
+  'image/pjpeg': 'image/jpeg',
+  'image/x-png': 'image/png',
+  'application/x-pdf': 'application/pdf',
+};
+const TEXT =
+  /^text\/|^application\/(?:json|xml|yaml|x-yaml|toml|javascript|sql|x-ndjson|jsonl|x-sh)$|\+(?:json|xml|yaml)$/;
+/** What browsers can show without executing anything in it. */
+const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf)$/;
+
+/**
+ * The type of a file: what its first bytes show, and otherwise what the client declares.
+ * @param head the first `SNIFFED_BYTES` bytes, or all of a shorter file
+ * @param declared a `Content-Type`, with or without parameters
+ * @throws DomainError `file_type_mismatch` if the bytes contradict the declaration, `invalid_request` if that is no
+ *   media type
+ */
+export async function mediaTypeOf(head: Buffer, declared: string): Promise<string> {
+  // Loaded when it is needed: it takes longer than most of the service's other modules.
+  const { fileTypeFromBuffer, supportedMimeTypes } = await import('file-type');
+  const claimed = normalized(declared);
+  const mime = (await fileTypeFromBuffer(head).catch(() => undefined))?.mime;
+  const found = mime === undefined ? undefined : normalized(mime);
+  if (UNDECLARED.has(claimed)) return found ?? UNKNOWN_TYPE;
+  if (!MEDIA_TYPE.test(claimed)) {
+    throw new DomainError('invalid_request', 'The Content-Type must be a media type, such as image/png.');
+  }
+  if (found === undefined ? supportedMimeTypes.has(claimed) && !isText(claimed) : contradicts(found, claimed)) {
+    const what = found === undefined ? 'its bytes are not of this type' : `its bytes are ${found}`;
+    throw new DomainError('file_type_mismatch', `The file is declared as ${claimed}, but ${what}.`);
+  }
+  return claimed;
+}
+
+function normalized(declared: string): string {
+  const type = (declared.split(';')[0] as string).trim().toLowerCase();
+  return ALIASES[type] ?? type;
+}
+
+function contradicts(found: string, claimed: string): boolean {
+  if (found === claimed || (OF_MEDIA.test(found) && OF_MEDIA.test(claimed))) return false;
+  return OPEN_CONTAINERS[found]?.test(claimed) !== true;
+}
+
+/** Whether models can get a file of this type as text. */
+export function isText(mediaType: string): boolean {
+  return TEXT.test(mediaType);
+}
+
+/** Whether browsers may show a file of this type in place of saving it. */
+export function isShown(mediaType: string): boolean {
+  return SHOWN.test(mediaType);
+}
