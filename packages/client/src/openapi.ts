@@ -1485,8 +1485,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Reads a file. Needs the permission FILE_GET, a browser token of a thread that names it, or a signature. */
+        /** Reads a file. Needs the permission FILE_GET, or a browser token of a thread that names it. */
         get: operations["downloadFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/files/{fileId}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a file without a credential: the address, `signed_url` of FILE_GET, has a signature. */
+        get: operations["downloadSignedFile"];
         put?: never;
         post?: never;
         delete?: never;
@@ -8381,10 +8398,64 @@ export interface operations {
     };
     downloadFile: {
         parameters: {
-            query?: {
-                signature?: unknown;
-                /** @description With `signature`, as in `signed_url` of FILE_GET */
-                expires?: unknown;
+            query?: never;
+            header?: {
+                /** @description One range of bytes (RFC 9110). */
+                Range?: string;
+            };
+            path: {
+                /**
+                 * @description The id of the file
+                 * @example 01a1fc10-2f4e-7a61-9d0b-5b1d3a8c2e11
+                 */
+                fileId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example The bytes of the file */
+                    "*/*": string;
+                };
+            };
+            /** @description A part of the file */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example The bytes of the file */
+                    "*/*": string;
+                };
+            };
+            /** @description The file is the one that If-None-Match names. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    downloadSignedFile: {
+        parameters: {
+            query: {
+                /** @description The signature of the address */
+                signature: unknown;
+                /** @description When the signature expires, in seconds since the epoch */
+                expires: unknown;
             };
             header?: {
                 /** @description One range of bytes (RFC 9110). */

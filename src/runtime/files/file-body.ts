@@ -51,11 +51,21 @@ export async function uploadOf({ body, headers, declaredType = '' }: FastifyRequ
   return { declaredType, filename: filenameOf(headers['content-disposition']), bytes };
 }
 
+const malformed = (cause?: unknown): DomainError =>
+  new DomainError('invalid_request', `The body must be a form (${MULTIPART}) with one file.`, [], { cause });
+
+/** The bytes of a part; the parser reports the fault of a form to the reader of the part. */
+async function* partOf(stream: Readable): AsyncIterable<Buffer> {
+  try {
+    yield* stream as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw malformed(error);
+  }
+}
+
 /** The first file of a form (RFC 7578), as soon as its bytes begin. */
 function fileOfForm(body: Readable, contentType: string): Promise<Upload> {
   const { promise, resolve, reject } = Promise.withResolvers<Upload>();
-  const malformed = (cause?: unknown): DomainError =>
-    new DomainError('invalid_request', `The body must be a form (${MULTIPART}) with one file.`, [], { cause });
   try {
     const form = new Busboy({ headers: { 'content-type': contentType }, limits: LIMITS });
     let file: Readable | undefined;
@@ -63,7 +73,7 @@ function fileOfForm(body: Readable, contentType: string): Promise<Upload> {
       file = stream;
       // The reader of the bytes gets the error; until there is one, it must not end the process.
       stream.on('error', () => undefined);
-      resolve({ declaredType, filename: safeFilename(filename), bytes: stream });
+      resolve({ declaredType, filename: safeFilename(filename), bytes: partOf(stream) });
     });
     form.on('filesLimit', () => form.destroy(malformed()));
     pipeline(body, form, (error) => {

@@ -6,7 +6,7 @@ import { databaseNow } from '../../core/database-time.js';
 const VALID_S = 15 * 60;
 /** The path of a file, relative, absolute or signed. */
 const FILE_URL =
-  /^(?<origin>https?:\/\/[^/?#]+)?\/api\/(?<org>[^/?#]+)\/files\/(?<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\?[^#]*)?$/i;
+  /^(?<origin>https?:\/\/[^/?#]+)?\/api\/(?<org>[^/?#]+)\/files\/(?<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\/content\?[^#]*)?$/i;
 
 /** The addresses of files, and signatures that open one file without a credential for a while. */
 @Injectable()
@@ -26,7 +26,7 @@ export class FileLinks {
   sign(org: string, id: string): string {
     const expires = Math.floor(databaseNow() / 1000) + VALID_S;
     const signature = this.signatureOf(this.keys[0] as Buffer, org, id, String(expires));
-    return `${this.pathOf(org, id)}?expires=${expires}&signature=${signature}`;
+    return `${this.pathOf(org, id)}/content?expires=${expires}&signature=${signature}`;
   }
 
   /** The parts of a message, with signed addresses in those that name files. */

@@ -115,7 +115,7 @@ export class FileRepository {
    * @param since when an upload in progress can have begun at the earliest
    */
   async discardUnused(since: Date, limit: number): Promise<string[]> {
-    const found = await discardUnused(this.files.manager, 'true', []);
+    const found = await this.files.manager.transaction((manager) => discardUnused(manager, 'true', []));
     const broken: { id: string }[] = await this.files.query(
       'SELECT id FROM file_contents WHERE sha256 IS NULL AND created_at < $1 LIMIT $2',
       [since, limit],
@@ -131,14 +131,19 @@ export class FileRepository {
 
 const DISCARDED_AT_ONCE = 100;
 
-/** Takes the digest from contents that no file has, so that no upload takes them for its own; returns their ids. */
+/**
+ * Takes the digest from contents that no file has, so that no upload takes them for its own; returns their ids. They are
+ * locked first: an upload that has taken one meanwhile is seen by the second statement only.
+ */
 async function discardUnused(manager: EntityManager, condition: string, values: unknown[]): Promise<string[]> {
-  const [rows]: [{ id: string }[], number] = await manager.query(
-    `UPDATE file_contents SET sha256 = NULL WHERE id IN (
-       SELECT id FROM file_contents WHERE ${condition} AND sha256 IS NOT NULL AND NOT ${IN_USE}
-        LIMIT ${DISCARDED_AT_ONCE} FOR UPDATE SKIP LOCKED)
-     RETURNING id`,
+  const locked: { id: string }[] = await manager.query(
+    `SELECT id FROM file_contents WHERE ${condition} AND sha256 IS NOT NULL AND NOT ${IN_USE}
+      LIMIT ${DISCARDED_AT_ONCE} FOR UPDATE SKIP LOCKED`,
     values,
+  );
+  const [rows]: [{ id: string }[], number] = await manager.query(
+    `UPDATE file_contents SET sha256 = NULL WHERE id = ANY ($1::uuid[]) AND NOT ${IN_USE} RETURNING id`,
+    [locked.map(({ id }) => id)],
   );
   return rows.map(({ id }) => id);
 }

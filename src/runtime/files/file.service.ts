@@ -6,6 +6,7 @@ import { DomainError } from '../../core/domain-error.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { paginate } from '../../core/paging/paginate.js';
+import { allows, SELF } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
 import type { FileDetails, FileItem, FilePage } from './file.dto.js';
 import type { FileEntity } from './file.entity.js';
@@ -75,10 +76,14 @@ export class FileService {
     return this.toItem(file, organization.slug);
   }
 
-  /** Whether a browser token opens the file: one of its thread, or one that it has uploaded. */
-  async isOpenTo({ organization, thread, credentialId }: Principal, file: FileEntity): Promise<boolean> {
-    if (thread === undefined) return true;
-    if (thread.permissions.includes('post') && file.credentialId === credentialId) return true;
+  /**
+   * Whether the caller can read the file: with the permission FILE_GET, or because it has uploaded it; a browser token
+   * one that its thread names, or that it has uploaded.
+   */
+  async isOpenTo({ organization, thread, credentialId, permissions }: Principal, file: FileEntity): Promise<boolean> {
+    const isOwn = file.credentialId === credentialId;
+    if (thread === undefined) return isOwn || allows(permissions, SELF, 'FILE_GET');
+    if (thread.permissions.includes('post') && isOwn) return true;
     return thread.permissions.includes('read') && this.repository.isNamedIn(organization.id, thread.id, file.id);
   }
 

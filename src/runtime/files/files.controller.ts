@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { applyDecorators, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { isUUID } from 'class-validator';
@@ -15,7 +15,6 @@ import { OpenToThreadTokens, requireThreadPermission } from '../../core/thread-a
 import { NoQuery } from '../../core/validation/no-query.js';
 import { InputPipe } from '../../core/validation/input.pipe.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
-import { AuthGuard } from '../../identity/auth/auth.guard.js';
 import { OpenCredentials } from '../../identity/credentials/open-credentials.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { requestedRange } from './byte-range.js';
@@ -37,6 +36,17 @@ const ANY_FILE = { '*/*': { schema: ANY_BODY, example: EXAMPLE } };
 /** Whatever a browser takes the file for, nothing in it is executed. */
 const SANDBOX = "sandbox; default-src 'none'";
 
+/** What both routes that read a file have in common in the reference. */
+function DescribesDownload(): MethodDecorator {
+  return applyDecorators(
+    ApiParam({ name: 'fileId', description: 'The id of the file' }),
+    ApiHeader({ name: 'Range', required: false, description: 'One range of bytes (RFC 9110).' }),
+    ApiResponse({ status: 200, description: 'The file', content: ANY_FILE }),
+    ApiResponse({ status: 206, description: 'A part of the file', content: ANY_FILE }),
+    ApiResponse({ status: 304, description: 'The file is the one that If-None-Match names.' }),
+  );
+}
+
 /** Uploads and downloads of files. */
 @ApiTags('files')
 @ApiParam({ name: 'org', description: 'Organization slug' })
@@ -48,7 +58,6 @@ export class FilesController {
     private readonly files: FileService,
     private readonly store: FileStore,
     private readonly links: FileLinks,
-    private readonly guard: AuthGuard,
     private readonly credentials: OpenCredentials,
   ) {}
 
@@ -95,27 +104,56 @@ export class FilesController {
   }
 
   @Get(':fileId')
-  @Access('public')
+  @OpenToThreadTokens('tool')
   @ApiOperation({
     operationId: 'downloadFile',
-    summary: 'Reads a file. Needs the permission FILE_GET, a browser token of a thread that names it, or a signature.',
+    summary: 'Reads a file. Needs the permission FILE_GET, or a browser token of a thread that names it.',
   })
-  @ApiParam({ name: 'fileId', description: 'The id of the file' })
-  @ApiQuery({ name: 'expires', required: false, description: 'With `signature`, as in `signed_url` of FILE_GET' })
-  @ApiQuery({ name: 'signature', required: false })
-  @ApiHeader({ name: 'Range', required: false, description: 'One range of bytes (RFC 9110).' })
-  @ApiResponse({ status: 200, description: 'The file', content: ANY_FILE })
-  @ApiResponse({ status: 206, description: 'A part of the file', content: ANY_FILE })
-  @ApiResponse({ status: 304, description: 'The file is the one that If-None-Match names.' })
+  @DescribesDownload()
   async download(
-    @Param('org') org: string,
     @Param('fileId') id: string,
-    @Query() query: Readonly<Record<string, unknown>>,
-    @Headers('range') range: string | undefined,
+    @Query(new InputPipe(NoQuery)) _query: NoQuery,
+    @Caller() caller: Principal,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const file = await this.openedBy(org, id, query, request, reply);
+    const file = isUUID(id) ? await this.files.find(caller.organization.id, id) : undefined;
+    const isOpen = file !== undefined && (await this.files.isOpenTo(caller, file));
+    if (!isOpen && caller.thread === undefined) requirePermission(caller, 'FILE_GET');
+    // Whoever may not open a file does not learn that there is one.
+    if (!isOpen) throw this.files.notFound();
+    onceClosed(
+      reply,
+      this.credentials.watchPermissions(caller, () => reply.raw.destroy()),
+    );
+    this.send(file, request, reply);
+  }
+
+  @Get(':fileId/content')
+  @Access('public')
+  @ApiOperation({
+    operationId: 'downloadSignedFile',
+    summary: 'Reads a file without a credential: the address, `signed_url` of FILE_GET, has a signature.',
+  })
+  @ApiQuery({ name: 'expires', description: 'When the signature expires, in seconds since the epoch' })
+  @ApiQuery({ name: 'signature', description: 'The signature of the address' })
+  @DescribesDownload()
+  async downloadSigned(
+    @Param('org') org: string,
+    @Param('fileId') id: string,
+    @Query() { expires, signature }: Readonly<Record<string, unknown>>,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const isValid =
+      typeof expires === 'string' &&
+      typeof signature === 'string' &&
+      this.links.isValid(org, id, { expires, signature });
+    if (!isValid) throw new DomainError('link_expired');
+    this.send(await this.files.findByLink(org, id), request, reply);
+  }
+
+  private send(file: FileEntity, { headers }: FastifyRequest, reply: FastifyReply): void {
     if (file.contentId === null) throw new DomainError('file_deleted');
     const etag = `"${file.sha256}"`;
     void reply.headers({
@@ -127,7 +165,7 @@ export class FilesController {
         type: isShown(file.mediaType) ? 'inline' : 'attachment',
       }),
     });
-    const { 'if-none-match': known, 'if-range': ifRange } = request.headers;
+    const { 'if-none-match': known, 'if-range': ifRange, range } = headers;
     if (known !== undefined && known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag === '*')) {
       return void reply.status(304).send();
     }
@@ -136,36 +174,9 @@ export class FilesController {
     if (part !== undefined) void reply.status(206).header('content-range', `bytes ${start}-${end - 1}/${file.size}`);
     const bytes = Readable.from(this.store.read(file.contentId, { start, end }), { objectMode: false });
     onceClosed(reply, () => bytes.destroy());
-    if (request.principal !== undefined) {
-      onceClosed(
-        reply,
-        this.credentials.watchPermissions(request.principal, () => reply.raw.destroy()),
-      );
-    }
     void reply
       .type(file.mediaType)
       .header('content-length', end - start)
       .send(bytes);
-  }
-
-  /** The file, if the signature or the credential of the request opens it. */
-  private async openedBy(
-    org: string,
-    id: string,
-    { expires, signature }: Readonly<Record<string, unknown>>,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<FileEntity> {
-    if (typeof expires === 'string' && typeof signature === 'string') {
-      if (!this.links.isValid(org, id, { expires, signature })) throw new DomainError('link_expired');
-      return this.files.findByLink(org, id);
-    }
-    await this.guard.admitRequest(request, reply, 'organization', 'tool');
-    const caller = request.principal as Principal;
-    if (caller.thread === undefined) requirePermission(caller, 'FILE_GET');
-    const file = isUUID(id) ? await this.files.find(caller.organization.id, id) : undefined;
-    // Whoever may not open a file does not learn that there is one.
-    if (file === undefined || !(await this.files.isOpenTo(caller, file))) throw this.files.notFound();
-    return file;
   }
 }

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AuthModule } from '../../identity/auth/auth.module.js';
 import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
 import { LimitsModule } from '../../platform/limits/limits.module.js';
 import { FileChunkEntity, FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
@@ -36,7 +35,7 @@ export class FileRecordsModule {}
 
 /** The endpoints and tools of files. */
 @Module({
-  imports: [FileRecordsModule, AuthModule, CredentialsModule],
+  imports: [FileRecordsModule, CredentialsModule],
   controllers: [FilesController],
   providers: [FileTools],
 })

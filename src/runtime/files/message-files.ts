@@ -5,6 +5,7 @@ import type { Principal } from '../../core/principal.js';
 import type { FileEntity } from './file.entity.js';
 import { FileLinks } from './file-links.js';
 import { FileRepository } from './file.repository.js';
+import { FileService } from './file.service.js';
 import { FileUploads } from './file-uploads.js';
 import { safeFilename } from './filename.js';
 import { obstacleOfType } from './model-files.js';
@@ -30,6 +31,7 @@ export class MessageFiles {
     private readonly repository: FileRepository,
     private readonly uploads: FileUploads,
     private readonly links: FileLinks,
+    private readonly files: FileService,
   ) {}
 
   /**
@@ -63,10 +65,8 @@ export class MessageFiles {
     return files.map((file, index) => this.partOf(file, parts[index] as SentFilePart, caller));
   }
 
-  private async findNamed(
-    parts: readonly SentFilePart[],
-    { organization }: Principal,
-  ): Promise<Map<SentFilePart, FileEntity>> {
+  private async findNamed(parts: readonly SentFilePart[], caller: Principal): Promise<Map<SentFilePart, FileEntity>> {
+    const { organization } = caller;
     const ids = new Map<SentFilePart, string>();
     for (const part of parts) {
       if (part.url.startsWith('data:')) continue;
@@ -76,7 +76,8 @@ export class MessageFiles {
     }
     if (ids.size === 0) return new Map();
     const found = await this.repository.findAll(organization.id, [...new Set(ids.values())]);
-    const files = new Map(found.map((file) => [file.id, file]));
+    const isOpen = await Promise.all(found.map((file) => this.files.isOpenTo(caller, file)));
+    const files = new Map(found.filter((_, index) => isOpen[index]).map((file) => [file.id, file]));
     return new Map(
       [...ids].map(([part, id]) => {
         const file = files.get(id);

@@ -1,13 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { FairShare } from '../../core/sharing/fair-share.js';
+import { Shares } from '../../core/sharing/shares.js';
 import { type ByteRange, FileStore } from './file-store.js';
 
 /** A process holds one chunk of each transfer. */
 export const CHUNK_BYTES = 256 * 1024;
 
+/** Statements of all transfers at a time; the rest of the connections is for other callers. */
+const MAX_STATEMENTS = 4;
+
+const INSERT_CHUNK = 'INSERT INTO file_chunks (content_id, n, bytes) VALUES ($1, $2, $3)';
+const READ_CHUNK = 'SELECT substring(bytes FROM $3 FOR $4) AS bytes FROM file_chunks WHERE content_id = $1 AND n = $2';
+
 /** Stores files in the database, so that every process and every backup has them. */
 @Injectable()
 export class PostgresFileStore extends FileStore {
+  /** Transfers take turns, chunk by chunk. */
+  private readonly transfers = new FairShare({
+    capacity: MAX_STATEMENTS,
+    limits: [],
+    places: new Shares(Infinity),
+    refusal: () => new Error('There is no limit of waiting transfers.'),
+  });
+
   constructor(private readonly database: DataSource) {
     super();
   }
@@ -15,11 +31,8 @@ export class PostgresFileStore extends FileStore {
   async write(contentId: string, source: AsyncIterable<Buffer>): Promise<void> {
     let n = 0;
     for await (const chunk of inChunks(source)) {
-      await this.database.query('INSERT INTO file_chunks (content_id, n, bytes) VALUES ($1, $2, $3)', [
-        contentId,
-        n++,
-        chunk,
-      ]);
+      const values = [contentId, n++, chunk];
+      await this.transfers.within([contentId], () => this.database.query(INSERT_CHUNK, values));
     }
   }
 
@@ -28,9 +41,9 @@ export class PostgresFileStore extends FileStore {
       const n = Math.floor(at / CHUNK_BYTES);
       const offset = at - n * CHUNK_BYTES;
       const length = Math.min(CHUNK_BYTES - offset, end - at);
-      const [row]: { bytes: Buffer }[] = await this.database.query(
-        'SELECT substring(bytes FROM $3 FOR $4) AS bytes FROM file_chunks WHERE content_id = $1 AND n = $2',
-        [contentId, n, offset + 1, length],
+      const values = [contentId, n, offset + 1, length];
+      const [row] = await this.transfers.within([contentId], () =>
+        this.database.query<{ bytes: Buffer }[]>(READ_CHUNK, values),
       );
       if (row?.bytes.length !== length) throw new Error('The bytes of a file are missing.');
       yield row.bytes;

@@ -17,6 +17,8 @@ import { usableMessageParts, usableParts } from './usable-history.js';
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
 type AgentSession = Omit<AgentLoopInput, 'model' | 'price' | 'approvals' | 'shouldYield' | 'observation'> & {
   agentName: string;
+  /** Gives back the memory that the session holds. */
+  release(): void;
 };
 
 /** Assembles the input of an agent: its instructions, its tools, and the conversation. */
@@ -62,10 +64,12 @@ export class AgentSessionService {
     const history = messages
       .filter(({ id }) => id !== run.messageId)
       .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) }));
+    const { messages: filled, release } = await this.files.withFiles(organizationId, history, takesFile, signal);
     return {
       agentName: agent.title,
       instructions: instructionsOf(agent, systemMessagesOf(messages), unavailable.map(labelOf)),
-      history: await this.files.withFiles(organizationId, history, takesFile),
+      history: filled,
+      release,
       tools,
       temperature: run.temperature,
       maxSteps: agent.maxSteps,

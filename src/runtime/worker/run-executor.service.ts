@@ -171,11 +171,8 @@ export class RunExecutorService {
       control.signal.throwIfAborted();
       const session = await throughOutage(() => this.sessions.openAgentSession(run, takesFile, control.signal));
       observation.setAgentName(session.agentName);
-      const finishReason = await runAgentLoop(
-        { ...session, model, price, approvals, shouldYield, observation },
-        answer,
-        control,
-      );
+      const input = { ...session, model, price, approvals, shouldYield, observation };
+      const finishReason = await runAgentLoop(input, answer, control).finally(() => session.release());
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
       // Unavailable storage does not fail the run: another attempt continues when the storage is back.

@@ -71,7 +71,7 @@ describe('a file part', () => {
     const [question] = await thread.messages();
     const part = question?.parts[0] as FileUIPart | undefined;
     expect(part).toMatchObject({ type: 'file', mediaType: 'image/png', filename: 'part.png' });
-    expect(part?.url).toContain(`${file.url}?expires=`);
+    expect(part?.url).toContain(`${file.url}/content?expires=`);
     const opened = await fetch(new URL(part?.url ?? '', app.url));
     expect([opened.status, opened.headers.get('etag')]).toEqual([200, `"${file.sha256}"`]);
     const [stored] = await app.query<{ parts: FileUIPart[] }>(
@@ -226,6 +226,24 @@ describe('a file that a message names', () => {
   });
 });
 
+it('a caller names only files that it can read', async () => {
+  const neighbours = await uploaded(app, Buffer.from('top secret'), { type: 'text/plain' });
+  const input = { thread_id: thread.id, permissions: ['read', 'post'] };
+  const { token } = await succeed<{ token: string }>(app, 'THREAD_TOKEN_CREATE', input);
+  const permissions = { self: ['FILE_CREATE'] };
+  const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'writer', permissions });
+  const own = await uploaded(app, png(randomBytes(9)), { key });
+  const request = (file: FileItem): object => ({
+    messages: [{ role: 'user', parts: [partOf(file)] }],
+    agent: { id: agentId },
+  });
+  for (const credential of [token, key]) {
+    const answer = await thread.post(request(neighbours), { key: credential });
+    expect([answer.status, (answer.body as { code: string }).code]).toEqual([404, 'file_not_found']);
+  }
+  expect((await thread.post(request(own), { key })).status).toBe(202);
+});
+
 describe('a browser token', () => {
   it('uploads if it may post, and opens what it has uploaded, and the files of its thread if it may read', async () => {
     const tokenWith = async (...permissions: string[]): Promise<Tenant> => {
@@ -243,6 +261,7 @@ describe('a browser token', () => {
       [404, 404],
     ]);
     await expect(uploaded(reader, png())).rejects.toThrow('permission_denied');
+    // Posted with a credential that can read both.
     await ask([partOf(own), partOf(foreign)]);
     expect([await statuses(poster), await statuses(reader)]).toEqual([
       [200, 404],

@@ -83,6 +83,15 @@ describe('an upload', () => {
     await eventually(async () => expect(await contents(app)).toBe(before));
   });
 
+  it('of a form that ends within the file is refused', async () => {
+    const before = await contents(app);
+    const head = '--x\r\ncontent-disposition: form-data; name="file"; filename="a.txt"\r\n\r\n';
+    const cut = Buffer.concat([Buffer.from(head), Buffer.alloc(MIB, 'a')]);
+    const answer = await upload(app, cut, { type: 'multipart/form-data; boundary=x' });
+    expect(await codeOf(answer)).toEqual([400, 'invalid_request']);
+    await eventually(async () => expect(await contents(app)).toBe(before));
+  });
+
   it('gets the type that its bytes show, if none is declared', async () => {
     expect(await uploaded(app, png(), { type: 'application/x-www-form-urlencoded' })).toMatchObject({
       media_type: 'image/png',
@@ -259,7 +268,8 @@ describe('a download', () => {
       signed?.replace(/expires=\d+/, 'expires=1'),
       signed?.slice(0, -2),
       signed?.replace(id, (await uploaded(app, png())).id),
-      `${own}?expires=&signature=`,
+      `${own}/content?expires=&signature=`,
+      `${own}/content`,
     ]) {
       expect(await codeOf(await fetch(new URL(changed ?? '', app.url)))).toEqual([403, 'link_expired']);
     }
