@@ -1,22 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { isUUID } from 'class-validator';
-import { ModelsService, type ResolvedModel } from '../../agents/models/models.service.js';
 import type { RunnableAgent } from '../../agents/records/agent.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
-import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
 import { hasRunAccess, requireRunAccess } from '../../core/run-access.js';
 import { DEFAULT_TIER } from '../../core/tier.js';
 import type { TraceContext } from '../../platform/telemetry/trace-context.js';
 import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
-import type { NewRun } from './records/new-run.js';
 import { refuse, type RunRoom, RunPosting } from './records/run-posting.js';
-import { MessageFiles, type SentFilePart } from '../files/message-files.js';
 import { RunRegeneration } from './records/run-regeneration.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunRequest } from './run-request.dto.js';
 import { idempotencyOf } from './idempotency.js';
 import type { RegenerateRequest } from './regenerate-request.dto.js';
+import { RequestMessages } from './request-messages.js';
 import { RunQueue } from './run-queue.js';
 
 /** Accepts a run request: checks it, stores it, and sees that it is executed. */
@@ -29,8 +26,7 @@ export class RunRequestService {
     private readonly regeneration: RunRegeneration,
     private readonly queue: RunQueue,
     private readonly caps: OrganizationCaps,
-    private readonly files: MessageFiles,
-    private readonly models: ModelsService,
+    private readonly messages: RequestMessages,
   ) {}
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
@@ -38,14 +34,22 @@ export class RunRequestService {
     const idempotency = idempotencyOf(call.idempotencyKey, request);
     const agentId = request.agent.id;
     // Posting checks the agent; only a caller who cannot run it, or an id that is none, needs the reason first.
-    if (!isUUID(agentId) || !hasRunAccess(call.caller, agentId)) await this.findAgent(threadId, agentId, call.caller);
+    // Files are stored before, so the reason comes before them.
+    const holdFiles = this.messages.holdFiles(request);
+    const agent =
+      holdFiles || !isUUID(agentId) || !hasRunAccess(call.caller, agentId)
+        ? await this.findAgent(threadId, agentId, call.caller)
+        : undefined;
+    if (holdFiles) await this.threads.requireExisting(call.caller.organization.id, threadId);
     const run = {
       ...originOf(call),
       threadId,
       agentId,
       tier: request.tier ?? null,
       temperature: request.temperature ?? null,
-      messages: await this.storedMessages(request, call.caller),
+      messages: holdFiles
+        ? await this.messages.withFiles(request, request.tier ?? agent?.tier ?? DEFAULT_TIER, call.caller)
+        : this.messages.ofText(request),
       idempotency,
     };
     const room = this.roomOf(call.caller.organization);
@@ -81,34 +85,6 @@ export class RunRequestService {
     }
     requireRunAccess(caller, agent.id);
     return agent;
-  }
-
-  /** The messages as they are stored: file parts name files. */
-  private async storedMessages(request: RunRequest, caller: Principal): Promise<NewRun['messages']> {
-    const { messages } = request;
-    const sent = new Map<object, SentFilePart>();
-    for (const [m, { parts }] of messages.entries()) {
-      for (const [p, part] of parts.entries()) {
-        const path = `messages[${m}].parts[${p}].url`;
-        if (part.type === 'file') sent.set(part, { ...(part as Omit<SentFilePart, 'path'>), path });
-      }
-    }
-    const stored =
-      sent.size === 0 ? [] : await this.files.store([...sent.values()], await this.takesFile(request, caller), caller);
-    const storedOf = new Map([...sent.keys()].map((part, index) => [part, stored[index]]));
-    return messages.map(({ id, role, parts }) => ({
-      id: id ?? newId(),
-      role,
-      parts: parts.map((part) => storedOf.get(part) ?? { type: 'text', text: part.text as string }),
-    }));
-  }
-
-  /** Whether the model that will answer takes files of a media type; a missing agent is reported later. */
-  private async takesFile({ tier, agent }: RunRequest, caller: Principal): Promise<ResolvedModel['takesFile']> {
-    const organizationId = caller.organization.id;
-    const known = isUUID(agent.id) ? await this.agents.findForRun(organizationId, agent.id) : undefined;
-    const model = await this.models.resolveModel(organizationId, tier ?? known?.tier ?? DEFAULT_TIER);
-    return (mediaType) => model.takesFile(mediaType);
   }
 
   private roomOf({ limits }: Principal['organization']): RunRoom | undefined {

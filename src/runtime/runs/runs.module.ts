@@ -8,6 +8,7 @@ import { NamesModule } from '../../core/names/names.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
+import { RequestMessages } from './request-messages.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunRecordsModule } from './records/run-records.module.js';
 import { RunQueueModule } from './run-queue.module.js';
@@ -37,6 +38,7 @@ import { UsageTools } from './usage.tools.js';
   ],
   controllers: [RunsController],
   providers: [
+    RequestMessages,
     RunRequestService,
     RunCancellationService,
     RunTools,

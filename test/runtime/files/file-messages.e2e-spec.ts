@@ -106,6 +106,19 @@ describe('a file part', () => {
     ]);
   });
 
+  it('of a post that is refused becomes no file', async () => {
+    const tenant = await newTenant();
+    const parts = [{ type: 'file', mediaType: 'text/plain', url: `data:text/plain;base64,${btoa('lost')}` }];
+    const body = { messages: [{ role: 'user', parts }], agent: { id: agentId } };
+    const unknown = await new ThreadClient(tenant, agentId, 'none').post(body);
+    expect([unknown.status, (unknown.body as { code: string }).code]).toEqual([404, 'thread_not_found']);
+    const own = await createAgent(tenant);
+    const foreign = await (await ThreadClient.create(tenant, own)).post(body);
+    expect([foreign.status, (foreign.body as { code: string }).code]).toEqual([404, 'agent_not_found']);
+    expect((await tenant.tool('FILE_LIST', {})).body).toMatchObject({ totalCount: 0 });
+    await tenant.close();
+  });
+
   it('with text reaches models as text', async () => {
     const file = await uploaded(app, Buffer.from('a;b\n1;2'), {
       type: 'text/csv',
