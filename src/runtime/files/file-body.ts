@@ -48,7 +48,7 @@ export function registerFileBody(fastify: FastifyInstance): void {
 export async function uploadOf({ body, headers, declaredType = '' }: FastifyRequest): Promise<Upload> {
   const bytes = body as IncomingMessage;
   if (declaredType.toLowerCase().startsWith(MULTIPART)) return fileOfForm(bytes, declaredType);
-  return { declaredType, filename: filenameOf(headers['content-disposition']), bytes };
+  return { declaredType, filename: await filenameOf(headers['content-disposition']), bytes };
 }
 
 const malformed = (cause?: unknown): DomainError =>

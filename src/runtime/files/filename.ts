@@ -1,12 +1,26 @@
-import { parse } from 'content-disposition';
-
 const MAX_LENGTH = 255;
 /** Control characters, line breaks, and marks that change the direction in which a name is read. */
 const UNSEEN = /[\p{C}\u2028\u2029]+/gu;
 
 /** The name in a `Content-Disposition` header (RFC 6266), as `safeFilename` leaves it. */
-export function filenameOf(header: string | undefined): string | null {
-  return header === undefined ? null : safeFilename(parse(header).parameters['filename']);
+export async function filenameOf(header: string | undefined): Promise<string | null> {
+  if (header === undefined) return null;
+  const { parse } = await contentDisposition();
+  return safeFilename(parse(header).parameters['filename']);
+}
+
+/** The header under which a browser shows a file (`inline`) or saves it. */
+export async function dispositionOf(type: 'inline' | 'attachment', filename: string | null): Promise<string> {
+  const { create } = await contentDisposition();
+  return create(filename ?? undefined, { type });
+}
+
+/**
+ * Loaded when it is needed: `@fastify/static` requires the same ES module, which Node.js refuses while an import of it
+ * is in progress.
+ */
+function contentDisposition(): Promise<typeof import('content-disposition')> {
+  return import('content-disposition');
 }
 
 /**

@@ -3,7 +3,6 @@ import { applyDecorators, Controller, Get, HttpCode, Param, Post, Query, Req, Re
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { isUUID } from 'class-validator';
-import { create as contentDisposition } from 'content-disposition';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
 import { Caller } from '../../core/caller.js';
@@ -25,6 +24,7 @@ import { FileService } from './file.service.js';
 import { FileStore } from './file-store.js';
 import { FileUploads, tooLarge } from './file-uploads.js';
 import { uploadOf } from './file-body.js';
+import { dispositionOf } from './filename.js';
 import { isShown } from './media-type.js';
 
 const FILE_CREATE = 'FILE_CREATE';
@@ -126,7 +126,7 @@ export class FilesController {
       reply,
       this.credentials.watchPermissions(caller, () => reply.raw.destroy()),
     );
-    this.send(file, request, reply);
+    await this.send(file, request, reply);
   }
 
   @Get(':fileId/content')
@@ -150,10 +150,10 @@ export class FilesController {
       typeof signature === 'string' &&
       this.links.isValid(org, id, { expires, signature });
     if (!isValid) throw new DomainError('link_expired');
-    this.send(await this.files.findByLink(org, id), request, reply);
+    await this.send(await this.files.findByLink(org, id), request, reply);
   }
 
-  private send(file: FileEntity, { headers }: FastifyRequest, reply: FastifyReply): void {
+  private async send(file: FileEntity, { headers }: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (file.contentId === null) throw new DomainError('file_deleted');
     const etag = `"${file.sha256}"`;
     void reply.headers({
@@ -161,9 +161,7 @@ export class FilesController {
       'accept-ranges': 'bytes',
       'cache-control': 'private, no-cache',
       'content-security-policy': SANDBOX,
-      'content-disposition': contentDisposition(file.filename ?? undefined, {
-        type: isShown(file.mediaType) ? 'inline' : 'attachment',
-      }),
+      'content-disposition': await dispositionOf(isShown(file.mediaType) ? 'inline' : 'attachment', file.filename),
     });
     const { 'if-none-match': known, 'if-range': ifRange, range } = headers;
     if (known !== undefined && known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag === '*')) {
