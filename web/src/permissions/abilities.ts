@@ -33,6 +33,14 @@ export const ABILITY_GROUPS: readonly AbilityGroup[] = [
     ],
   },
   {
+    title: 'Files',
+    abilities: [
+      { words: 'upload files', names: ['FILE_CREATE'] },
+      { words: 'list files and read them', names: ['FILE_GET', 'FILE_LIST'] },
+      { words: 'delete files', names: ['FILE_DELETE'] },
+    ],
+  },
+  {
     title: 'Runs',
     abilities: [
       { words: 'look at runs', names: ['RUN_GET', 'RUN_LIST'] },
