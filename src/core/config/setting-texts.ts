@@ -146,6 +146,13 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     },
   },
   Files: {
+    FILES_S3_URL: {
+      meaning:
+        'A bucket with the API of Amazon S3 in which files are stored, with its key: `https://<key id>:<secret>@<server>/' +
+        '<bucket>?region=<region>` ([files](api/files.md#where-files-are-stored)).',
+      fallback: 'none (uses PostgreSQL)',
+      example: 'https://key:secret@s3.example.com/signalbox?region=eu-central-1',
+    },
     FILES_MAX_MB: { meaning: 'The largest file that can be uploaded, in MiB.' },
   },
   'Runs and streams': {

@@ -61,6 +61,7 @@ describe('readSettings', () => {
       trustProxy: [],
       auditRetentionDays: 90,
       organizationCaps: {},
+      filesS3: undefined,
       filesMaxMb: 20,
       retentionDayMs: 86_400_000,
       metricsHost: '127.0.0.1',

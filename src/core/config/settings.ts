@@ -1,3 +1,4 @@
+import { readS3Address, type S3Address } from './s3-address.js';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { MAX_FILE_BYTES, MAX_LIMIT_VALUE, type OrganizationLimits } from '../limits.js';
@@ -56,6 +57,8 @@ export interface Settings {
   /** The operator's limits for each organization; an absent one does not apply. */
   organizationCaps: OrganizationLimits;
   /** The length of a day of the organizations' retention settings, in milliseconds: shorter only in tests. */
+  /** Undefined stores files in the database. */
+  filesS3: S3Address | undefined;
   filesMaxMb: number;
   retentionDayMs: number;
   /** The slugs of the organizations whose members and keys can run programs, whatever their permissions. */
@@ -175,6 +178,7 @@ export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)):
     upstreamAllow: read.list('UPSTREAM_ALLOW', []),
     auditRetentionDays: read.integer('AUDIT_RETENTION_DAYS', 0, 36_500, 90),
     organizationCaps: readOrganizationCaps(read),
+    filesS3: readS3Address(read, 'FILES_S3_URL'),
     filesMaxMb: read.integer('FILES_MAX_MB', 1, 1024, 20),
     retentionDayMs: read.integer('RETENTION_DAY_MS', 1, 86_400_000, 86_400_000),
     metricsHost: read.text('METRICS_HOST') ?? '127.0.0.1',

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
 import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
+import { AppConfig } from '../../core/config/app-config.js';
 import { LimitsModule } from '../../platform/limits/limits.module.js';
 import { FileChunkEntity, FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 import { FileLinks } from './file-links.js';
@@ -14,6 +16,12 @@ import { MessageFiles } from './message-files.js';
 import { ModelFiles } from './model-files.js';
 import { PostgresFileStore } from './postgres-file-store.js';
 
+async function openStore({ settings }: AppConfig, database: DataSource): Promise<FileStore> {
+  if (settings.filesS3 === undefined) return new PostgresFileStore(database);
+  const { S3FileStore } = await import('./s3-file-store.js');
+  return new S3FileStore(settings.filesS3);
+}
+
 /** What stores files and finds them again. */
 @Module({
   imports: [
@@ -21,7 +29,7 @@ import { PostgresFileStore } from './postgres-file-store.js';
     LimitsModule,
   ],
   providers: [
-    { provide: FileStore, useClass: PostgresFileStore },
+    { provide: FileStore, inject: [AppConfig, DataSource], useFactory: openStore },
     FileRepository,
     FileUploads,
     FileLinks,

@@ -1,11 +1,11 @@
-import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { FairShare } from '../../core/sharing/fair-share.js';
 import { Shares } from '../../core/sharing/shares.js';
+import { inChunks } from './chunks.js';
 import { type ByteRange, FileStore } from './file-store.js';
 
 /** A process holds one chunk of each transfer. */
-export const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** Statements of all transfers at a time; the rest of the connections is for other callers. */
 const MAX_STATEMENTS = 4;
@@ -14,7 +14,6 @@ const INSERT_CHUNK = 'INSERT INTO file_chunks (content_id, n, bytes) VALUES ($1,
 const READ_CHUNK = 'SELECT substring(bytes FROM $3 FOR $4) AS bytes FROM file_chunks WHERE content_id = $1 AND n = $2';
 
 /** Stores files in the database, so that every process and every backup has them. */
-@Injectable()
 export class PostgresFileStore extends FileStore {
   /** Transfers take turns, chunk by chunk. */
   private readonly transfers = new FairShare({
@@ -30,7 +29,7 @@ export class PostgresFileStore extends FileStore {
 
   async write(contentId: string, source: AsyncIterable<Buffer>): Promise<void> {
     let n = 0;
-    for await (const chunk of inChunks(source)) {
+    for await (const chunk of inChunks(source, CHUNK_BYTES)) {
       const values = [contentId, n++, chunk];
       await this.transfers.within([contentId], () => this.database.query(INSERT_CHUNK, values));
     }
@@ -54,23 +53,4 @@ export class PostgresFileStore extends FileStore {
   async delete(contentIds: readonly string[]): Promise<void> {
     await this.database.query('DELETE FROM file_chunks WHERE content_id = ANY ($1::uuid[])', [contentIds]);
   }
-}
-
-/** The same bytes in buffers of `CHUNK_BYTES`, of which only the last one may be shorter. */
-async function* inChunks(source: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
-  let pending: Buffer[] = [];
-  let length = 0;
-  for await (let buffer of source) {
-    while (length + buffer.length >= CHUNK_BYTES) {
-      const room = CHUNK_BYTES - length;
-      yield Buffer.concat([...pending, buffer.subarray(0, room)]);
-      buffer = buffer.subarray(room);
-      pending = [];
-      length = 0;
-    }
-    if (buffer.length === 0) continue;
-    pending.push(buffer);
-    length += buffer.length;
-  }
-  if (length > 0) yield Buffer.concat(pending);
 }
