@@ -36,6 +36,7 @@ const EVERYTHING = {
     BOOTSTRAP_OWNER_PASSWORD: 'owner-password',
     OIDC_CLIENT_SECRET: 'oidc-secret',
     SMTP_URL: 'smtp',
+    FILES_S3_URL: 'files-bucket',
     OTEL_EXPORTER_OTLP_HEADERS: 'otlp-headers',
   },
   redis: { enabled: true, sentinelPassword: 'sentinel-password' },
@@ -87,6 +88,7 @@ const SECRETS: Readonly<Record<string, string>> = {
   BOOTSTRAP_API_KEY: generateApiKey(),
   REDIS_URL: 'redis+sentinel://sentinel/master',
   SMTP_URL: 'smtps://mail.example.com',
+  FILES_S3_URL: 'https://id:secret@s3.example.com/signalbox',
 };
 
 let chart: ChartRenderer;
