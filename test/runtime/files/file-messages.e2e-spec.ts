@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import type { FileItem } from '../../../src/runtime/files/file.dto.js';
-import { download, png, uploaded } from './files.support.js';
+import { age, download, png, SHORT_DAYS, uploaded } from './files.support.js';
 
 let app: Tenant;
 let other: Tenant;
@@ -212,17 +212,17 @@ describe('a file that a message names', () => {
 
   it('can be deleted between the post and the run', async () => {
     const file = await uploaded(app, png(randomBytes(20)));
-    const first = await thread.postMessage('/wait 1000');
+    const first = await thread.postMessage('/wait 60000');
     fake.script({ kind: 'text', deltas: ['Nothing there.'] });
     const { body } = await post([partOf(file)], 'thinking');
     await succeed(app, 'FILE_DELETE', { id: file.id });
-    await thread.collect(first);
+    await thread.cancel(first).expect(202);
     expect(textOf((await thread.collect(String(body['taskId']))).chunks)).toBe('Nothing there.');
     expect(JSON.stringify(lastContent())).toContain('[The file (image/png) was deleted.]');
   });
 
   it('is kept as long as a message names it, also one of a copy, and goes with the last one', async () => {
-    const tenant = await newTenant({ RETENTION_DAY_MS: '400' });
+    const tenant = await newTenant(SHORT_DAYS);
     const agent = await createAgent(tenant);
     const [kept, unnamed] = [await uploaded(tenant, png(randomBytes(5))), await uploaded(tenant, png(randomBytes(5)))];
     const original = await ThreadClient.create(tenant, agent);
@@ -231,6 +231,7 @@ describe('a file that a message names', () => {
     await original.collect((body as { taskId: string }).taskId);
     const copy = (await succeed<{ item: { id: string } }>(tenant, 'THREAD_COPY', { id: original.id })).item.id;
     await succeed(tenant, 'COLLECTION_THREADS_DELETE', { id: original.id });
+    await age(tenant, kept.id, unnamed.id);
     await eventually(async () => expect((await download(tenant, unnamed.url)).status).toBe(404));
     expect((await download(tenant, kept.url)).status).toBe(200);
     await succeed(tenant, 'COLLECTION_THREADS_DELETE', { id: copy });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
-import { detailsOf, download, png, upload, uploaded } from './files.support.js';
+import { age, detailsOf, download, png, SHORT_DAYS, upload, uploaded } from './files.support.js';
 
 const MIB = 1024 * 1024;
 const MAX_BYTES = 20 * MIB;
@@ -279,8 +279,9 @@ describe('a download', () => {
 });
 
 it('a file that no message names is deleted with its bytes when it is a day old', async () => {
-  const tenant = await newTenant({ RETENTION_DAY_MS: '400' });
-  const { url } = await uploaded(tenant, png(randomBytes(1000)));
+  const tenant = await newTenant(SHORT_DAYS);
+  const { id, url } = await uploaded(tenant, png(randomBytes(1000)));
+  await age(tenant, id);
   await eventually(async () => expect((await download(tenant, url)).status).toBe(404));
   await eventually(async () => expect(await contents(tenant)).toBe(0));
   await tenant.close();
