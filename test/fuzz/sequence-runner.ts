@@ -23,6 +23,7 @@ export class Fault extends Error {
 }
 
 const KINDS: readonly [RegExp, Kind][] = [
+  [/^POST \/api\/\{org\}\/files$/, 'file'],
   [/CONNECTIONS_(CREATE|LIST)$/, 'connection'],
   [/VIRTUAL_MCP_(CREATE|LIST)$/, 'agent'],
   [/THREADS_(CREATE|LIST)$/, 'thread'],

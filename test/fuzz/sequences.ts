@@ -85,6 +85,11 @@ const PLACES: Readonly<Record<string, fc.Arbitrary<string>>> = {
     { weight: 2, arbitrary: fc.constant('@@run:0@@') },
     { weight: 1, arbitrary: oddSegment },
   ),
+  fileId: fc.oneof(
+    { weight: 12, arbitrary: fc.nat(3).map((index) => `@@file:${index}@@`) },
+    { weight: 2, arbitrary: fc.constant('@@run:0@@') },
+    { weight: 1, arbitrary: oddSegment },
+  ),
 };
 
 /**
@@ -246,7 +251,9 @@ function routeStep(path: string, method: string, operation: Operation): fc.Arbit
     ),
     { maxKeys: 2 },
   );
-  const body = schema === undefined ? fc.constant(undefined) : valueOf(schema, runMeaning);
+  const takesFile = operation.requestBody?.content['application/octet-stream'] !== undefined;
+  const withoutSchema = takesFile ? oddString : fc.constant(undefined);
+  const body = schema === undefined ? withoutSchema : valueOf(schema, runMeaning);
   return stepOf(
     fc
       .tuple(places, isAsked ? query : fc.constant({}), isTurn ? forms : fc.constant({}), body)

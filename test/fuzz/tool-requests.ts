@@ -275,6 +275,7 @@ function idFor(tool: string): fc.Arbitrary<unknown> | undefined {
   if (tool.startsWith('COLLECTION_CONNECTIONS') || tool === 'CONNECTION_TEST') return of('connection');
   if (tool.startsWith('COLLECTION_VIRTUAL_MCP')) return of('agent');
   if (tool.startsWith('COLLECTION_THREADS')) return of('thread');
+  if (tool.startsWith('FILE_')) return of('file');
   return tool.startsWith('RUN_') ? of('run') : undefined;
 }
 

@@ -1,6 +1,6 @@
 /** What the requests of the fuzzer refer to. */
 export type Kind =
-  'connection' | 'agent' | 'thread' | 'run' | 'approval' | 'key' | 'provider' | 'cursor' | 'event' | 'session';
+  'connection' | 'agent' | 'thread' | 'run' | 'approval' | 'file' | 'key' | 'provider' | 'cursor' | 'event' | 'session';
 
 /** What a test prepares once: it is used by everybody, and nobody changes or deletes it. */
 export interface Fixtures {
