@@ -29,6 +29,12 @@ export class FairShare extends Shares {
     super(options.capacity, options.limits);
   }
 
+  /** Units that every claim gets in its turn, however long that takes and however many wait. */
+  static ofTurns(capacity: number): FairShare {
+    const refusal = (): Error => new Error('A claim without a limit was refused.');
+    return new FairShare({ capacity, limits: [], places: new Shares(Infinity), refusal });
+  }
+
   /**
    * Waits until the holder's share has the units. Give them back.
    * @param signal ends the wait

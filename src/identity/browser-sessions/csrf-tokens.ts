@@ -1,6 +1,7 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { equalSecrets } from '../../core/equal-secrets.js';
 import { DomainError } from '../../core/domain-error.js';
 import { readCookie, setCookie } from '../../platform/http/cookies.js';
 import { CSRF_FIELD, fieldOf, queryOf } from '../../platform/pages/form-body.js';
@@ -74,7 +75,7 @@ export class CsrfTokens {
 
   private isTokenFor(request: FastifyRequest, use: Use, token: string): boolean {
     const secret = this.secretOf(request);
-    return secret !== undefined && isEqual(token, tokenOf(secret, use)) && !isFromOtherSite(request);
+    return secret !== undefined && equalSecrets(token, tokenOf(secret, use)) && !isFromOtherSite(request);
   }
 
   private secretOf(request: FastifyRequest): string | undefined {
@@ -95,9 +96,4 @@ function isFromOtherSite({ headers }: FastifyRequest): boolean {
 
 function tokenOf(secret: string, use: Use): string {
   return createHmac('sha256', secret).update(`csrf ${use}`).digest('base64url');
-}
-
-function isEqual(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }

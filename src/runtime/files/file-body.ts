@@ -5,7 +5,7 @@ import { Busboy } from '@fastify/busboy';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { addOnRequest } from '../../identity/auth/early-admission.js';
-import type { Upload } from './file-uploads.js';
+import { tooLarge, type Upload } from './file-uploads.js';
 import { filenameOf, safeFilename } from './filename.js';
 
 const MULTIPART = 'multipart/form-data';
@@ -44,10 +44,18 @@ export function registerFileBody(fastify: FastifyInstance): void {
   });
 }
 
-/** The file that a request brings. @throws DomainError `invalid_request` for a form without a file */
-export async function uploadOf({ body, headers, declaredType = '' }: FastifyRequest): Promise<Upload> {
+/**
+ * The file that a request brings.
+ * @throws DomainError `invalid_request` for a form without a file, `body_too_large` if the request announces more than
+ *   `maxBytes`
+ */
+export async function uploadOf(
+  { body, headers, declaredType = '' }: FastifyRequest,
+  maxBytes: number,
+): Promise<Upload> {
   const bytes = body as IncomingMessage;
   if (declaredType.toLowerCase().startsWith(MULTIPART)) return fileOfForm(bytes, declaredType);
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   return { declaredType, filename: await filenameOf(headers['content-disposition']), bytes };
 }
 

@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
+import { equalSecrets } from '../../core/equal-secrets.js';
 import { databaseNow } from '../../core/database-time.js';
 
 const VALID_S = 15 * 60;
@@ -41,11 +42,7 @@ export class FileLinks {
   /** Whether the signature opens the file now. */
   isValid(org: string, id: string, { expires, signature }: { expires: string; signature: string }): boolean {
     if (!/^\d{1,12}$/.test(expires) || Number(expires) * 1000 < databaseNow()) return false;
-    const given = Buffer.from(signature);
-    return this.keys.some((key) => {
-      const expected = Buffer.from(this.signatureOf(key, org, id, expires));
-      return expected.length === given.length && timingSafeEqual(expected, given);
-    });
+    return this.keys.some((key) => equalSecrets(this.signatureOf(key, org, id, expires), signature));
   }
 
   /** The id of the file that an address names, if it is one of this organization at this service. */

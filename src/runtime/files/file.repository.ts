@@ -5,7 +5,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 
 /** An uploaded content: what the store has under its id. */
-export interface StoredContent {
+interface StoredContent {
   readonly id: string;
   readonly sha256: string;
   readonly size: number;

@@ -22,7 +22,7 @@ import type { FileEntity } from './file.entity.js';
 import { FileLinks } from './file-links.js';
 import { FileService } from './file.service.js';
 import { FileStore } from './file-store.js';
-import { FileUploads, tooLarge } from './file-uploads.js';
+import { FileUploads } from './file-uploads.js';
 import { uploadOf } from './file-body.js';
 import { dispositionOf } from './filename.js';
 import { isShown } from './media-type.js';
@@ -96,10 +96,7 @@ export class FilesController {
   ): Promise<FileOutput> {
     if (caller.thread === undefined) requirePermission(caller, FILE_CREATE);
     else requireThreadPermission(caller, 'post');
-    const length = Number(request.headers['content-length'] ?? 0);
-    const isForm = request.declaredType?.toLowerCase().startsWith('multipart/') === true;
-    if (!isForm && length > this.uploads.maxBytes) throw tooLarge(this.uploads.maxBytes);
-    const file = await this.uploads.upload(await uploadOf(request), caller);
+    const file = await this.uploads.upload(await uploadOf(request, this.uploads.maxBytes), caller);
     return { item: this.files.toItem(file, caller.organization.slug) };
   }
 

@@ -3,7 +3,6 @@ import { Injectable } from '@nestjs/common';
 import type { FileUIPart, UIMessage } from 'ai';
 import { DomainError } from '../../core/domain-error.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
-import { Shares } from '../../core/sharing/shares.js';
 import type { FileEntity } from './file.entity.js';
 import { FileRepository } from './file.repository.js';
 import { FileStore } from './file-store.js';
@@ -38,15 +37,9 @@ interface FilledConversation<M> {
  */
 @Injectable()
 export class ModelFiles {
-  private readonly memory = new FairShare({
-    capacity: Math.max(
-      MAX_REQUEST_BYTES,
-      Math.min(MAX_HELD_BYTES, getHeapStatistics().heap_size_limit / SHARE_OF_HEAP),
-    ),
-    limits: [],
-    places: new Shares(Infinity),
-    refusal: () => new DomainError('internal', 'Files cannot be read.'),
-  });
+  private readonly memory = FairShare.ofTurns(
+    Math.max(MAX_REQUEST_BYTES, Math.min(MAX_HELD_BYTES, getHeapStatistics().heap_size_limit / SHARE_OF_HEAP)),
+  );
 
   constructor(
     private readonly repository: FileRepository,

@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm';
 import { FairShare } from '../../core/sharing/fair-share.js';
-import { Shares } from '../../core/sharing/shares.js';
 import { inChunks } from './chunks.js';
 import { type ByteRange, FileStore } from './file-store.js';
 
@@ -16,12 +15,7 @@ const READ_CHUNK = 'SELECT substring(bytes FROM $3 FOR $4) AS bytes FROM file_ch
 /** Stores files in the database, so that every process and every backup has them. */
 export class PostgresFileStore extends FileStore {
   /** Transfers take turns, chunk by chunk. */
-  private readonly transfers = new FairShare({
-    capacity: MAX_STATEMENTS,
-    limits: [],
-    places: new Shares(Infinity),
-    refusal: () => new Error('There is no limit of waiting transfers.'),
-  });
+  private readonly transfers = FairShare.ofTurns(MAX_STATEMENTS);
 
   constructor(private readonly database: DataSource) {
     super();

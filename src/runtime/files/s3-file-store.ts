@@ -1,7 +1,6 @@
-import { S3mini } from 's3mini';
+import { S3mini, type UploadPart } from 's3mini';
 import type { S3Address } from '../../core/config/s3-address.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
-import { Shares } from '../../core/sharing/shares.js';
 import { storageUnavailable } from '../../core/storage-unavailable.js';
 import { inChunks } from './chunks.js';
 import { type ByteRange, FileStore } from './file-store.js';
@@ -17,12 +16,7 @@ const REQUEST_WITHIN_MS = 60_000;
 export class S3FileStore extends FileStore {
   private readonly bucket: S3mini;
   /** Uploads take turns, part by part. */
-  private readonly parts = new FairShare({
-    capacity: MAX_PARTS,
-    limits: [],
-    places: new Shares(Infinity),
-    refusal: () => new Error('There is no limit of waiting uploads.'),
-  });
+  private readonly parts = FairShare.ofTurns(MAX_PARTS);
 
   constructor(address: S3Address) {
     super();
@@ -32,23 +26,26 @@ export class S3FileStore extends FileStore {
   async write(contentId: string, source: AsyncIterable<Buffer>): Promise<void> {
     const key = keyOf(contentId);
     const parts = inChunks(source, PART_BYTES)[Symbol.asyncIterator]();
-    const next = (): Promise<IteratorResult<Buffer>> => parts.next();
-    const first = await this.withPart(contentId, next, async (bytes) => {
-      if (bytes.length === PART_BYTES) return this.beginParts(key, bytes);
-      await this.request(() => this.bucket.putObject(key, bytes));
-      return undefined;
-    });
-    if (first === undefined) return;
-    const { uploadId, stored } = first;
-    try {
-      for (let number = 2; ; number++) {
-        const part = await this.withPart(contentId, next, (bytes) => this.putPart(key, uploadId, bytes, number));
-        if (part === undefined) break;
-        stored.push(part);
+    const upload: { id?: string; readonly stored: UploadPart[] } = { stored: [] };
+    /** Returns whether there are more parts. */
+    const storeNext = async (): Promise<boolean> => {
+      const { done, value: bytes } = await parts.next();
+      if (done === true) return false;
+      const isLast = bytes.length < PART_BYTES;
+      if (isLast && upload.id === undefined) {
+        await this.request(() => this.bucket.putObject(key, bytes));
+        return false;
       }
-      await this.request(() => this.bucket.completeMultipartUpload(key, uploadId, stored));
+      const id = (upload.id ??= await this.request(() => this.bucket.getMultipartUploadId(key)));
+      upload.stored.push(await this.request(() => this.bucket.uploadPart(key, id, bytes, upload.stored.length + 1)));
+      return !isLast;
+    };
+    try {
+      while (await this.parts.within([contentId], storeNext));
+      const { id, stored } = upload;
+      if (id !== undefined) await this.request(() => this.bucket.completeMultipartUpload(key, id, stored));
     } catch (error) {
-      await this.bucket.abortMultipartUpload(key, uploadId).catch(() => undefined);
+      if (upload.id !== undefined) await this.bucket.abortMultipartUpload(key, upload.id).catch(() => undefined);
       throw error;
     }
   }
@@ -73,27 +70,6 @@ export class S3FileStore extends FileStore {
 
   async delete(contentIds: readonly string[]): Promise<void> {
     await this.request(() => this.bucket.deleteObjects(contentIds.map(keyOf)));
-  }
-
-  /** Does work with the next part, in its turn; undefined if there is none. */
-  private withPart<T>(
-    contentId: string,
-    next: () => Promise<IteratorResult<Buffer>>,
-    work: (bytes: Buffer) => Promise<T>,
-  ): Promise<T | undefined> {
-    return this.parts.within([contentId], async () => {
-      const { done, value } = await next();
-      return done === true ? undefined : work(value);
-    });
-  }
-
-  private async beginParts(key: string, bytes: Buffer) {
-    const uploadId = await this.request(() => this.bucket.getMultipartUploadId(key));
-    return { uploadId, stored: [await this.putPart(key, uploadId, bytes, 1)] };
-  }
-
-  private putPart(key: string, uploadId: string, bytes: Buffer, number: number) {
-    return this.request(() => this.bucket.uploadPart(key, uploadId, bytes, number));
   }
 
   private async request<T>(send: () => Promise<T>): Promise<T> {
