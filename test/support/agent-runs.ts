@@ -198,7 +198,7 @@ export class ThreadClient {
     expect(chunks[0]).toMatchObject({ type: 'start', messageId: stored.id, messageMetadata: { taskId } });
     await expectValid(chunks);
     const { id, role, parts, metadata } = stored;
-    expect(await fold(chunks)).toEqual({ id, role, parts, metadata });
+    expect(await fold(chunks)).toEqual({ id, role, parts: parts.map(unsigned), metadata });
   }
 }
 
@@ -216,4 +216,9 @@ async function expectValid(chunks: readonly UIMessageChunk[]): Promise<void> {
 /** An id that nothing has yet. */
 export function unusedId(): string {
   return randomUUID();
+}
+
+/** A part as it is stored: lists of messages add signatures to the addresses of files. */
+export function unsigned<Part extends object>(part: Part): Part {
+  return 'url' in part ? { ...part, url: String(part.url).replace(/\/content\?.*$/, '') } : part;
 }

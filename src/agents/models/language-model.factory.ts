@@ -13,11 +13,7 @@ import { type LanguageModels, type LanguageModelSettings, ModelKind } from './mo
  * organization has chosen.
  */
 
-/** What the APIs take in the results of tools; chat completions take it in a message of the user. */
-const IMAGES = /^image\/(?:png|jpeg|gif|webp)$/;
-const OF_CHAT_COMPLETIONS = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/(?:wav|mp3|mpeg))$/;
-
-/** What the APIs take in messages. */
+/** What the APIs take in messages and in the results of tools. Chat completions take it in messages of the user only. */
 const FILES_OF_OPENAI = /^(?:image\/(?:png|jpeg|gif|webp)|application\/pdf)$/;
 const FILES_OF_CHAT_COMPLETIONS = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/(?:wav|mp3|mpeg)|application\/pdf)$/;
 
@@ -33,7 +29,7 @@ export class OpenAiCompatibleModels implements LanguageModels {
     if (baseUrl === undefined)
       throw new DomainError('invalid_request', `A provider of kind ${name} requires a base_url.`);
     const provider = createOpenAICompatible({ name, baseURL: baseUrl, apiKey, fetch, includeUsage: true });
-    return withToolMedia(withMediaAfterTools(provider(model)), OF_CHAT_COMPLETIONS);
+    return withToolMedia(withMediaAfterTools(provider(model)), this.files);
   }
 }
 
@@ -44,7 +40,7 @@ export class OpenAiModels implements LanguageModels {
   readonly files = FILES_OF_OPENAI;
 
   openModel({ baseUrl = this.ownBaseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
-    return withToolMedia(createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model), IMAGES);
+    return withToolMedia(createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model), this.files);
   }
 }
 
@@ -55,6 +51,6 @@ export class AnthropicModels implements LanguageModels {
   readonly files = FILES_OF_OPENAI;
 
   openModel({ baseUrl = this.ownBaseUrl, apiKey = '', model, fetch }: LanguageModelSettings): LanguageModelV4 {
-    return withToolMedia(createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model), IMAGES);
+    return withToolMedia(createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model), this.files);
   }
 }

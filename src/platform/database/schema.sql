@@ -367,7 +367,7 @@ CREATE TABLE messages (
 );
 CREATE INDEX messages_thread_idx ON messages USING btree (organization_id, thread_id, run_position, ordinal);
 CREATE TRIGGER messages_measure BEFORE INSERT OR UPDATE OF parts, metadata ON messages FOR EACH ROW EXECUTE FUNCTION message_measure();
-CREATE TRIGGER messages_name_files AFTER INSERT ON messages FOR EACH ROW WHEN ((((new.role)::text = 'user'::text) AND ((new.parts)::text ~~ '%"file"%'::text))) EXECUTE FUNCTION message_name_files();
+CREATE TRIGGER messages_name_files AFTER INSERT ON messages FOR EACH ROW WHEN (((new.parts)::text ~~ '%file"%'::text)) EXECUTE FUNCTION message_name_files();
 
 CREATE TABLE message_files (
   organization_id uuid NOT NULL,
@@ -756,7 +756,7 @@ UNION ALL
 -- json_octets(value jsonb) RETURNS integer: dd08a26ceba516f8b7595e248976fc0b
 -- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
--- message_name_files() RETURNS trigger: 83969d0440ae2ae2a530429e90117e51
+-- message_name_files() RETURNS trigger: 5d4e5fc8a31a093b4e2b6c4841c041da
 -- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0a5747b38705580f1984d46716fd0468
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0

@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type { FileUIPart } from 'ai';
 import { AppConfig } from '../../core/config/app-config.js';
 import { equalSecrets } from '../../core/equal-secrets.js';
 import { databaseNow } from '../../core/database-time.js';
+import type { FileEntity } from './file.entity.js';
 
 const VALID_S = 15 * 60;
 /** The path of a file, relative, absolute or signed. */
@@ -21,6 +23,11 @@ export class FileLinks {
   /** The path at this service. */
   pathOf(org: string, id: string): string {
     return `/api/${org}/files/${id}`;
+  }
+
+  /** The part of a message that names a file. */
+  partOf({ id, mediaType, filename }: Pick<FileEntity, 'id' | 'mediaType' | 'filename'>, org: string): FileUIPart {
+    return { type: 'file', mediaType, ...(filename !== null && { filename }), url: this.pathOf(org, id) };
   }
 
   /** The path with a signature that is valid for 15 minutes. */

@@ -6,7 +6,7 @@ import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
 import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
 import type { FileEntity } from './file.entity.js';
-import { FileRepository } from './file.repository.js';
+import { FileRepository, type NamingMessage } from './file.repository.js';
 import { FileStore } from './file-store.js';
 import { mediaTypeOf, SNIFFED_BYTES } from './media-type.js';
 
@@ -16,8 +16,11 @@ export interface Upload {
   readonly declaredType: string;
   /** As `safeFilename` leaves it. */
   readonly filename: string | null;
-  readonly bytes: AsyncIterable<Buffer>;
+  readonly bytes: AsyncIterable<Buffer> | Iterable<Buffer>;
 }
+
+/** For whom a file is stored: the credential reads it. */
+type Uploader = Pick<Principal, 'organization' | 'credentialId'>;
 
 /** Stores files as their bytes arrive. A file is there as a whole or not at all. */
 @Injectable()
@@ -35,11 +38,16 @@ export class FileUploads {
   }
 
   /**
+   * @param message that names the file
    * @throws DomainError `invalid_request` for an empty file, `file_type_mismatch`, `body_too_large`, `limit_reached`; and
    *   whatever ends the bytes early
    */
-  async upload({ declaredType, filename, bytes }: Upload, caller: Principal): Promise<FileEntity> {
-    const { id: organizationId, limits } = caller.organization;
+  async upload(
+    { declaredType, filename, bytes }: Upload,
+    { organization, credentialId }: Uploader,
+    message?: NamingMessage,
+  ): Promise<FileEntity> {
+    const { id: organizationId, limits } = organization;
     const contentId = newId();
     const measured = new MeasuredBytes(bytes, this.maxBytes);
     const head = await measured.readHead();
@@ -50,9 +58,10 @@ export class FileUploads {
     try {
       await this.store.write(contentId, measured);
       file = await this.repository.insert(
-        { id: newId(), organizationId, mediaType, filename, credentialId: caller.credentialId },
+        { id: newId(), organizationId, mediaType, filename, credentialId },
         { id: contentId, sha256: measured.digest(), size: measured.size },
         this.caps.limitOf(limits, 'file_bytes'),
+        message,
       );
       return file;
     } finally {
@@ -75,15 +84,15 @@ export class FileUploads {
 /** Measures and digests bytes on their way to the store. */
 class MeasuredBytes implements AsyncIterable<Buffer> {
   private readonly hash = createHash('sha256');
-  private readonly source: AsyncIterator<Buffer>;
+  private readonly source: AsyncIterator<Buffer> | Iterator<Buffer>;
   private readonly head: Buffer[] = [];
   size = 0;
 
   constructor(
-    source: AsyncIterable<Buffer>,
+    source: Upload['bytes'],
     private readonly maxBytes: number,
   ) {
-    this.source = source[Symbol.asyncIterator]();
+    this.source = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   }
 
   /** The first `SNIFFED_BYTES` bytes, or all of a shorter file; they are yielded as well. */

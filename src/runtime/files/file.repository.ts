@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
+import type { OrganizationLimits } from '../../core/limits.js';
 import { FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 
 /** An uploaded content: what the store has under its id. */
@@ -9,6 +10,12 @@ interface StoredContent {
   readonly id: string;
   readonly sha256: string;
   readonly size: number;
+}
+
+/** The message that names a file from the beginning. */
+export interface NamingMessage {
+  readonly threadId: string;
+  readonly messageId: string;
 }
 
 const IN_USE = 'EXISTS (SELECT FROM files WHERE files.content_id = file_contents.id)';
@@ -27,12 +34,14 @@ export class FileRepository {
    * Records a file whose bytes are stored. If the organization has the same bytes already, the file gets those, and the
    * new ones are to be deleted. Uploads of one organization come here one after the other, so that the sum is exact.
    * @param maxBytes of all contents of the organization; undefined for no limit
+   * @param message that names the file, besides those that are stored later
    * @throws DomainError `limit_reached`
    */
   insert(
     file: Omit<FileEntity, 'contentId' | 'createdAt' | 'sha256' | 'size'>,
     content: StoredContent,
     maxBytes: number | undefined,
+    message?: NamingMessage,
   ): Promise<FileEntity> {
     const { organizationId } = file;
     const { id, sha256, size } = content;
@@ -48,8 +57,20 @@ export class FileRepository {
         await manager.update(FileContentEntity, { id }, { sha256, size });
       }
       await manager.insert(FileEntity, { ...file, contentId: same?.id ?? id, sha256, size });
+      if (message !== undefined) {
+        const { threadId, messageId } = message;
+        await manager.insert(MessageFileEntity, { organizationId, threadId, messageId, fileId: file.id });
+      }
       return manager.findOneByOrFail(FileEntity, { id: file.id });
     });
+  }
+
+  /** What the store needs to know of an organization. */
+  async ownerOf(organizationId: string): Promise<{ slug: string; limits: OrganizationLimits }> {
+    const sql = 'SELECT slug, limits FROM organizations WHERE id = $1';
+    const [owner]: { slug: string; limits: OrganizationLimits }[] = await this.files.query(sql, [organizationId]);
+    if (owner === undefined) throw new DomainError('not_found', 'The organization no longer exists.');
+    return owner;
   }
 
   /** For `paginate`; the alias is `file`. */

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { LimitsModule } from '../../platform/limits/limits.module.js';
+import { AnswerFiles } from './answer-files.js';
 import { FileChunkEntity, FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 import { FileLinks } from './file-links.js';
 import { FileRepository } from './file.repository.js';
@@ -36,8 +37,9 @@ async function openStore({ settings }: AppConfig, database: DataSource): Promise
     FileService,
     MessageFiles,
     ModelFiles,
+    AnswerFiles,
   ],
-  exports: [FileStore, FileUploads, FileLinks, FileService, MessageFiles, ModelFiles],
+  exports: [FileStore, FileUploads, FileLinks, FileService, MessageFiles, ModelFiles, AnswerFiles],
 })
 export class FileRecordsModule {}
 

@@ -8,7 +8,7 @@ import { FileRepository } from './file.repository.js';
 import { FileService } from './file.service.js';
 import { FileUploads } from './file-uploads.js';
 import { safeFilename } from './filename.js';
-import { obstacleOfType } from './model-files.js';
+import { obstacleOfType } from './model-parts.js';
 
 /** All files of one message: a model gets them in one request. */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
@@ -62,7 +62,10 @@ export class MessageFiles {
       if (obstacle !== undefined)
         throw fault('file_unsupported', parts[index] as SentFilePart, `The file ${obstacle}.`);
     }
-    return files.map((file, index) => this.partOf(file, parts[index] as SentFilePart, caller));
+    return files.map((file, index) => {
+      const filename = safeFilename(parts[index]?.filename) ?? file.filename;
+      return this.links.partOf({ ...file, filename }, caller.organization.slug);
+    });
   }
 
   private async findNamed(parts: readonly SentFilePart[], caller: Principal): Promise<Map<SentFilePart, FileEntity>> {
@@ -94,23 +97,9 @@ export class MessageFiles {
     }
     const bytes = Buffer.from(data, 'base64');
     const declaredType = type === '' || type === undefined ? part.mediaType : type;
-    const upload = { declaredType, filename: safeFilename(part.filename), bytes: oneBuffer(bytes) };
+    const upload = { declaredType, filename: safeFilename(part.filename), bytes: [bytes] };
     return this.uploads.upload(upload, caller);
   }
-
-  private partOf({ id, mediaType, filename }: FileEntity, sent: SentFilePart, { organization }: Principal): FileUIPart {
-    const name = safeFilename(sent.filename) ?? filename;
-    return {
-      type: 'file',
-      mediaType,
-      ...(name !== null && { filename: name }),
-      url: this.links.pathOf(organization.slug, id),
-    };
-  }
-}
-
-async function* oneBuffer(bytes: Buffer): AsyncIterable<Buffer> {
-  yield bytes;
 }
 
 type Fault = 'file_url_unsupported' | 'file_not_found' | 'file_unsupported';

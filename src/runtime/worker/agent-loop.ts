@@ -1,11 +1,14 @@
-import type { FinishReason, UIMessage } from 'ai';
+import type { FinishReason } from 'ai';
 import type { AgentTool } from '../../agents/agent-toolset.js';
 import type { ResolvedModel } from '../../agents/models/models.service.js';
+import type { ConversationMessage } from '../files/model-files.js';
 import { INTERRUPTED } from '../../platform/telemetry/names.js';
 import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
 import { type ModelStepInput, type ModelStepResult, streamModelStep, toToolSet } from './model-step.js';
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
+import type { RunFiles } from './run-files.js';
+import { usableParts } from './usable-history.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
 import { saveStep, settleToolCalls } from './approval-step.js';
@@ -15,8 +18,10 @@ import type { AttemptApprovals } from './attempt-approvals.js';
 export interface AgentLoopInput {
   model: ResolvedModel['model'];
   price: ResolvedModel['price'];
+  takesFile: ResolvedModel['takesFile'];
   instructions: string;
-  history: readonly UIMessage[];
+  history: readonly ConversationMessage[];
+  files: RunFiles;
   tools: readonly AgentTool[];
   temperature: number | null;
   maxSteps: number;
@@ -43,8 +48,8 @@ export async function runAgentLoop(
   const toolSet = toToolSet(input.tools);
   const { observation } = input;
   const { signal } = control;
-  const { approvals, approvalTimeoutS } = input;
-  const settlement = { tools, approvals, approvalTimeoutS, control, observation };
+  const { approvals, approvalTimeoutS, files } = input;
+  const settlement = { tools, approvals, approvalTimeoutS, files, control, observation };
   const isUnsettled = answer.pendingToolCalls().length + answer.gatedToolCalls().length > 0;
   if (isUnsettled && !answer.hasOpenStep) {
     await settleToolCalls(answer, settlement, true);
@@ -71,8 +76,29 @@ export async function runAgentLoop(
   return finishReason;
 }
 
-/** Calls the model once, in a span of the run, and records the call with the run. */
+/** Calls the model once, with the files that it takes. */
 async function callModel(
+  input: Omit<ModelStepInput, 'messages'> & Pick<AgentLoopInput, 'price' | 'takesFile' | 'history'>,
+  answer: RunAnswer,
+  observation: RunObservation,
+): Promise<ModelStepResult> {
+  const { history, files, takesFile, signal } = input;
+  const { messages, release } = await files.open([...history, ...answerMessage(answer)], takesFile, signal);
+  try {
+    return await observeCall({ ...input, messages }, answer, observation);
+  } finally {
+    release();
+  }
+}
+
+/** The answer so far, if it has anything that a model can get. */
+function answerMessage(answer: RunAnswer): ConversationMessage[] {
+  const parts = usableParts(answer.parts());
+  return parts.length === 0 ? [] : [{ id: '', role: 'assistant', parts, isRequest: false }];
+}
+
+/** Calls the model in a span of the run, and records the call with the run. */
+async function observeCall(
   input: ModelStepInput & Pick<AgentLoopInput, 'price'>,
   answer: RunAnswer,
   observation: RunObservation,

@@ -8,17 +8,17 @@ import { DomainError } from '../../core/domain-error.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { historyBytesFor } from '../threads/history-query.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
+import { AnswerFiles } from '../files/answer-files.js';
 import { ModelFiles } from '../files/model-files.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
+import { RunFiles } from './run-files.js';
 import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
-type AgentSession = Omit<AgentLoopInput, 'model' | 'price' | 'approvals' | 'shouldYield' | 'observation'> & {
+type AgentSession = Omit<AgentLoopInput, keyof ResolvedModel | 'approvals' | 'shouldYield' | 'observation'> & {
   agentName: string;
-  /** Gives back the memory that the session holds. */
-  release(): void;
 };
 
 /** Assembles the input of an agent: its instructions, its tools, and the conversation. */
@@ -30,21 +30,15 @@ export class AgentSessionService {
     private readonly agents: AgentsService,
     private readonly toolset: AgentToolset,
     private readonly transcript: TranscriptService,
-    private readonly files: ModelFiles,
+    private readonly modelFiles: ModelFiles,
+    private readonly answerFiles: AnswerFiles,
     config: AppConfig,
   ) {
     this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
   }
 
-  /**
-   * @param takesFile whether the model takes files of a media type
-   * @throws DomainError `agent_not_found` if the agent was deleted after the run was posted, `file_unsupported`
-   */
-  async openAgentSession(
-    run: ClaimedRun,
-    takesFile: ResolvedModel['takesFile'],
-    signal: AbortSignal,
-  ): Promise<AgentSession> {
+  /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
+  async openAgentSession(run: ClaimedRun, signal: AbortSignal): Promise<AgentSession> {
     const { organizationId, agentId } = run;
     const caller = {
       userId: run.userId,
@@ -64,12 +58,11 @@ export class AgentSessionService {
     const history = messages
       .filter(({ id }) => id !== run.messageId)
       .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) }));
-    const { messages: filled, release } = await this.files.withFiles(organizationId, history, takesFile, signal);
     return {
       agentName: agent.title,
       instructions: instructionsOf(agent, systemMessagesOf(messages), unavailable.map(labelOf)),
-      history: filled,
-      release,
+      history,
+      files: new RunFiles(run, this.modelFiles, this.answerFiles),
       tools,
       temperature: run.temperature,
       maxSteps: agent.maxSteps,

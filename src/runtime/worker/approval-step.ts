@@ -20,6 +20,7 @@ interface ToolCallSettlement {
   approvalTimeoutS: number;
   control: RunAttemptControl;
   observation: ToolStepOptions['observation'];
+  files: ToolStepOptions['files'];
 }
 
 /** Stores a step that the model has finished, with approvals for its calls that need one. */
@@ -52,7 +53,7 @@ export async function settleToolCalls(
   settlement: ToolCallSettlement,
   isResumed: boolean,
 ): Promise<void> {
-  const { tools, approvals, control, observation } = settlement;
+  const { tools, approvals, control, observation, files } = settlement;
   const { signal } = control;
   await streamRequests(answer, approvals);
   // What needs an approval and has none was not stored with its step: nobody was asked.
@@ -62,6 +63,7 @@ export async function settleToolCalls(
     refuse: isResumed ? refuse : undefined,
     signal,
     observation,
+    files,
   });
   if (answer.gatedToolCalls().length === 0) return;
   if (approvals.areOpen) {
@@ -86,7 +88,7 @@ async function streamRequests(answer: RunAnswer, approvals: AttemptApprovals): P
  * about again.
  */
 async function applyDecisions(answer: RunAnswer, settlement: ToolCallSettlement): Promise<void> {
-  const { tools, approvals, approvalTimeoutS, control, observation } = settlement;
+  const { tools, approvals, approvalTimeoutS, control, observation, files } = settlement;
   const { signal } = control;
   const approved = new Map<PendingToolCall, Decision>();
   const approvedPlaces = new Map<PendingToolCall, string>();
@@ -115,7 +117,8 @@ async function applyDecisions(answer: RunAnswer, settlement: ToolCallSettlement)
     const decision = approved.get(call);
     return decision !== undefined && (await approvals.take(decision)) ? undefined : CALLED_BEFORE;
   };
-  await executeToolCalls(answer, [...approved.keys()], tools, { refuse, approvedPlaces, signal, observation });
+  const options = { refuse, approvedPlaces, signal, observation, files };
+  await executeToolCalls(answer, [...approved.keys()], tools, options);
   if (changed.length === 0) return;
   control.stop('waiting');
   signal.throwIfAborted();

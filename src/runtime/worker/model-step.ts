@@ -20,9 +20,10 @@ import type { ResolvedModel } from '../../agents/models/models.service.js';
 import { hasToolMedia, mayRefuseMedia, withNewestToolMedia } from '../../agents/models/tool-media.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
 import { type RetryChunk, withRetries } from './provider-retries.js';
+import { chunksOfMadeFile } from './made-files.js';
 import type { RunAnswer } from './run-answer.js';
+import type { RunFiles } from './run-files.js';
 import { toModelOutput } from './tool-output.js';
-import { usableParts } from './usable-history.js';
 
 /** Providers reject oversized requests. The limit keeps one long description from failing every run of an agent. */
 const MAX_DESCRIPTION_LENGTH = 10_000;
@@ -44,9 +45,11 @@ export class AnswerInterruptedError extends Error {
 export interface ModelStepInput {
   model: ResolvedModel['model'];
   instructions: string;
-  history: readonly UIMessage[];
+  /** The conversation and the answer so far. */
+  messages: readonly UIMessage[];
   tools: ToolSet;
   temperature: number | null;
+  files: RunFiles;
   signal: AbortSignal;
 }
 
@@ -83,7 +86,7 @@ export async function streamModelStep(
     // `callMiddleware` repeats calls.
     maxRetries: 0,
     ...(input.instructions === '' ? {} : { instructions: input.instructions }),
-    messages: await toModelMessages(input.history, answer, tools),
+    messages: await toModelMessages(input.messages, tools),
     tools,
     ...(input.temperature === null ? {} : { temperature: input.temperature }),
     abortSignal: AbortSignal.any([input.signal, reading.signal]),
@@ -108,7 +111,7 @@ export async function streamModelStep(
         awaitsFirstChunk = false;
         watch.onFirstChunk();
       }
-      await answer.push(accepted);
+      for (const stored of await storedChunks(accepted, answer, input.files)) await answer.push(stored);
     }
   } catch (error) {
     reading.abort();
@@ -119,6 +122,13 @@ export async function streamModelStep(
     throw new AnswerInterruptedError();
   }
   return outcome;
+}
+
+/** The chunk, or those that name the file which the model has made. */
+async function storedChunks(chunk: UIMessageChunk, answer: RunAnswer, files: RunFiles): Promise<UIMessageChunk[]> {
+  if (chunk.type !== 'file' && chunk.type !== 'reasoning-file') return [chunk];
+  await answer.save();
+  return chunksOfMadeFile(chunk, files);
 }
 
 /** Shows the repetitions of a call in the answer's stream, and guards the stream of the model. */
@@ -179,10 +189,8 @@ function descriptionOf({ definition, fault }: AgentTool): string {
   return (definition?.description ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed();
 }
 
-/** The conversation and the answer so far. Calls without an outcome are omitted, because models reject them. */
-function toModelMessages(history: readonly UIMessage[], answer: RunAnswer, tools: ToolSet): Promise<ModelMessage[]> {
-  const parts = usableParts(answer.parts());
-  const messages = [...history, ...(parts.length === 0 ? [] : [{ role: 'assistant' as const, parts }])];
+/** Calls without an outcome are omitted, because models reject them. */
+function toModelMessages(messages: readonly UIMessage[], tools: ToolSet): Promise<ModelMessage[]> {
   const conversation = messages.map((message) => ({ ...message, parts: message.parts.map(withoutApproval) }));
   return convertToModelMessages(
     conversation.filter((message) => message.role !== 'system' && message.parts.length > 0),

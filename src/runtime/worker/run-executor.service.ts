@@ -169,10 +169,10 @@ export class RunExecutorService {
       if (run.cancelRequestedAt !== null) control.stop('cancelled');
       if (run.hasLostCredential) control.stop('revoked');
       control.signal.throwIfAborted();
-      const session = await throughOutage(() => this.sessions.openAgentSession(run, takesFile, control.signal));
+      const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
       observation.setAgentName(session.agentName);
-      const input = { ...session, model, price, approvals, shouldYield, observation };
-      const finishReason = await runAgentLoop(input, answer, control).finally(() => session.release());
+      const input = { ...session, model, price, takesFile, approvals, shouldYield, observation };
+      const finishReason = await runAgentLoop(input, answer, control);
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
       // Unavailable storage does not fail the run: another attempt continues when the storage is back.

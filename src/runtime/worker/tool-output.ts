@@ -9,7 +9,7 @@ const MAX_MODEL_OUTPUT_LENGTH = 100_000;
 const MAX_CUT_LENGTH = MAX_VALUE_BYTES - 4096;
 const MAX_CUT_BLOCKS = 1000;
 /** What models take as parts. */
-const MEDIA_TYPE = /^(?:image|audio)\/[\w.+-]+$/;
+const MEDIA_TYPE = /^(?:(?:image|audio)\/[\w.+-]+|application\/pdf)$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** The outcome of a tool call, as the stream and the transcript show it. */
@@ -52,7 +52,7 @@ function leftOutNote(characters: number): string {
 }
 
 /**
- * Converts a stored output for the model: to text if it holds only text, to parts if it holds images or audio,
+ * Converts a stored output for the model: to text if it holds only text, to parts if it holds images, sounds or PDFs,
  * otherwise to JSON. The model receives the beginning of a long output, as text.
  */
 export function toModelOutput(output: unknown): ToolResultPart['output'] {
@@ -69,7 +69,7 @@ export function toModelOutput(output: unknown): ToolResultPart['output'] {
 
 type ContentPart = Extract<ToolResultPart['output'], { type: 'content' }>['value'][number];
 
-/** Every image and sound as a part; texts, and everything else as JSON, within the limit for all of them. */
+/** Every image, sound and PDF as a part; texts, and everything else as JSON, within the limit for all of them. */
 function partsOf(content: CallToolResult['content'], media: readonly (ContentPart | undefined)[]): ContentPart[] {
   let room = MAX_MODEL_OUTPUT_LENGTH;
   return content.flatMap((block, index) => {
@@ -83,7 +83,7 @@ function partsOf(content: CallToolResult['content'], media: readonly (ContentPar
 }
 
 /**
- * The image or sound of a block, which can be embedded as a resource; undefined for any other. Stored blocks are not
+ * The image, sound or PDF of a block, which can be embedded as a resource; undefined for any other. Stored blocks are not
  * validated.
  */
 function mediaOf(block: CallToolResult['content'][number]): ContentPart | undefined {

@@ -1,3 +1,4 @@
+import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { UIMessageChunk } from 'ai';
 import type { AgentTool } from '../../agents/agent-toolset.js';
 import { isRecord } from '../../core/is-record.js';
@@ -7,11 +8,16 @@ import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
 import type { IncomingTraceContext } from '../../platform/telemetry/trace-context.js';
 import type { PendingToolCall } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
+import type { RunFiles } from './run-files.js';
 import { describeToolFailure, describeUnavailable, isStorageLost } from './tool-failure.js';
+import { withStoredFiles } from './made-files.js';
 import { toOutcome, type ToolOutcome } from './tool-output.js';
 
 export const UNKNOWN_OUTCOME = 'The attempt that made this call was interrupted, and the outcome is unknown.';
 const NOT_DECLARED = 'The call was not repeated, because the tool is not declared read-only or idempotent.';
+
+/** An outcome, and the chunks that name its files in the answer. */
+type CallOutcome = ToolOutcome & { files?: UIMessageChunk[] };
 
 /** How tool calls are executed. */
 export interface ToolStepOptions {
@@ -21,6 +27,7 @@ export interface ToolStepOptions {
   approvedPlaces?: ReadonlyMap<PendingToolCall, string>;
   signal: AbortSignal;
   observation: RunObservation;
+  files: RunFiles;
 }
 
 /**
@@ -39,6 +46,7 @@ export async function executeToolCalls(
     calls.map(async (call) => {
       const outcome = await executeInSpan(call, tools.get(call.toolName), options);
       await answer.push(toChunk(call, outcome));
+      for (const file of outcome.files ?? []) await answer.push(file);
       answer.saveSoon();
     }),
   );
@@ -52,7 +60,7 @@ async function executeInSpan(
   call: PendingToolCall,
   tool: AgentTool | undefined,
   options: ToolStepOptions,
-): Promise<ToolOutcome> {
+): Promise<CallOutcome> {
   const { observation, signal } = options;
   const observedCall = observation.beginTool(call.toolName, call.toolCallId);
   try {
@@ -70,15 +78,16 @@ async function executeInSpan(
 async function execute(
   call: PendingToolCall,
   tool: AgentTool | undefined,
-  { refuse, approvedPlaces, signal, trace }: ToolStepOptions & { trace: IncomingTraceContext },
-): Promise<ToolOutcome> {
+  { refuse, approvedPlaces, signal, files, trace }: ToolStepOptions & { trace: IncomingTraceContext },
+): Promise<CallOutcome> {
   if (tool === undefined) return { errorText: `The tool ${call.toolName} is not available right now.` };
   if (!isRecord(call.input)) return { errorText: 'The arguments of a tool must be a JSON object.' };
   signal.throwIfAborted();
   const refusal = await refuse?.(call, tool);
   if (refusal !== undefined) return { errorText: refusal };
   try {
-    return toOutcome(await tool.call(call.input, { signal, trace, approvedPlace: approvedPlaces?.get(call) }));
+    const result = await tool.call(call.input, { signal, trace, approvedPlace: approvedPlaces?.get(call) });
+    return await outcomeOf(result, files);
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
     signal.throwIfAborted();
@@ -86,6 +95,14 @@ async function execute(
     if (isStorageLost(error)) throw new StorageLostError('The call could not be recorded.', { cause: error });
     return { errorText: describeToolFailure(error, tool) };
   }
+}
+
+/** The outcome that a result is, with its files stored. */
+async function outcomeOf(result: CallToolResult, files: RunFiles): Promise<CallOutcome> {
+  if (result.isError === true) return toOutcome(result);
+  const { result: light, chunks } = await withStoredFiles(result, files);
+  const outcome = toOutcome(light);
+  return 'output' in outcome ? { ...outcome, files: chunks } : outcome;
 }
 
 /** Refuses calls that a lost attempt may have made, unless they can be repeated. */

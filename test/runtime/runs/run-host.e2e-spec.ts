@@ -16,9 +16,11 @@ import {
   sendResult,
   startScripted,
 } from '../../support/scripted-upstream.js';
+import { png } from '../files/files.support.js';
 
-const PNG = Buffer.from('an image').toString('base64');
-const WAV = Buffer.from('a sound').toString('base64');
+const PNG = png().toString('base64');
+const WAV = Buffer.from('RIFF\0\0\0\0WAVEfmt ').toString('base64');
+const SVG = Buffer.from('<svg/>').toString('base64');
 const LEFT_OUT = /^Here:\n\[A part of this output \(image\/png\) was left out: the model cannot take it\.\]/;
 
 let app: Tenant;
@@ -75,7 +77,7 @@ const mediaServer: Parameters<typeof legacyServer>[0] = ({ message }, response) 
     { type: 'text', text: 'Here:' },
     { type: 'image', data: PNG, mimeType: 'image/png' },
     { type: 'audio', data: WAV, mimeType: 'audio/wav' },
-    { type: 'image', data: PNG, mimeType: 'image/svg+xml' },
+    { type: 'image', data: SVG, mimeType: 'image/svg+xml' },
   ];
   sendResult(response, message, message.method === 'tools/list' ? { tools } : { content });
 };
@@ -95,7 +97,7 @@ describe('images and sounds of results of tools', () => {
     const sent = await ask(thread, 'Look.', 'thinking');
     expect(seeing.requests[0]?.body.tools?.map(({ function: { name } }) => name)).toEqual(['both', 'shot']);
     expect(sent.slice(-2)).toMatchObject([
-      { role: 'tool', content: expect.stringMatching(/^Here:\n\[.*svg\+xml.*\]\n\[2 of its parts/) },
+      { role: 'tool', content: expect.stringMatching(/^Here:\n<svg\/>\n\[2 of its parts/) },
       {
         role: 'user',
         content: [

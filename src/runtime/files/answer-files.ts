@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import type { FileUIPart } from 'ai';
+import { principalOrganization } from '../../core/principal.js';
+import { FileLinks } from './file-links.js';
+import { FileRepository, type NamingMessage } from './file.repository.js';
+import { FileUploads } from './file-uploads.js';
+import { mediaTypeOf, SNIFFED_BYTES } from './media-type.js';
+
+/** The answer of a run, as far as its files need it. */
+export interface AnsweringRun extends NamingMessage {
+  readonly id: string;
+  readonly organizationId: string;
+}
+
+/** A file that a tool or a model has made. */
+export interface MadeFile {
+  readonly bytes: Buffer;
+  /** What its maker says; the type that its bytes show counts. */
+  readonly mediaType: string;
+  readonly filename: string | null;
+}
+
+/** Stores the files that come up while a run is answered. The answer names them. */
+@Injectable()
+export class AnswerFiles {
+  constructor(
+    private readonly repository: FileRepository,
+    private readonly uploads: FileUploads,
+    private readonly links: FileLinks,
+  ) {}
+
+  /**
+   * Stores a file for the answer, which must be stored already. The call can be repeated.
+   * @returns the part that names the file, and its size in bytes
+   * @throws what `FileUploads.upload` throws, except for types that contradict the bytes
+   */
+  async store(
+    { bytes, mediaType, filename }: MadeFile,
+    run: AnsweringRun,
+  ): Promise<{ part: FileUIPart; size: number }> {
+    const { slug, limits } = await this.repository.ownerOf(run.organizationId);
+    const head = bytes.subarray(0, SNIFFED_BYTES);
+    const declaredType = await mediaTypeOf(head, mediaType).catch(() => '');
+    const owner = {
+      organization: principalOrganization(run.organizationId, slug, limits),
+      // No caller has this credential: whoever can read the thread, or all files, reads the file.
+      credentialId: `run:${run.id}`,
+    };
+    const file = await this.uploads.upload({ declaredType, filename, bytes: [bytes] }, owner, run);
+    return { part: this.links.partOf(file, slug), size: file.size };
+  }
+}

@@ -1,0 +1,90 @@
+import type { CallToolResult } from '@modelcontextprotocol/client';
+import type { FileUIPart, UIMessageChunk } from 'ai';
+import type { MadeFile } from '../files/answer-files.js';
+import { safeFilename } from '../files/filename.js';
+import { newId } from '../../core/ids.js';
+import type { RunFiles } from './run-files.js';
+
+/** The files that are stored of one result. */
+const MAX_FILES = 20;
+const TOO_MANY = `[A file was left out: of one result, ${MAX_FILES} files are kept.]`;
+const MEDIA_TYPE = /^[\w.+-]{1,127}\/[\w.+-]{1,127}$/;
+const DATA_URL = /^data:([^;,]*);base64,/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+type Block = CallToolResult['content'][number];
+type FileChunk = Extract<UIMessageChunk, { type: 'file' }>;
+
+/** A part as a chunk: readers refuse one with a name. */
+function chunkOf({ url, mediaType }: FileUIPart): FileChunk {
+  return { type: 'file', url, mediaType };
+}
+
+/**
+ * Stores the images, sounds and blobs of a result as files, so that neither the stream nor the transcript holds them: a
+ * link to its file replaces each. What is no valid base64 stays as it is.
+ * @returns the result, and the chunks that name the files in the answer
+ * @throws StorageLostError
+ */
+export async function withStoredFiles(
+  result: CallToolResult,
+  files: RunFiles,
+): Promise<{ result: CallToolResult; chunks: FileChunk[] }> {
+  const chunks: FileChunk[] = [];
+  const content: Block[] = [];
+  let count = 0;
+  for (const block of result.content ?? []) {
+    const file = fileOf(block);
+    if (file === undefined) content.push(block);
+    else if (++count > MAX_FILES) content.push({ type: 'text', text: TOO_MANY });
+    else {
+      const stored = await files.store(file);
+      if ('part' in stored) chunks.push(chunkOf(stored.part));
+      content.push('part' in stored ? linkTo(stored) : { type: 'text', text: stored.refusal });
+    }
+  }
+  return count === 0 ? { result, chunks } : { result: { ...result, content }, chunks };
+}
+
+function fileOf(block: Block): MadeFile | undefined {
+  const { mimeType, data, uri } = contentOf(block);
+  if (typeof data !== 'string' || data === '' || !BASE64.test(data)) return undefined;
+  const isType = typeof mimeType === 'string' && MEDIA_TYPE.test(mimeType);
+  const filename = typeof uri === 'string' ? (safeFilename(uri.replace(/[?#].*$/s, '')) ?? null) : null;
+  return { bytes: Buffer.from(data, 'base64'), mediaType: isType ? mimeType : '', filename };
+}
+
+/** The bytes of a block, and what is said of them. Results of upstreams are not validated in every detail. */
+function contentOf(block: Block): { mimeType?: unknown; data?: unknown; uri?: unknown } {
+  if (block.type === 'image' || block.type === 'audio') return block;
+  if (block.type !== 'resource') return {};
+  const { mimeType, uri, blob } = (block.resource ?? {}) as Record<string, unknown>;
+  return { mimeType, uri, data: blob };
+}
+
+function linkTo({ part, size }: { part: FileUIPart; size: number }): Block {
+  const { url, mediaType, filename } = part;
+  return { type: 'resource_link', uri: url, name: filename ?? mediaType, mimeType: mediaType, size };
+}
+
+/**
+ * The chunks by which readers learn of a file that the model has made. The answer must be stored already.
+ * @throws StorageLostError
+ */
+export async function chunksOfMadeFile(
+  chunk: Extract<UIMessageChunk, { type: 'file' | 'reasoning-file' }>,
+  files: RunFiles,
+): Promise<UIMessageChunk[]> {
+  const [prefix, mediaType = ''] = DATA_URL.exec(chunk.url) ?? [];
+  // A provider can name any address, such as one of a file that is stored here.
+  if (prefix === undefined) return [{ type: 'source-url', sourceId: newId(), url: chunk.url }];
+  const bytes = Buffer.from(chunk.url.slice(prefix.length), 'base64');
+  const stored = await files.store({ bytes, mediaType, filename: null });
+  if ('part' in stored) return [{ ...chunk, ...chunkOf(stored.part), type: chunk.type }];
+  const id = newId();
+  return [
+    { type: 'text-start', id },
+    { type: 'text-delta', id, delta: stored.refusal },
+    { type: 'text-end', id },
+  ];
+}
