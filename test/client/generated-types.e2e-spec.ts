@@ -57,7 +57,7 @@ describe('the types that openapi-typescript makes of the reference', () => {
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
     const script = "import('./dist/index.js').then((client) => console.log(Object.keys(client).sort().join(' ')))";
     const { output } = await node('-e', script);
-    expect(output.trim()).toBe('Signalbox SignalboxError');
+    expect(output.trim()).toBe('Signalbox SignalboxError filePart');
     const manifest = JSON.parse(await readFile(pathOf('packages/client/package.json'), 'utf8')) as object;
     expect(manifest).not.toHaveProperty('dependencies');
   });

@@ -33,6 +33,9 @@ export type RunRequest = RequestOf<Turns>;
 export type RunResult = ResponseOf<Turns, 200>;
 export type RunStatus = RunResult['status'];
 
+/** What is known of an uploaded file. */
+export type FileItem = components['schemas']['FileItem'];
+
 /**
  * A chunk of a streamed answer: a UI-message chunk of the AI SDK. Later versions can send further types, so ignore
  * those that you do not know.

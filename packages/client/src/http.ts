@@ -19,12 +19,23 @@ export interface SignalboxOptions {
   readonly fetch?: typeof fetch;
 }
 
+/** Aborting ends the request, not the run. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** What is sent as it is, and not as JSON. */
+export type RawBody = Blob | Uint8Array | ReadableStream<Uint8Array>;
+
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** The path behind `/api/:org/`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
   readonly body?: unknown;
+  /** In the place of `body`. */
+  readonly rawBody?: RawBody;
   readonly signal?: AbortSignal | undefined;
   /** True if a second request has the same effect as one. Otherwise only refused requests are repeated. */
   readonly isRepeatable: boolean;
@@ -62,7 +73,9 @@ export class Http {
         continue;
       }
       if (outcome.ok) return outcome;
-      const isWorthIt = outcome.status === 429 || (request.isRepeatable && TEMPORARY.has(outcome.status));
+      const isWorthIt =
+        (outcome.status === 429 && !isStream(request.rawBody)) ||
+        (request.isRepeatable && TEMPORARY.has(outcome.status));
       const delayMs = Math.max(retryAfterMs(outcome), backoffMs(attempt));
       const error = await SignalboxError.of(outcome);
       if (!isWorthIt || attempt > this.retries) throw error;
@@ -70,7 +83,7 @@ export class Http {
     }
   }
 
-  async #attempt({ method, path, headers, body, signal }: HttpRequest): Promise<Response> {
+  async #attempt({ method, path, headers, body, rawBody, signal }: HttpRequest): Promise<Response> {
     const { url, org = 'default', apiKey, fetch = globalThis.fetch } = this.#options;
     const key = typeof apiKey === 'function' ? await apiKey() : apiKey;
     return fetch(`${url.replace(/\/+$/, '')}/api/${encodeURIComponent(org)}/${path}`, {
@@ -81,9 +94,18 @@ export class Http {
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      // The types of `fetch` exclude shared memory, which a type such as `Buffer` leaves open.
+      ...(rawBody === undefined ? {} : { body: rawBody as NonNullable<RequestInit['body']> }),
+      // Without it, `fetch` refuses streams.
+      ...(isStream(rawBody) ? { duplex: 'half' } : {}),
       ...(signal === undefined ? {} : { signal }),
     });
   }
+}
+
+/** A stream can be sent only once. */
+function isStream(body: RawBody | undefined): boolean {
+  return body instanceof ReadableStream;
 }
 
 /** The pause after attempt `attempt` (from 1), in milliseconds: doubling, and half of it random. */

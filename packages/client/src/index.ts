@@ -1,5 +1,6 @@
 export type {
   Chunk,
+  FileItem,
   ListItem,
   ListToolName,
   RunRequest,
@@ -9,7 +10,8 @@ export type {
   ToolName,
   ToolOutput,
 } from './api.js';
-export type { SignalboxOptions } from './http.js';
+export { filePart, type DownloadOptions, type FilePart, type Files, type UploadOptions } from './files.js';
+export type { CallOptions, RawBody, SignalboxOptions } from './http.js';
 export type { RunStream } from './run-stream.js';
-export { Signalbox, type CallOptions, type RunInput, type RunOptions } from './signalbox.js';
+export { Signalbox, type RunInput, type RunOptions } from './signalbox.js';
 export { SignalboxError, type FieldError } from './signalbox-error.js';

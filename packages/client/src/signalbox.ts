@@ -1,11 +1,16 @@
-import type { ListItem, ListToolName, RunRequest, RunResult, ToolInput, ToolName, ToolOutput } from './api.js';
-import { Http, type SignalboxOptions } from './http.js';
+import type {
+  FileItem,
+  ListItem,
+  ListToolName,
+  RunRequest,
+  RunResult,
+  ToolInput,
+  ToolName,
+  ToolOutput,
+} from './api.js';
+import { filePart, Files } from './files.js';
+import { type CallOptions, Http, type SignalboxOptions } from './http.js';
 import { RunStream, type StreamPosition } from './run-stream.js';
-
-/** Aborting ends the request, not the run. */
-export interface CallOptions {
-  readonly signal?: AbortSignal;
-}
 
 export interface RunOptions extends CallOptions {
   /** Requests that repeat this key within 24 hours return the same run. Without it, the client makes one up. */
@@ -13,8 +18,14 @@ export interface RunOptions extends CallOptions {
 }
 
 /** A message and its agent. `text` is short for one user message. */
-export type RunInput =
-  RunRequest | (Omit<RunRequest, 'messages' | 'agent'> & { readonly agentId: string; readonly text: string });
+export type RunInput = RunRequest | (Omit<RunRequest, 'messages' | 'agent'> & UserMessage);
+
+interface UserMessage {
+  readonly agentId: string;
+  readonly text: string;
+  /** Uploaded files, which the message has ahead of its text. */
+  readonly files?: readonly FileItem[];
+}
 
 /** The longest wait of one request. Longer waits are several requests. */
 const WAIT_S = 60;
@@ -29,9 +40,11 @@ const EVENT_STREAM = { accept: 'text/event-stream' };
  */
 export class Signalbox {
   readonly #http: Http;
+  readonly files: Files;
 
   constructor(options: SignalboxOptions) {
     this.#http = new Http(options);
+    this.files = new Files(this.#http);
   }
 
   /** Calls a management tool: `POST /api/:org/tools/:NAME`. */
@@ -203,6 +216,7 @@ function threadPath(threadId: string): string {
 
 function requestOf(input: RunInput): RunRequest {
   if (!('text' in input)) return input;
-  const { agentId, text, ...rest } = input;
-  return { ...rest, messages: [{ role: 'user', parts: [{ type: 'text', text }] }], agent: { id: agentId } };
+  const { agentId, text, files = [], ...rest } = input;
+  const parts = [...files.map(filePart), { type: 'text' as const, text }];
+  return { ...rest, messages: [{ role: 'user', parts }], agent: { id: agentId } };
 }
