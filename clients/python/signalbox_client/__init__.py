@@ -1,11 +1,15 @@
 """A client of Signalbox without dependencies. ``Signalbox`` is where to begin."""
 
 from .client import Signalbox
+from .files import Download, Files
 from .http import SignalboxError
 from .stream import RunStream
-from .types import Message, Page, RunError, RunResult, RunUsage, UiMessageChunk
+from .types import FileItem, Message, Page, RunError, RunResult, RunUsage, UiMessageChunk
 
 __all__ = [
+    "Download",
+    "FileItem",
+    "Files",
     "Message",
     "Page",
     "RunError",

@@ -6,11 +6,12 @@ import json
 import re
 import time
 import uuid
-from typing import Any, Dict, Iterator, Mapping, Optional, cast
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, cast
 
+from .files import Files
 from .http import ApiKey, HttpClient, quote
 from .stream import RunStream
-from .types import Page, RunResult
+from .types import FileItem, Page, RunResult
 
 #: The longest wait of one request, in seconds. Longer waits are several requests.
 _WAIT_S = 60
@@ -25,7 +26,7 @@ class Signalbox:
     a message carries an idempotency key, so it is never answered twice.
 
     Every method raises ``SignalboxError`` for a refused request, and ``OSError`` if there is no response. Methods that post take the
-    options ``tier``, ``temperature`` and ``idempotency_key``.
+    options ``files`` (uploaded ones, which the message has ahead of its text), ``tier``, ``temperature`` and ``idempotency_key``.
 
     :param url: the origin of the service, such as ``https://signalbox.example.com``
     :param api_key: an API key, or a function that is asked for one before each request
@@ -34,6 +35,7 @@ class Signalbox:
 
     def __init__(self, url: str, api_key: ApiKey, org: str = "default") -> None:
         self._http = HttpClient(url, org, api_key)
+        self.files = Files(self._http)
 
     def tool(self, name: str, input: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
         """Calls a management tool: ``signalbox.tool("API_KEY_LIST")``."""
@@ -122,12 +124,14 @@ class Signalbox:
         agent_id: str,
         text: str,
         headers: Mapping[str, str],
+        files: Sequence[FileItem] = (),
         tier: Optional[str] = None,
         temperature: Optional[float] = None,
         idempotency_key: Optional[str] = None,
     ) -> Any:
+        parts = [*map(_part_of, files), {"type": "text", "text": text}]
         body: Dict[str, Any] = {
-            "messages": [{"role": "user", "parts": [{"type": "text", "text": text}]}],
+            "messages": [{"role": "user", "parts": parts}],
             "agent": {"id": agent_id},
             **({} if tier is None else {"tier": tier}),
             **({} if temperature is None else {"temperature": temperature}),
@@ -141,3 +145,9 @@ class Signalbox:
 
 def _path_of(thread_id: str) -> str:
     return f"agent-runtime/threads/{quote(thread_id)}"
+
+
+def _part_of(file: FileItem) -> Dict[str, str]:
+    """The part of a message that names the file."""
+    name = {} if file["filename"] is None else {"filename": file["filename"]}
+    return {"type": "file", "mediaType": file["media_type"], "url": file["url"], **name}

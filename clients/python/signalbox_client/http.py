@@ -10,6 +10,9 @@ import urllib.parse
 import urllib.request
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
+from .content import Content
+from .early_answers import EarlyAnswerHandler, SecureEarlyAnswerHandler
+
 _MAX_SENDS = 4
 _FIRST_DELAY_S = 0.25
 _MAX_DELAY_S = 60.0
@@ -48,7 +51,7 @@ class HttpClient:
         self._root = f"{url.rstrip('/')}/api/{quote(org)}/"
         self._api_key = api_key
         self._timeout = timeout
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = urllib.request.build_opener(_NoRedirect, EarlyAnswerHandler, SecureEarlyAnswerHandler)
 
     def json(self, path: str, **request: Any) -> Any:
         """Returns the parsed body. Raises ``SignalboxError`` or ``OSError``."""
@@ -61,22 +64,26 @@ class HttpClient:
         body: Any = None,
         headers: Optional[Mapping[str, str]] = None,
         is_repeatable: Optional[bool] = None,
+        content: Optional[Content] = None,
     ) -> http.client.HTTPResponse:
         """
-        Sends a POST with this body, or a GET. Repeats it if the service cannot serve it now or, for a repeatable request (it only
-        reads, or has an idempotency key), if the connection fails.
+        Sends a POST with this body as JSON, or with this content, or a GET. Repeats it if the service cannot serve it now or, for a
+        repeatable request (it only reads, or has an idempotency key), if the connection fails. Content that cannot be sent again is not.
         """
-        repeatable = body is None if is_repeatable is None else is_repeatable
+        if body is not None:
+            content = Content(json.dumps(body).encode())
+        repeatable = content is None if is_repeatable is None else is_repeatable
         for sends in range(1, _MAX_SENDS + 1):
             delay = _FIRST_DELAY_S * 4 ** (sends - 1)
             try:
-                return self._open(path, body, headers or {})
+                return self._open(path, content, headers or {})
             except urllib.error.HTTPError as error:
                 refusal = _refusal_of(error)
                 after = _seconds_of(error.headers.get("retry-after"))
                 # Without `Retry-After`, the request might have been carried out.
                 can_wait = repeatable if after is None else after <= _MAX_DELAY_S
-                if error.code not in _TEMPORARY or not can_wait or sends == _MAX_SENDS:
+                can_send = content is None or content.can_be_repeated
+                if error.code not in _TEMPORARY or not can_wait or not can_send or sends == _MAX_SENDS:
                     raise refusal from None
                 delay = delay if after is None else after
             except (OSError, http.client.HTTPException):
@@ -85,11 +92,11 @@ class HttpClient:
             time.sleep(delay)
         raise AssertionError("unreachable")
 
-    def _open(self, path: str, body: Any, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+    def _open(self, path: str, content: Optional[Content], headers: Mapping[str, str]) -> http.client.HTTPResponse:
         key = self._api_key if isinstance(self._api_key, str) else self._api_key()
         request = urllib.request.Request(
             self._root + path,
-            data=None if body is None else json.dumps(body).encode(),
+            data=None if content is None else content.rewound(),
             headers={"authorization": f"Bearer {key}", "content-type": "application/json", **headers},
         )
         response: http.client.HTTPResponse = self._opener.open(request, timeout=self._timeout)

@@ -45,6 +45,18 @@ class RunResult(TypedDict):
     answered_approvals: List[Dict[str, Any]]
 
 
+class FileItem(TypedDict):
+    """What is known of an uploaded file. ``size`` is in bytes, ``sha256`` in hexadecimal, ``url`` a path at the service."""
+
+    id: str
+    media_type: str
+    filename: Optional[str]
+    size: int
+    sha256: str
+    url: str
+    created_at: str
+
+
 class Page(TypedDict):
     """One page of a list."""
 

@@ -1,32 +1,16 @@
-"""
-The client against a service: ``SIGNALBOX_URL`` and ``SIGNALBOX_API_KEY`` name it, ``SIGNALBOX_AGENT`` is an agent with the tool ``echo``, and
-``SIGNALBOX_ASKING_AGENT`` one that asks for an approval of each call.
-"""
+"""Messages, runs and their streams, and management tools."""
 
-import os
 import unittest
 from typing import Any, Dict, List
 from urllib.parse import urlsplit
 
 from relay import Relay
+from service import AGENT, API_KEY, ASKING_AGENT, URL, client, new_thread
 from signalbox_client import Signalbox, SignalboxError
-
-URL = os.environ["SIGNALBOX_URL"]
-API_KEY = os.environ["SIGNALBOX_API_KEY"]
-AGENT = os.environ["SIGNALBOX_AGENT"]
-ASKING_AGENT = os.environ["SIGNALBOX_ASKING_AGENT"]
-
-client = Signalbox(URL, API_KEY)
 
 
 def text_of(chunks: List[Dict[str, Any]]) -> str:
     return "".join(chunk["delta"] for chunk in chunks if chunk["type"] == "text-delta")
-
-
-def new_thread(agent_id: str = AGENT) -> str:
-    data = {"title": "Thread", "virtual_mcp_id": agent_id}
-    thread_id: str = client.tool("COLLECTION_THREADS_CREATE", {"data": data})["item"]["id"]
-    return thread_id
 
 
 class ClientTest(unittest.TestCase):
