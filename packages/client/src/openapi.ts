@@ -747,7 +747,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Shows which provider and model serve each tier, with the price if one is set; null means not set. */
+        /** Shows which models serve each tier, with what is set for each; null means not set. */
         post: operations["MODEL_TIERS_GET"];
         delete?: never;
         options?: never;
@@ -764,7 +764,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; a tier without a value falls back to smart, then to the built-in model. A price (US dollars per million tokens) gives the runs that start from then on a cost; a target without a price removes it. */
+        /** Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null clears a tier; a tier without a value falls back to smart, then to the built-in model. A price (US dollars per million tokens) gives the runs that start from then on a cost; a target without a price removes it. Where the model fails in a way that another may not (it is unknown, overloaded, cannot be reached, or takes longer than first_chunk_timeout_s to begin), the fallbacks are called in their order. */
         post: operations["MODEL_TIERS_SET"];
         delete?: never;
         options?: never;
@@ -2335,6 +2335,8 @@ export interface components {
             output_tokens: number | null;
             cost_usd: number | null;
             error_code: string | null;
+            provider_id: string | null;
+            model: string | null;
         };
         ModelRunCounts: {
             model: string | null;
@@ -2960,16 +2962,27 @@ export interface components {
             id: string;
             data: components["schemas"]["ThreadUpdateData"];
         };
+        TierModel: {
+            /** Format: uuid */
+            provider_id: string;
+            model: string;
+            price?: components["schemas"]["TierPrice"];
+            max_output_tokens?: number;
+            first_chunk_timeout_s?: number;
+        };
         TierPrice: {
             input: number;
             output: number;
             cached_input?: number;
         };
         TierTarget: {
+            fallbacks?: components["schemas"]["TierModel"][];
             /** Format: uuid */
             provider_id: string;
             model: string;
             price?: components["schemas"]["TierPrice"];
+            max_output_tokens?: number;
+            first_chunk_timeout_s?: number;
         };
         ToolAnnotationsItem: {
             readOnlyHint?: boolean;
@@ -5884,31 +5897,76 @@ export interface operations {
                      * @example {
                      *       "item": {
                      *         "fast": {
+                     *           "fallbacks": [
+                     *             {
+                     *               "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "model": "gpt-5",
+                     *               "price": {
+                     *                 "input": 0,
+                     *                 "output": 0,
+                     *                 "cached_input": 0
+                     *               },
+                     *               "max_output_tokens": 1,
+                     *               "first_chunk_timeout_s": 1
+                     *             }
+                     *           ],
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "model": "gpt-5",
                      *           "price": {
                      *             "input": 0,
                      *             "output": 0,
                      *             "cached_input": 0
-                     *           }
+                     *           },
+                     *           "max_output_tokens": 1,
+                     *           "first_chunk_timeout_s": 1
                      *         },
                      *         "smart": {
+                     *           "fallbacks": [
+                     *             {
+                     *               "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "model": "gpt-5",
+                     *               "price": {
+                     *                 "input": 0,
+                     *                 "output": 0,
+                     *                 "cached_input": 0
+                     *               },
+                     *               "max_output_tokens": 1,
+                     *               "first_chunk_timeout_s": 1
+                     *             }
+                     *           ],
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "model": "gpt-5",
                      *           "price": {
                      *             "input": 0,
                      *             "output": 0,
                      *             "cached_input": 0
-                     *           }
+                     *           },
+                     *           "max_output_tokens": 1,
+                     *           "first_chunk_timeout_s": 1
                      *         },
                      *         "thinking": {
+                     *           "fallbacks": [
+                     *             {
+                     *               "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "model": "gpt-5",
+                     *               "price": {
+                     *                 "input": 0,
+                     *                 "output": 0,
+                     *                 "cached_input": 0
+                     *               },
+                     *               "max_output_tokens": 1,
+                     *               "first_chunk_timeout_s": 1
+                     *             }
+                     *           ],
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "model": "gpt-5",
                      *           "price": {
                      *             "input": 0,
                      *             "output": 0,
                      *             "cached_input": 0
-                     *           }
+                     *           },
+                     *           "max_output_tokens": 1,
+                     *           "first_chunk_timeout_s": 1
                      *         }
                      *       }
                      *     }
@@ -5953,31 +6011,76 @@ export interface operations {
                      * @example {
                      *       "item": {
                      *         "fast": {
+                     *           "fallbacks": [
+                     *             {
+                     *               "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "model": "gpt-5",
+                     *               "price": {
+                     *                 "input": 0,
+                     *                 "output": 0,
+                     *                 "cached_input": 0
+                     *               },
+                     *               "max_output_tokens": 1,
+                     *               "first_chunk_timeout_s": 1
+                     *             }
+                     *           ],
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "model": "gpt-5",
                      *           "price": {
                      *             "input": 0,
                      *             "output": 0,
                      *             "cached_input": 0
-                     *           }
+                     *           },
+                     *           "max_output_tokens": 1,
+                     *           "first_chunk_timeout_s": 1
                      *         },
                      *         "smart": {
+                     *           "fallbacks": [
+                     *             {
+                     *               "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "model": "gpt-5",
+                     *               "price": {
+                     *                 "input": 0,
+                     *                 "output": 0,
+                     *                 "cached_input": 0
+                     *               },
+                     *               "max_output_tokens": 1,
+                     *               "first_chunk_timeout_s": 1
+                     *             }
+                     *           ],
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "model": "gpt-5",
                      *           "price": {
                      *             "input": 0,
                      *             "output": 0,
                      *             "cached_input": 0
-                     *           }
+                     *           },
+                     *           "max_output_tokens": 1,
+                     *           "first_chunk_timeout_s": 1
                      *         },
                      *         "thinking": {
+                     *           "fallbacks": [
+                     *             {
+                     *               "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "model": "gpt-5",
+                     *               "price": {
+                     *                 "input": 0,
+                     *                 "output": 0,
+                     *                 "cached_input": 0
+                     *               },
+                     *               "max_output_tokens": 1,
+                     *               "first_chunk_timeout_s": 1
+                     *             }
+                     *           ],
                      *           "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "model": "gpt-5",
                      *           "price": {
                      *             "input": 0,
                      *             "output": 0,
                      *             "cached_input": 0
-                     *           }
+                     *           },
+                     *           "max_output_tokens": 1,
+                     *           "first_chunk_timeout_s": 1
                      *         }
                      *       }
                      *     }
@@ -6748,7 +6851,9 @@ export interface operations {
                      *             "cached_input_tokens": 1,
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
-                     *             "error_code": "text"
+                     *             "error_code": "text",
+                     *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "model": "gpt-5"
                      *           }
                      *         ],
                      *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6854,7 +6959,9 @@ export interface operations {
                      *             "cached_input_tokens": 1,
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
-                     *             "error_code": "text"
+                     *             "error_code": "text",
+                     *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "model": "gpt-5"
                      *           }
                      *         ],
                      *         "user_id": "0198f0a0-0000-7000-8000-000000000001",

@@ -2,7 +2,7 @@ import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import type { Tier } from '../../core/tier.js';
 import type { ModelPrice } from './model-price.js';
 
-/** Which model serves a tier of an organization. A tier without a row is not set. */
+/** A model that serves a tier of an organization. A tier without a row is not set. */
 @Entity('model_tiers')
 @Check('model_tiers_tier_check', "tier IN ('fast', 'smart', 'thinking')")
 export class ModelTierEntity {
@@ -12,6 +12,10 @@ export class ModelTierEntity {
 
   @PrimaryColumn({ type: 'varchar', length: 16 })
   tier: Tier;
+
+  /** The order in which the models of a tier are tried, without regard to gaps. */
+  @PrimaryColumn({ type: 'smallint', default: 0 })
+  position: number;
 
   @Column({ type: 'uuid', name: 'provider_id' })
   @ForeignKey('ai_providers', { onDelete: 'CASCADE' })
@@ -24,4 +28,12 @@ export class ModelTierEntity {
   /** Null if nobody has set one: runs of the tier then have no cost. */
   @Column({ type: 'jsonb', nullable: true })
   price: ModelPrice | null;
+
+  /** The most tokens that one answer of the model can have; null for the limit of the model itself. */
+  @Column({ type: 'integer', name: 'max_output_tokens', nullable: true })
+  maxOutputTokens: number | null;
+
+  /** How long the model can take to begin its answer, in seconds; null for the default. */
+  @Column({ type: 'integer', name: 'first_chunk_timeout_s', nullable: true })
+  firstChunkTimeoutS: number | null;
 }

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
-import { IsNumber, IsObject, IsUUID, Max, Min, ValidateNested } from 'class-validator';
+import { ArrayMaxSize, IsArray, IsInt, IsNumber, IsObject, IsUUID, Max, Min, ValidateNested } from 'class-validator';
 import { IsModelName } from './model-name.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { ItemOf } from '../../core/paging/page-of.js';
@@ -22,8 +22,12 @@ class TierPrice {
   cached_input?: number;
 }
 
+const MAX_OUTPUT_TOKENS = 10_000_000;
+const MAX_FIRST_CHUNK_TIMEOUT_S = 600;
+const MAX_FALLBACKS = 4;
+
 /** A model at a provider of the organization. */
-export class TierTarget {
+export class TierModel {
   @IsUUID()
   provider_id: string;
 
@@ -37,6 +41,30 @@ export class TierTarget {
   @ValidateNested()
   @Type(() => TierPrice)
   price?: TierPrice;
+
+  /** The most tokens that one answer can have; by default, the limit of the model itself. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_OUTPUT_TOKENS)
+  max_output_tokens?: number;
+
+  /** How long the model can take to begin its answer, in seconds; by default 60. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_FIRST_CHUNK_TIMEOUT_S)
+  first_chunk_timeout_s?: number;
+}
+
+/** The model that serves a tier, and those that are called in turn where it fails. */
+export class TierTarget extends TierModel {
+  @MayBeAbsent()
+  @IsArray()
+  @ArrayMaxSize(MAX_FALLBACKS)
+  @ValidateNested({ each: true })
+  @Type(() => TierModel)
+  fallbacks?: TierModel[];
 }
 
 /** Absent tiers keep their value; null clears a tier. */

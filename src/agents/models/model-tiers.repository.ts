@@ -4,28 +4,31 @@ import { type EntityManager, Repository } from 'typeorm';
 import type { EventActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
-import type { ModelPrice } from './model-price.js';
 import { ModelTierEntity } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
-import { DEFAULT_TIER, type Tier, TIERS } from '../../core/tier.js';
+import { toTarget } from './tier-target.js';
+import { DEFAULT_TIER, type Tier } from '../../core/tier.js';
 
-/** The new value of each named tier: a model at a provider with its price, or null to clear the tier. */
-export type TierChanges = Partial<Record<Tier, Pick<ModelTierEntity, 'providerId' | 'model' | 'price'> | null>>;
+/** A model of a tier, without its place. */
+export type TierModelColumns = Omit<ModelTierEntity, 'organizationId' | 'tier' | 'position'>;
 
-/** The model that serves a tier, and its provider. */
-interface ServingModel {
+/** The new value of each named tier: its models in the order in which they are tried. Without any, it is cleared. */
+export type TierChanges = Partial<Record<Tier, readonly TierModelColumns[]>>;
+
+/** A model that serves a tier, and its provider. */
+interface ServingModel extends Omit<TierModelColumns, 'providerId'> {
   provider: StoredProvider;
-  model: string;
-  price: ModelPrice | null;
 }
 
-const SERVING_MODEL = {
+const SERVING_MODELS = {
   name: 'model_tiers_serving',
   text: `
-    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model, t.price
+    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model, t.price,
+           t.max_output_tokens AS "maxOutputTokens", t.first_chunk_timeout_s AS "firstChunkTimeoutS"
       FROM model_tiers t JOIN ai_providers p ON p.id = t.provider_id AND p.organization_id = t.organization_id
-     WHERE t.organization_id = $1 AND t.tier = ANY($2)
-     ORDER BY t.tier = $3 DESC LIMIT 1`,
+     WHERE t.organization_id = $1 AND t.tier = (
+             SELECT tier FROM model_tiers WHERE organization_id = $1 AND tier = ANY($2) ORDER BY tier = $3 DESC LIMIT 1)
+     ORDER BY t.position`,
 };
 
 @Injectable()
@@ -37,39 +40,42 @@ export class ModelTiersRepository {
   ) {}
 
   findAllOfOrganization(organizationId: string): Promise<ModelTierEntity[]> {
-    return this.tiers.findBy({ organizationId });
+    return this.tiers.find({ where: { organizationId }, order: { position: 'ASC' } });
   }
 
-  /** The model of this tier, or of the default tier if this one is not set. */
-  async findServing(organizationId: string, tier: Tier): Promise<ServingModel | undefined> {
+  /** The models of this tier, or of the default tier if this one is not set, in the order in which they are tried. */
+  async findServing(organizationId: string, tier: Tier): Promise<ServingModel[]> {
     const values = [organizationId, [tier, DEFAULT_TIER], tier];
-    const [row] = await this.statements.rowsByKey<StoredProvider & Omit<ServingModel, 'provider'>>(
-      SERVING_MODEL,
+    const rows = await this.statements.rowsByKey<StoredProvider & Omit<ServingModel, 'provider'>>(
+      SERVING_MODELS,
       values,
     );
-    if (row === undefined) return undefined;
-    const { model, price, ...provider } = row;
-    return { provider, model, price };
+    return rows.map(({ model, price, maxOutputTokens, firstChunkTimeoutS, ...provider }) => ({
+      provider,
+      model,
+      price,
+      maxOutputTokens,
+      firstChunkTimeoutS,
+    }));
   }
 
   /**
    * Applies all changes, or none if a tier names a provider outside the organization.
-   * @returns the tiers whose provider is unknown; empty when the changes were made
+   * @returns the providers that are unknown; empty when the changes were made
    */
-  change(organizationId: string, changes: TierChanges, actor: EventActor): Promise<Tier[]> {
+  change(organizationId: string, changes: TierChanges, actor: EventActor): Promise<string[]> {
     return this.tiers.manager.transaction(async (manager) => {
-      const known = await holdProviders(manager, organizationId, changes);
-      const unknown = TIERS.filter((tier) => {
-        const target = changes[tier];
-        return target !== undefined && target !== null && !known.has(target.providerId);
-      });
+      // One change after the other: each replaces whole tiers.
+      await manager.query('SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE', [organizationId]);
+      const named = Object.values(changes).flatMap((models) => models.map(({ providerId }) => providerId));
+      const unknown = await unknownProviders(manager, organizationId, named);
       if (unknown.length > 0) return unknown;
-      // Always in the order of TIERS, so that two callers that lock the rows cannot deadlock.
-      for (const tier of TIERS) {
-        const target = changes[tier];
-        if (target === undefined) continue;
-        if (target === null) await manager.delete(ModelTierEntity, { organizationId, tier });
-        else await manager.upsert(ModelTierEntity, { organizationId, tier, ...target }, ['organizationId', 'tier']);
+      for (const [tier, models] of Object.entries(changes) as [Tier, readonly TierModelColumns[]][]) {
+        await manager.delete(ModelTierEntity, { organizationId, tier });
+        await manager.insert(
+          ModelTierEntity,
+          models.map((model, position) => ({ organizationId, tier, position, ...model })),
+        );
       }
       await this.recordChange(manager, organizationId, changes, actor);
       return [];
@@ -82,16 +88,7 @@ export class ModelTiersRepository {
     changes: TierChanges,
     actor: EventActor,
   ): Promise<void> {
-    const set = Object.entries(changes).map(([tier, target]) => [
-      tier,
-      {
-        to: target && {
-          provider_id: target.providerId,
-          model: target.model,
-          ...(target.price && { price: target.price }),
-        },
-      },
-    ]);
+    const set = Object.entries(changes).map(([tier, models]) => [tier, { to: toTarget(models) }]);
     if (set.length === 0) return;
     const target = { type: 'tiers', id: null, name: null } as const;
     const event = { event: 'provider.tiers_set', actor, target, changes: Object.fromEntries(set) } as const;
@@ -99,17 +96,17 @@ export class ModelTiersRepository {
   }
 }
 
-/** The named providers that the organization has. They cannot be deleted before the transaction ends. */
-async function holdProviders(
+/** Those of the providers that the organization does not have. The others cannot be deleted before the transaction ends. */
+async function unknownProviders(
   manager: EntityManager,
   organizationId: string,
-  changes: TierChanges,
-): Promise<ReadonlySet<string>> {
-  const ids = Object.values(changes).flatMap((target) => (target === null ? [] : [target.providerId]));
-  if (ids.length === 0) return new Set();
+  named: readonly string[],
+): Promise<string[]> {
+  if (named.length === 0) return [];
   const rows: { id: string }[] = await manager.query(
     `SELECT id FROM ai_providers WHERE organization_id = $1 AND id = ANY($2) ORDER BY id FOR KEY SHARE`,
-    [organizationId, ids],
+    [organizationId, named],
   );
-  return new Set(rows.map((row) => row.id));
+  const known = new Set(rows.map(({ id }) => id));
+  return named.filter((id) => !known.has(id));
 }

@@ -13,7 +13,9 @@ export class ModelTiersTools {
     description:
       'Sets which provider and model serve the tiers fast, smart and thinking. Absent tiers keep their value, null ' +
       'clears a tier; a tier without a value falls back to smart, then to the built-in model. A price (US dollars ' +
-      'per million tokens) gives the runs that start from then on a cost; a target without a price removes it.',
+      'per million tokens) gives the runs that start from then on a cost; a target without a price removes it. ' +
+      'Where the model fails in a way that another may not (it is unknown, overloaded, cannot be reached, or takes ' +
+      'longer than first_chunk_timeout_s to begin), the fallbacks are called in their order.',
     input: ModelTiersSetInput,
     output: ModelTiersAnswer,
     annotations: UPDATES,
@@ -24,7 +26,7 @@ export class ModelTiersTools {
 
   @ManagementTool({
     name: 'MODEL_TIERS_GET',
-    description: 'Shows which provider and model serve each tier, with the price if one is set; null means not set.',
+    description: 'Shows which models serve each tier, with what is set for each; null means not set.',
     input: ModelTiersGetInput,
     output: ModelTiersAnswer,
     annotations: READ_ONLY,

@@ -10,6 +10,7 @@ import { AiProviderRepository } from './ai-provider.repository.js';
 import { AiProviderService } from './ai-provider.service.js';
 import { AiProviderTools } from './ai-provider.tools.js';
 import { AnthropicModels, OpenAiCompatibleModels, OpenAiModels } from './language-model.factory.js';
+import { ModelHealth } from './model-health.js';
 import { ModelKinds } from './model-kinds.js';
 import { ModelTierEntity } from './model-tier.entity.js';
 import { ModelTiersRepository } from './model-tiers.repository.js';
@@ -41,9 +42,10 @@ import { ProviderTester } from './provider-tester.js';
     ModelTiersRepository,
     ModelTiersTools,
     ModelsService,
+    ModelHealth,
     ProviderModels,
     ProviderTester,
   ],
-  exports: [ModelsService],
+  exports: [ModelsService, ModelHealth],
 })
 export class ModelsModule {}

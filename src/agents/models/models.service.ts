@@ -6,17 +6,29 @@ import { ModelTiersRepository } from './model-tiers.repository.js';
 import { ProviderModels } from './provider-models.js';
 import type { Tier } from '../../core/tier.js';
 
-/** A callable model and its display name: `<kind>/<model>`, or `builtin/echo`. */
-export interface ResolvedModel {
-  model: LanguageModelV4;
-  name: string;
+const FIRST_CHUNK_TIMEOUT_MS = 60_000;
+
+/** A model that serves a tier. */
+export interface TierModel {
+  /** `<kind>/<model>`, or `builtin/echo`. */
+  readonly name: string;
+  /** Null for the built-in model. */
+  readonly providerId: string | null;
+  /** The provider's name for it. */
+  readonly model: string;
   /** Null if none is set, and for the built-in model. */
-  price: ModelPrice | null;
+  readonly price: ModelPrice | null;
+  /** Null for the limit of the model itself. */
+  readonly maxOutputTokens: number | null;
+  /** How long it can take to begin its answer, in milliseconds. */
+  readonly firstChunkTimeoutMs: number;
   /** Whether it takes files of a media type in messages. */
   takesFile(mediaType: string): boolean;
+  /** Makes it callable. @throws DomainError when the provider's stored key can no longer be decrypted */
+  open(): LanguageModelV4;
 }
 
-/** Finds the model that serves a tier of an organization. */
+/** Finds the models that serve a tier of an organization. */
 @Injectable()
 export class ModelsService {
   constructor(
@@ -25,21 +37,36 @@ export class ModelsService {
   ) {}
 
   /**
-   * The model of the tier; a tier that is not set falls back to `smart`, then to the built-in model.
-   * @throws DomainError when the provider's stored key can no longer be decrypted
+   * The models of the tier, in the order in which they are tried; at least one. A tier that is not set falls back to
+   * `smart`, then to the built-in model.
    */
-  async resolveModel(organizationId: string, tier: Tier): Promise<ResolvedModel> {
+  async resolveModels(organizationId: string, tier: Tier): Promise<TierModel[]> {
     const serving = await this.tiers.findServing(organizationId, tier);
-    if (serving === undefined) {
-      const model = createEchoModel();
-      return { model, name: `${model.provider}/${model.modelId}`, price: null, takesFile: () => true };
-    }
-    const { provider, model, price } = serving;
-    return {
-      model: this.providers.open(provider, model),
+    if (serving.length === 0) return [builtin()];
+    return serving.map(({ provider, model, price, maxOutputTokens, firstChunkTimeoutS }) => ({
       name: `${provider.kind}/${model}`,
+      providerId: provider.id,
+      model,
       price,
+      maxOutputTokens,
+      firstChunkTimeoutMs: firstChunkTimeoutS === null ? FIRST_CHUNK_TIMEOUT_MS : firstChunkTimeoutS * 1000,
       takesFile: (mediaType) => this.providers.takesFile(provider.kind, mediaType),
-    };
+      open: () => this.providers.open(provider, model),
+    }));
   }
+}
+
+function builtin(): TierModel {
+  const model = createEchoModel();
+  return {
+    name: `${model.provider}/${model.modelId}`,
+    providerId: null,
+    model: model.modelId,
+    price: null,
+    maxOutputTokens: null,
+    // Only a directive delays it.
+    firstChunkTimeoutMs: Infinity,
+    takesFile: () => true,
+    open: () => model,
+  };
 }

@@ -99,6 +99,17 @@ export function describeProviderFailure(error: unknown): ProviderFailure {
   return INTERNAL;
 }
 
+/** Failures that say nothing of other models. */
+const OF_THE_REQUEST: ReadonlySet<ProviderFailureCode> = new Set(['internal', 'model_failed', 'provider_rejected']);
+/** Rejections that do: the account has no money, or the model is in a state that does not allow the call. */
+const OF_THE_MODEL: ReadonlySet<number | undefined> = new Set([402, 409]);
+
+/** Whether the same call can succeed at another model. */
+export function mayBeOfModel(error: unknown): boolean {
+  if (!OF_THE_REQUEST.has(describeProviderFailure(error).code)) return true;
+  return withCauses(error).some((link) => APICallError.isInstance(link) && OF_THE_MODEL.has(link.statusCode));
+}
+
 /** The error and its chain of causes. */
 function withCauses(error: unknown): unknown[] {
   const chain: unknown[] = [];

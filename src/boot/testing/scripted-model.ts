@@ -17,14 +17,14 @@ export type ModelBehaviour =
   | { kind: 'hang' }
   /** Streams the deltas and leaves the response open. */
   | { kind: 'hang-after'; deltas: string[] }
-  /** Streams the deltas, then destroys the connection. */
-  | { kind: 'break-after'; deltas: string[] }
-  /** Streams the deltas, then a frame that is not JSON. */
-  | { kind: 'malformed-after'; deltas: string[] }
-  /** Streams the deltas, then an error frame. */
-  | { kind: 'error-after'; deltas: string[]; error: object }
-  /** Streams the deltas and ends the response without a finish reason. */
-  | { kind: 'cut-after'; deltas: string[] };
+  /** Streams the deltas and the beginning of the call, then destroys the connection. */
+  | { kind: 'break-after'; deltas: string[]; call?: ModelToolCall }
+  /** Streams the deltas and the beginning of the call, then a frame that is not JSON. */
+  | { kind: 'malformed-after'; deltas: string[]; call?: ModelToolCall }
+  /** Streams the deltas and the beginning of the call, then an error frame. */
+  | { kind: 'error-after'; deltas: string[]; call?: ModelToolCall; error: object }
+  /** Streams the deltas and the beginning of the call, and ends the response without a finish reason. */
+  | { kind: 'cut-after'; deltas: string[]; call?: ModelToolCall };
 
 /** A call of a tool by its name in the agent. */
 export interface ModelToolCall {
@@ -130,6 +130,7 @@ async function behave(behaviour: ModelBehaviour, { model }: ChatRequest, respons
 
   const answer = new StreamedAnswer(response, model);
   await streamDeltas(answer, behaviour);
+  if ('call' in behaviour && behaviour.call !== undefined) await answer.beginCall(0, behaviour.call);
   switch (behaviour.kind) {
     case 'text':
       return answer.finish('stop', behaviour.usage);
@@ -178,13 +179,21 @@ class StreamedAnswer {
   }
 
   /** Streams a call as OpenAI does: the name first, then the arguments in pieces. */
-  async toolCall(index: number, { id = `call_${randomUUID()}`, name, arguments: input }: ModelToolCall): Promise<void> {
+  async toolCall(index: number, call: ModelToolCall): Promise<void> {
+    const rest = await this.beginCall(index, call);
+    await this.chunk({ tool_calls: [{ index, function: { arguments: rest } }] });
+  }
+
+  /** Streams the name and the first half of the arguments. Returns the other half. */
+  async beginCall(
+    index: number,
+    { id = `call_${randomUUID()}`, name, arguments: input }: ModelToolCall,
+  ): Promise<string> {
     const json = JSON.stringify(input);
     const half = Math.ceil(json.length / 2);
     await this.chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] });
-    for (const piece of [json.slice(0, half), json.slice(half)]) {
-      await this.chunk({ tool_calls: [{ index, function: { arguments: piece } }] });
-    }
+    await this.chunk({ tool_calls: [{ index, function: { arguments: json.slice(0, half) } }] });
+    return json.slice(half);
   }
 
   async finish(reason: 'stop' | 'tool_calls', reported: ModelUsage = USAGE): Promise<void> {

@@ -386,7 +386,10 @@ CREATE TABLE model_tiers (
   provider_id uuid NOT NULL,
   model varchar(256) NOT NULL,
   price jsonb,
-  CONSTRAINT model_tiers_pkey PRIMARY KEY (organization_id, tier),
+  "position" smallint NOT NULL DEFAULT 0,
+  max_output_tokens integer,
+  first_chunk_timeout_s integer,
+  CONSTRAINT model_tiers_pkey PRIMARY KEY (organization_id, tier, "position"),
   CONSTRAINT model_tiers_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT model_tiers_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES ai_providers(id) ON DELETE CASCADE,
   CONSTRAINT model_tiers_tier_check CHECK (((tier)::text = ANY ((ARRAY['fast'::varchar, 'smart'::varchar, 'thinking'::varchar])::text[])))

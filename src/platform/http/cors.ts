@@ -6,7 +6,7 @@ const METHODS = 'GET, POST, DELETE';
 /** Response headers that scripts can read, in addition to those that CORS always exposes. */
 const EXPOSED_HEADERS =
   'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location, Preference-Applied, Retry-After, ' +
-  'RateLimit, RateLimit-Policy';
+  'RateLimit, RateLimit-Policy, Content-Range, Content-Disposition, Accept-Ranges, ETag';
 const PREFLIGHT_CACHED_S = '600';
 /** A list of header names (RFC 9110 §5.6.2). */
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~, -]{1,4096}$/;

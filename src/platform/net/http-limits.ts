@@ -25,8 +25,8 @@ export const PROVIDER_LIMITS = {
   // Beyond `RUN_CONCURRENCY`: no stream waits for a socket.
   socketsPerOrigin: 1_024,
   maxAnswerBytes: 64 * 1024 * 1024,
-  /** Milliseconds until the answer's headers must have arrived. */
-  headersTimeoutMs: 60_000,
+  /** Milliseconds until the answer's headers must have arrived: the longest `first_chunk_timeout_s`. */
+  headersTimeoutMs: 600_000,
   /** Milliseconds that the answer may stay silent once it has begun. */
   idleTimeoutMs: 120_000,
 } as const satisfies HttpLimits & Record<string, number>;

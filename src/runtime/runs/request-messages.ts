@@ -32,7 +32,7 @@ export class RequestMessages {
 
   /**
    * Messages whose file parts name stored files.
-   * @param tier of the model that will answer
+   * @param tier of the models that can answer
    * @throws what `MessageFiles.store` throws
    */
   async withFiles(request: RunRequest, tier: Tier, caller: Principal): Promise<Messages> {
@@ -43,8 +43,8 @@ export class RequestMessages {
           : [],
       ),
     );
-    const model = await this.models.resolveModel(caller.organization.id, tier);
-    const takes = (mediaType: string): boolean => model.takesFile(mediaType);
+    const models = await this.models.resolveModels(caller.organization.id, tier);
+    const takes = (mediaType: string): boolean => models.some((model) => model.takesFile(mediaType));
     const files = sent.map(({ file }) => file);
     const stored = await this.files.store(files, takes, caller);
     const storedOf = new Map<object, (typeof stored)[number] | undefined>(

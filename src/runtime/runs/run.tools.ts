@@ -55,6 +55,6 @@ export class RunTools {
 }
 
 function withoutInternals(run: RunDetails): RunDetails {
-  const calls = run.model_calls.map((call) => ({ ...call, cost_usd: null }));
+  const calls = run.model_calls.map((call) => ({ ...call, cost_usd: null, provider_id: null }));
   return { ...run, cost_usd: null, trace_url: null, model_calls: calls };
 }

@@ -1,6 +1,6 @@
 import type { FinishReason } from 'ai';
 import type { AgentTool } from '../../agents/agent-toolset.js';
-import type { ResolvedModel } from '../../agents/models/models.service.js';
+import type { TierModel } from '../../agents/models/models.service.js';
 import type { ConversationMessage } from '../files/model-files.js';
 import { INTERRUPTED } from '../../platform/telemetry/names.js';
 import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
@@ -8,7 +8,9 @@ import { type ModelStepInput, type ModelStepResult, streamModelStep, toToolSet }
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
-import { usableParts } from './usable-history.js';
+import type { RunModels } from './run-models.js';
+import { usableMessageParts, usableParts } from './usable-history.js';
+import type { ModelCall } from '../runs/records/model-call.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
 import { saveStep, settleToolCalls } from './approval-step.js';
@@ -16,9 +18,7 @@ import type { AttemptApprovals } from './attempt-approvals.js';
 
 /** What an agent uses during one attempt. */
 export interface AgentLoopInput {
-  model: ResolvedModel['model'];
-  price: ResolvedModel['price'];
-  takesFile: ResolvedModel['takesFile'];
+  models: RunModels;
   instructions: string;
   history: readonly ConversationMessage[];
   files: RunFiles;
@@ -58,7 +58,7 @@ export async function runAgentLoop(
   let finishReason: FinishReason = 'stop';
   while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
     if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
-    const step = await callModel({ ...input, tools: toolSet, signal }, answer, observation);
+    const step = await callModels({ ...input, tools: toolSet, signal }, answer, observation);
     finishReason = step.finishReason;
     answer.countStep(step.usage);
     if (endsWithToolCalls(answer.parts())) {
@@ -76,35 +76,72 @@ export async function runAgentLoop(
   return finishReason;
 }
 
-/** Calls the model once, with the files that it takes. */
+type StepInput = Pick<ModelStepInput, 'instructions' | 'tools' | 'temperature' | 'files' | 'signal'> &
+  Pick<AgentLoopInput, 'models' | 'history'>;
+
+/** Calls the models of the run in turn, until one has answered. What readers have of one that fails is taken back. */
+async function callModels(input: StepInput, answer: RunAnswer, observation: RunObservation): Promise<ModelStepResult> {
+  const { models, signal } = input;
+  for (;;) {
+    try {
+      const result = await callModel(input, answer, observation);
+      models.noteSuccess();
+      return result;
+    } catch (error) {
+      if (signal.aborted || !models.canGoOn(error)) throw error;
+      if (answer.hasOpenStep) await answer.append({ type: 'reset-step' });
+      models.goOn(error);
+      answer.model = models.current.name;
+      observation.setModel(models.current.name);
+    }
+  }
+}
+
+/** Calls the current model once, with the files that it takes. */
 async function callModel(
-  input: Omit<ModelStepInput, 'messages'> & Pick<AgentLoopInput, 'price' | 'takesFile' | 'history'>,
+  { models, history, ...input }: StepInput,
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
-  const { history, files, takesFile, signal } = input;
-  const { messages, release } = await files.open([...history, ...answerMessage(answer)], takesFile, signal);
+  const { files, signal } = input;
+  const { current } = models;
+  const model = models.open();
+  const { messages, release } = await files.open(
+    [...history, ...answerMessage(answer, current)],
+    current.takesFile,
+    signal,
+  );
+  const { maxOutputTokens, firstChunkTimeoutMs } = current;
+  const retryable = models.hasNext ? 'rate limits' : 'all';
   try {
-    return await observeCall({ ...input, messages }, answer, observation);
+    const step = { ...input, model, maxOutputTokens, firstChunkTimeoutMs, retryable, messages } as const;
+    return await observeCall(step, current, answer, observation);
   } finally {
     release();
   }
 }
 
-/** The answer so far, if it has anything that a model can get. */
-function answerMessage(answer: RunAnswer): ConversationMessage[] {
-  const parts = usableParts(answer.parts());
+/**
+ * The answer so far, if it has anything that a model can get: without references to records of another provider, if one
+ * has written a part of it.
+ */
+function answerMessage(answer: RunAnswer, { providerId }: TierModel): ConversationMessage[] {
+  const isForeign = ({ error_code, provider_id }: ModelCall): boolean =>
+    error_code === null && provider_id !== providerId;
+  const isMixed = answer.modelCalls.calls.some(isForeign);
+  const parts = isMixed ? usableMessageParts('assistant', answer.parts()) : usableParts(answer.parts());
   return parts.length === 0 ? [] : [{ id: '', role: 'assistant', parts, isRequest: false }];
 }
 
 /** Calls the model in a span of the run, and records the call with the run. */
 async function observeCall(
-  input: ModelStepInput & Pick<AgentLoopInput, 'price'>,
+  input: ModelStepInput,
+  model: TierModel,
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
   const chat = observation.beginChat(input);
-  const call = answer.modelCalls.begin(answer.finishedSteps + 1, input.price);
+  const call = answer.modelCalls.begin(answer.finishedSteps + 1, model);
   const watch = { onFirstChunk: () => chat.firstChunk(), onRetry: () => call.retry() };
   try {
     const result = await chat.within(() => streamModelStep(input, answer, watch));

@@ -2,7 +2,6 @@ import { getHeapStatistics } from 'node:v8';
 import { Injectable } from '@nestjs/common';
 import { AgentToolset, type OpenToolset } from '../../agents/agent-toolset.js';
 import type { RunnableAgent } from '../../agents/records/agent.js';
-import type { ResolvedModel } from '../../agents/models/models.service.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { AppConfig } from '../../core/config/app-config.js';
@@ -17,7 +16,7 @@ import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
-type AgentSession = Omit<AgentLoopInput, keyof ResolvedModel | 'approvals' | 'shouldYield' | 'observation'> & {
+type AgentSession = Omit<AgentLoopInput, 'models' | 'approvals' | 'shouldYield' | 'observation'> & {
   agentName: string;
 };
 

@@ -1,5 +1,6 @@
 import type { LanguageModelUsage } from 'ai';
 import { databaseDate } from '../../core/database-time.js';
+import type { TierModel } from '../../agents/models/models.service.js';
 import { costOf, type ModelPrice, roundCost } from '../../agents/models/model-price.js';
 import { type ModelCall, readCall, type StoredModelCall } from '../runs/records/model-call.js';
 
@@ -38,9 +39,10 @@ export class ModelCallLog {
     return this.dollars;
   }
 
-  /** @param price of the model that is called; null if there is none */
-  begin(step: number, price: ModelPrice | null): OpenModelCall {
-    return new OpenModelCall({ step, attempt: this.attempt }, price, (call) => this.add(call));
+  /** @param called the model */
+  begin(step: number, { providerId, model, price }: Pick<TierModel, 'providerId' | 'model' | 'price'>): OpenModelCall {
+    const of = { step, attempt: this.attempt, provider_id: providerId, model };
+    return new OpenModelCall(of, price, (call) => this.add(call));
   }
 
   private add(call: ModelCall): void {
@@ -56,7 +58,7 @@ class OpenModelCall {
   private retries = 0;
 
   constructor(
-    private readonly of: Pick<ModelCall, 'step' | 'attempt'>,
+    private readonly of: Pick<ModelCall, 'step' | 'attempt' | 'provider_id' | 'model'>,
     private readonly price: ModelPrice | null,
     private readonly onEnd: (call: ModelCall) => void,
   ) {}

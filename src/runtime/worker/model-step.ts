@@ -1,3 +1,4 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
 import {
   convertToModelMessages,
   dynamicTool,
@@ -16,10 +17,10 @@ import {
   wrapLanguageModel,
 } from 'ai';
 import type { AgentTool } from '../../agents/agent-toolset.js';
-import type { ResolvedModel } from '../../agents/models/models.service.js';
 import { hasToolMedia, mayRefuseMedia, withNewestToolMedia } from '../../agents/models/tool-media.js';
+import { FirstChunkTimer } from './first-chunk-timer.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
-import { type RetryChunk, withRetries } from './provider-retries.js';
+import { type RetryableFailures, type RetryChunk, withRetries } from './provider-retries.js';
 import { chunksOfMadeFile } from './made-files.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
@@ -43,7 +44,12 @@ export class AnswerInterruptedError extends Error {
 
 /** The input of one model call. */
 export interface ModelStepInput {
-  model: ResolvedModel['model'];
+  model: LanguageModelV4;
+  /** Null for the limit of the model itself. */
+  maxOutputTokens: number | null;
+  /** How long the model can take to begin its answer, in milliseconds. */
+  firstChunkTimeoutMs: number;
+  retryable: RetryableFailures;
   instructions: string;
   /** The conversation and the answer so far. */
   messages: readonly UIMessage[];
@@ -81,15 +87,20 @@ export async function streamModelStep(
   const guard = new ModelChunkGuard(answer.parts(), tools);
   // Aborts the provider's stream when reading stops.
   const reading = new AbortController();
+  const timer = new FirstChunkTimer(input.firstChunkTimeoutMs);
   const result = streamText({
-    model: wrapLanguageModel({ model: input.model, middleware: callMiddleware(guard, answer, input.signal, watch) }),
+    model: wrapLanguageModel({
+      model: input.model,
+      middleware: callMiddleware({ guard, timer }, answer, input, watch),
+    }),
     // `callMiddleware` repeats calls.
     maxRetries: 0,
     ...(input.instructions === '' ? {} : { instructions: input.instructions }),
     messages: await toModelMessages(input.messages, tools),
     tools,
     ...(input.temperature === null ? {} : { temperature: input.temperature }),
-    abortSignal: AbortSignal.any([input.signal, reading.signal]),
+    ...(input.maxOutputTokens === null ? {} : { maxOutputTokens: input.maxOutputTokens }),
+    abortSignal: AbortSignal.any([input.signal, reading.signal, timer.signal]),
     stopWhen: isStepCount(1),
     // Errors arrive as parts of the stream. The default handler would print them, including the provider's text.
     onError: () => undefined,
@@ -109,15 +120,19 @@ export async function streamModelStep(
       if (accepted === undefined) continue;
       if (awaitsFirstChunk && accepted.type !== 'start-step') {
         awaitsFirstChunk = false;
+        timer.stop();
         watch.onFirstChunk();
       }
       for (const stored of await storedChunks(accepted, answer, input.files)) await answer.push(stored);
     }
   } catch (error) {
     reading.abort();
-    throw error;
+    throw timer.signal.aborted ? timer.signal.reason : error;
+  } finally {
+    timer.stop();
   }
   input.signal.throwIfAborted();
+  timer.signal.throwIfAborted();
   if (outcome === undefined || outcome.finishReason === 'interrupted') {
     throw new AnswerInterruptedError();
   }
@@ -131,11 +146,11 @@ async function storedChunks(chunk: UIMessageChunk, answer: RunAnswer, files: Run
   return chunksOfMadeFile(chunk, files);
 }
 
-/** Shows the repetitions of a call in the answer's stream, and guards the stream of the model. */
+/** Shows the repetitions of a call in the answer's stream, times each, and guards the stream of the model. */
 function callMiddleware(
-  guard: ModelChunkGuard,
+  { guard, timer }: { guard: ModelChunkGuard; timer: FirstChunkTimer },
   answer: RunAnswer,
-  signal: AbortSignal,
+  { signal, retryable }: ModelStepInput,
   watch: ModelStepWatch,
 ): LanguageModelMiddleware {
   return {
@@ -146,18 +161,28 @@ function callMiddleware(
     },
     wrapStream: async ({ doStream, params, model }) => {
       const report = (chunk: RetryChunk): Promise<void> => {
+        timer.stop();
         watch.onRetry();
         return answer.push(chunk);
+      };
+      const timed = (call: typeof doStream) => () => {
+        timer.start();
+        return call();
       };
       const withoutMedia = async (error: unknown): Promise<Awaited<ReturnType<typeof doStream>>> => {
         if (signal.aborted || !hasToolMedia(params.prompt) || !mayRefuseMedia(error)) throw error;
         watch.onRetry();
         const blind = { ...params, prompt: withNewestToolMedia(params.prompt, 0) };
-        const result = await withRetries(() => model.doStream(blind), report, signal);
+        const result = await withRetries(
+          timed(() => model.doStream(blind)),
+          report,
+          signal,
+          retryable,
+        );
         unseeing.add(model);
         return result;
       };
-      const result = await withRetries(doStream, report, signal).catch(withoutMedia);
+      const result = await withRetries(timed(doStream), report, signal, retryable).catch(withoutMedia);
       return { ...result, stream: guard.stream(result.stream) };
     },
   };

@@ -5,6 +5,7 @@ import { describeProviderFailure } from '../../agents/models/provider-failure.js
 /** How often a model is called for one step, as long as the provider refuses before it begins to answer. */
 const MAX_CALLS = 3;
 const FIRST_DELAY_MS = 2_000;
+const RATE_LIMITED = 429;
 /** A provider that asks for more patience gets the own delays instead. */
 const MAX_DELAY_MS = 60_000;
 
@@ -22,22 +23,31 @@ export type RetryChunk = Extract<UIMessageChunk, { type: `data-${string}` }> & {
   };
 };
 
+/** Failures after which a provider is called again. */
+export type RetryableFailures = 'all' | 'rate limits';
+
 /**
  * Calls the model, again if its provider refuses the call for the moment (such as 429 or 503) or cannot be reached.
  * Waits 2 s and 4 s, or as long as the provider's `retry-after` says if that is at most a minute.
  * @param report called before each wait
+ * @param failures `rate limits` where another model can be called in place of waiting for this one
  * @throws the error of the last call, or the reason of the abort
  */
 export async function withRetries<T>(
   call: () => PromiseLike<T>,
   report: (chunk: RetryChunk) => Promise<void>,
   signal: AbortSignal,
+  failures: RetryableFailures = 'all',
 ): Promise<T> {
   for (let attempt = 2; ; attempt++) {
     try {
       return await call();
     } catch (error) {
-      const isWorthIt = APICallError.isInstance(error) && error.isRetryable && !signal.aborted;
+      const isWorthIt =
+        APICallError.isInstance(error) &&
+        error.isRetryable &&
+        (failures === 'all' || error.statusCode === RATE_LIMITED) &&
+        !signal.aborted;
       if (!isWorthIt || attempt > MAX_CALLS) throw error;
       const delayMs = requestedDelayMs(error.responseHeaders ?? {}) ?? FIRST_DELAY_MS * 2 ** (attempt - 2);
       const { code, message } = describeProviderFailure(error);

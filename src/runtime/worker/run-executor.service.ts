@@ -3,13 +3,14 @@ import { UIMessageStreamError } from 'ai';
 import { LogContext } from '../../core/log-context.js';
 import { StorageLostError, throughOutage } from '../../core/through-outage.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
-import { ModelsService, type ResolvedModel } from '../../agents/models/models.service.js';
+import { ModelHealth } from '../../agents/models/model-health.js';
+import { ModelsService } from '../../agents/models/models.service.js';
 import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
 import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
 import { RunApprovals } from '../runs/records/run-approvals.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
-import type { RunEntity, RunError } from '../runs/records/run.entity.js';
+import type { RunError } from '../runs/records/run.entity.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { runAgentLoop } from './agent-loop.js';
 import { AttemptApprovals } from './attempt-approvals.js';
@@ -25,6 +26,7 @@ import {
   RUN_TIMEOUT,
   WORKER_LOST,
 } from './run-failure.js';
+import { RunModels } from './run-models.js';
 import { RunSupervisor } from './run-supervisor.js';
 
 /** A run that has lost this many workers is not executed again. */
@@ -45,6 +47,7 @@ export class RunExecutorService {
     private readonly execution: RunExecution,
     private readonly answers: RunAnswerFactory,
     private readonly models: ModelsService,
+    private readonly health: ModelHealth,
     private readonly sessions: AgentSessionService,
     private readonly supervisor: RunSupervisor,
     private readonly approvals: RunApprovals,
@@ -89,15 +92,16 @@ export class RunExecutorService {
 
   private async answerRun(attempt: Attempt): Promise<boolean> {
     const { run, control, observation } = attempt;
-    const [answer, { model, name, price, takesFile }, approvals] = await Promise.all([
+    const [answer, served, approvals] = await Promise.all([
       this.answers.openAnswer(run, () => control.stop('stale')),
-      this.resolveModel(run),
+      throughOutage(() => this.models.resolveModels(run.organizationId, run.tier)),
       AttemptApprovals.open(run, this.approvals),
     ]);
-    answer.model = name;
-    observation.setModel(name);
+    const models = new RunModels(served, this.health);
+    answer.model = models.current.name;
+    observation.setModel(models.current.name);
     try {
-      const conclusion = await this.conclusionOf(attempt, answer, { model, price, takesFile, approvals });
+      const conclusion = await this.conclusionOf(attempt, answer, { models, approvals });
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
@@ -147,31 +151,19 @@ export class RunExecutorService {
     this.logger.warn({ run_id, thread_id, request_id, attempt, code: error?.code }, 'A run failed');
   }
 
-  /** A provider whose key cannot be read fails the run, like a provider that rejects the request. */
-  private async resolveModel(
-    run: RunEntity,
-  ): Promise<Omit<ResolvedModel, 'model'> & { model: ResolvedModel['model'] | Error }> {
-    try {
-      return await throughOutage(() => this.models.resolveModel(run.organizationId, run.tier));
-    } catch (error) {
-      return { model: error as Error, name: '', price: null, takesFile: () => false };
-    }
-  }
-
   private async conclusionOf(
     { run, control, shouldYield, observation }: Attempt,
     answer: RunAnswer,
-    { model, price, takesFile, approvals }: AttemptParts,
+    { models, approvals }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
-      if (model instanceof Error) throw model;
       if (run.attempt - run.yields > MAX_ATTEMPTS) return { status: 'failed', error: WORKER_LOST, finishReason: null };
       if (run.cancelRequestedAt !== null) control.stop('cancelled');
       if (run.hasLostCredential) control.stop('revoked');
       control.signal.throwIfAborted();
       const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
       observation.setAgentName(session.agentName);
-      const input = { ...session, model, price, takesFile, approvals, shouldYield, observation };
+      const input = { ...session, models, approvals, shouldYield, observation };
       const finishReason = await runAgentLoop(input, answer, control);
       return { status: 'completed', error: null, finishReason };
     } catch (error) {
@@ -198,9 +190,7 @@ interface Attempt {
 
 /** What an attempt opens besides its answer. */
 interface AttemptParts {
-  model: ResolvedModel['model'] | Error;
-  price: ResolvedModel['price'];
-  takesFile: ResolvedModel['takesFile'];
+  models: RunModels;
   approvals: AttemptApprovals;
 }
 

@@ -126,19 +126,19 @@ describe('model tiers', () => {
     const models = tools.service.app.get(ModelsService);
     const organization = await organizationId();
     await setTiers(NONE);
-    expect((await models.resolveModel(organization, 'fast')).name).toBe('builtin/echo');
+    expect((await models.resolveModels(organization, 'fast'))[0]?.name).toBe('builtin/echo');
 
     const { id: provider_id } = await tools.createProvider();
     await setTiers({ smart: { provider_id, model: 'large' }, thinking: { provider_id, model: 'deep' } });
     const resolved = await Promise.all(
-      (['fast', 'smart', 'thinking'] as const).map((tier) => models.resolveModel(organization, tier)),
+      (['fast', 'smart', 'thinking'] as const).map(async (tier) => (await models.resolveModels(organization, tier))[0]),
     );
-    expect(resolved.map(({ name }) => name)).toEqual([
+    expect(resolved.map((model) => model?.name)).toEqual([
       'openai-compatible/large',
       'openai-compatible/large',
       'openai-compatible/deep',
     ]);
-    expect(await textOf(resolved[2]?.model)).toBe('Hello from the fake model.');
+    expect(await textOf(resolved[2]?.open())).toBe('Hello from the fake model.');
     expect(tools.fake.requests.at(-1)).toMatchObject({
       headers: { authorization: `Bearer ${PROVIDER_KEY}` },
       body: { model: 'deep' },

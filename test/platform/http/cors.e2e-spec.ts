@@ -7,7 +7,7 @@ import { expectProblem } from '../../support/problem.js';
 
 const PAGE = 'https://app.example.com';
 const EXPOSED =
-  'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location, Preference-Applied, Retry-After, RateLimit, RateLimit-Policy';
+  'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location, Preference-Applied, Retry-After, RateLimit, RateLimit-Policy, Content-Range, Content-Disposition, Accept-Ranges, ETag';
 const CORS = /^access-control-/;
 
 let service: TestApp;

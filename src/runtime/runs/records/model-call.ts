@@ -18,6 +18,10 @@ export interface ModelCall {
   cost_usd: number | null;
   /** Why the call failed; `interrupted` if its run was stopped. */
   error_code: string | null;
+  /** Null for the built-in model, and for calls of earlier versions. */
+  provider_id: string | null;
+  /** The provider's name for the model; null for calls of earlier versions. */
+  model: string | null;
 }
 
 /**
@@ -35,13 +39,15 @@ export type StoredModelCall = readonly [
   outputTokens: number | null,
   costUsd: number | null,
   errorCode: string | null,
+  providerId?: string | null,
+  model?: string | null,
 ];
 
 /** The value of the column, as JSON. */
 export function storedCalls(calls: readonly ModelCall[]): string {
   const stored = calls.map((call): StoredModelCall => {
     const { step, attempt, started_at, duration_ms, retries, cost_usd, error_code } = call;
-    const { input_tokens, cached_input_tokens, output_tokens } = call;
+    const { input_tokens, cached_input_tokens, output_tokens, provider_id, model } = call;
     const startedMs = Date.parse(started_at);
     return [
       step,
@@ -54,6 +60,8 @@ export function storedCalls(calls: readonly ModelCall[]): string {
       output_tokens,
       cost_usd,
       error_code,
+      provider_id,
+      model,
     ];
   });
   return JSON.stringify(stored);
@@ -61,7 +69,7 @@ export function storedCalls(calls: readonly ModelCall[]): string {
 
 export function readCall(stored: StoredModelCall): ModelCall {
   const [step, attempt, startedMs, duration_ms, retries, input_tokens, cached_input_tokens, output_tokens] = stored;
-  const [, , , , , , , , cost_usd, error_code] = stored;
+  const [, , , , , , , , cost_usd, error_code, provider_id = null, model = null] = stored;
   return {
     step,
     attempt,
@@ -73,5 +81,7 @@ export function readCall(stored: StoredModelCall): ModelCall {
     output_tokens,
     cost_usd,
     error_code,
+    provider_id,
+    model,
   };
 }

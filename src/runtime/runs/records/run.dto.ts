@@ -174,6 +174,16 @@ class ModelCallItem implements ModelCall {
   @MayBeNull()
   @IsString()
   error_code: string | null;
+
+  /** Null for the built-in model, and for calls of earlier versions. */
+  @MayBeNull()
+  @IsUUID()
+  provider_id: string | null;
+
+  /** The provider's name for the model; null for calls of earlier versions. */
+  @MayBeNull()
+  @IsString()
+  model: string | null;
 }
 
 /** A run with its model calls. */

@@ -1,0 +1,71 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { ModelHealth } from '../../agents/models/model-health.js';
+import type { TierModel } from '../../agents/models/models.service.js';
+import { mayBeOfModel } from '../../agents/models/provider-failure.js';
+import { DomainError } from '../../core/domain-error.js';
+import { AnswerInterruptedError } from './model-step.js';
+
+/**
+ * The models of a run. It begins with the first one whose breaker is closed. Where one fails in a way that another may
+ * not, the run goes on with the next, and stays with it.
+ */
+export class RunModels {
+  private index: number;
+  private readonly opened = new Map<TierModel, LanguageModelV4>();
+
+  /** @param models at least one, in the order in which they are tried */
+  constructor(
+    private readonly models: readonly TierModel[],
+    private readonly health: ModelHealth,
+  ) {
+    this.index = models.length === 1 ? 0 : Math.max(0, this.nextAfter(-1));
+  }
+
+  get current(): TierModel {
+    return this.models[this.index] as TierModel;
+  }
+
+  /** Whether another model is called where the current one fails. */
+  get hasNext(): boolean {
+    return this.index < this.models.length - 1;
+  }
+
+  /** The current model, callable. @throws DomainError when the stored key of its provider cannot be decrypted */
+  open(): LanguageModelV4 {
+    const known = this.opened.get(this.current);
+    if (known !== undefined) return known;
+    const model = this.current.open();
+    this.opened.set(this.current, model);
+    return model;
+  }
+
+  noteSuccess(): void {
+    if (this.models.length > 1) this.health.noteSuccess(this.current);
+  }
+
+  /** Whether the next model may succeed where the current one has failed. */
+  canGoOn(error: unknown): boolean {
+    return this.hasNext && mayBeAnswered(error);
+  }
+
+  /** Goes on to the next model after a failure of the current one. */
+  goOn(error: unknown): void {
+    if (!isOfFiles(error)) this.health.noteFailure(this.current);
+    const next = this.nextAfter(this.index);
+    this.index = next === -1 ? this.index + 1 : next;
+  }
+
+  private nextAfter(index: number): number {
+    return this.models.findIndex((model, n) => n > index && this.health.admits(model));
+  }
+}
+
+/** `internal` of our own: the stored key of the provider cannot be decrypted, or no module has its kind. */
+function mayBeAnswered(error: unknown): boolean {
+  if (error instanceof DomainError) return error.code === 'internal' || isOfFiles(error);
+  return error instanceof AnswerInterruptedError || mayBeOfModel(error);
+}
+
+function isOfFiles(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'file_unsupported';
+}
