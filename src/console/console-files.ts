@@ -21,6 +21,7 @@ function policyWith(nonce: string): string {
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data:",
+    "media-src 'self'",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",

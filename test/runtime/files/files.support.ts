@@ -1,14 +1,15 @@
-import { deflateSync } from 'node:zlib';
+import { crc32, deflateSync } from 'node:zlib';
 import type { Tenant } from '../../support/tenant.js';
 import type { FileDetails, FileItem } from '../../../src/runtime/files/file.dto.js';
 
 /** The smallest PNG: one pixel, followed by these bytes in a chunk that readers pass over. */
 export function png(extra: Buffer = Buffer.alloc(0)): Buffer {
   const chunk = (type: string, data: Buffer): Buffer => {
-    const length = Buffer.alloc(4);
+    const content = Buffer.concat([Buffer.from(type), data]);
+    const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
     length.writeUInt32BE(data.length);
-    // Nobody here checks the checksum.
-    return Buffer.concat([length, Buffer.from(type), data, Buffer.alloc(4)]);
+    checksum.writeUInt32BE(crc32(content));
+    return Buffer.concat([length, content, checksum]);
   };
   const header = Buffer.from([0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0]);
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);

@@ -1,6 +1,7 @@
 import { Brain } from 'lucide-react';
 import { CodeBlock } from '../ui/code-block.js';
 import { Markdown } from '../ui/markdown.js';
+import { FilePart } from './file-part.js';
 import type { ChatMessage, MessagePart } from './message.js';
 import { ToolCard } from './tool-card.js';
 
@@ -69,7 +70,7 @@ function Part({
     case 'source-url':
       return <Markdown text={`Source: <${part.url}>`} />;
     case 'file':
-      return <p className="text-sm text-muted-foreground">File: {part.filename ?? part.mediaType}</p>;
+      return <FilePart file={part} />;
     default:
       return null;
   }

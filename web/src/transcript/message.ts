@@ -1,4 +1,4 @@
-import type { UIMessage } from 'ai';
+import type { FileUIPart, UIMessage } from 'ai';
 import type { ListItem } from '../../../packages/client/src/api.js';
 
 /** What the service stores with an answer. */
@@ -41,4 +41,9 @@ export function toChatMessage({
 /** The text parts of a message, without reasoning and tool calls. */
 export function textOf({ parts }: Pick<ChatMessage, 'parts'>): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+}
+
+/** The file parts of a message. */
+export function filesOf({ parts }: Pick<ChatMessage, 'parts'>): FileUIPart[] {
+  return parts.filter((part) => part.type === 'file');
 }

@@ -1,10 +1,11 @@
 import { CodeBlock, JsonBlock } from '../ui/code-block.js';
+import { FilePart } from './file-part.js';
 
 /** Pictures that cannot hold a script or an address. */
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** The result of a tool: the text and the pictures of an MCP result, and everything else as JSON. */
+/** The result of a tool: the text, the pictures and the stored files of an MCP result, and everything else as JSON. */
 export function ToolOutput({ output, toolName }: { readonly output: unknown; readonly toolName: string }) {
   const label = `Result of ${toolName}`;
   const result = asToolResult(output);
@@ -23,8 +24,11 @@ export function ToolOutput({ output, toolName }: { readonly output: unknown; rea
 }
 
 function Block({ block, label }: { readonly block: Readonly<Record<string, unknown>>; readonly label: string }) {
-  const { type, text, data, mimeType } = block;
+  const { type, text, data, mimeType, mediaType, filename, url } = block;
   if (type === 'text' && typeof text === 'string') return <CodeBlock text={text} label={label} />;
+  if (type === 'file' && typeof mediaType === 'string' && typeof url === 'string') {
+    return <FilePart file={{ mediaType, url, ...(typeof filename === 'string' && { filename }) }} />;
+  }
   const isPicture = type === 'image' && typeof data === 'string' && typeof mimeType === 'string';
   if (isPicture && PICTURES.has(mimeType) && BASE64.test(data)) {
     return (

@@ -61,3 +61,10 @@ export function formatCost(dollars: number): string {
 export function formatShort(value: number): string {
   return SHORT_NUMBERS.format(value);
 }
+
+/** The size of a file: `840 bytes`, `12 KiB`, `1.4 MiB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
+  if (bytes < 1024 ** 2) return `${Math.round(bytes / 1024)} KiB`;
+  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}

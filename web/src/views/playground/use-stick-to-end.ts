@@ -12,14 +12,23 @@ export function useStickToEnd(content: unknown): { readonly isAtEnd: boolean; re
     scrollTo({ top: document.documentElement.scrollHeight });
   }, []);
   useEffect(() => {
+    let lastY = scrollY;
     const onScroll = (): void => {
-      const { scrollHeight } = document.documentElement;
-      sticks.current = scrollHeight - scrollY - innerHeight < NEAR;
+      const isNear = document.documentElement.scrollHeight - scrollY - innerHeight < NEAR;
+      // The page can have grown since it was scrolled to its end. Only going up leaves the end.
+      sticks.current = isNear || (sticks.current && scrollY >= lastY);
+      lastY = scrollY;
       setIsAtEnd(sticks.current);
     };
     addEventListener('scroll', onScroll, { passive: true });
     return () => removeEventListener('scroll', onScroll);
   }, []);
+  useEffect(() => {
+    // Pictures have no height until they are loaded. The event does not bubble, nor does it reach the window.
+    const onLoad = (): void => void (sticks.current && goToEnd());
+    document.addEventListener('load', onLoad, { capture: true });
+    return () => document.removeEventListener('load', onLoad, { capture: true });
+  }, [goToEnd]);
   useEffect(() => {
     if (sticks.current) scrollTo({ top: document.documentElement.scrollHeight });
   }, [content]);
