@@ -1,9 +1,10 @@
 import type { ChatTransport, UIMessageChunk } from 'ai';
 import { SignalboxError } from '../../../../packages/client/src/signalbox-error.js';
 import type { Organization } from '../../session/organization.js';
-import { type ChatMessage, textOf } from '../../transcript/message.js';
+import type { ChatMessage } from '../../transcript/message.js';
 import { runChunks } from '../../transcript/run-chunks.js';
 import type { RunOptions } from './run-options.js';
+import { runRequestOf } from './run-request.js';
 
 /** What a chat is with, and how its messages are answered. */
 interface ChatTarget {
@@ -63,14 +64,8 @@ export class ThreadTransport implements ChatTransport<ChatMessage> {
   async #post(threadId: string, message: ChatMessage | undefined): Promise<string> {
     if (message === undefined) throw new Error('There is no message to send.');
     const { organization, agentId, options } = this.target;
-    const { tier, temperature } = options;
-    const request = {
-      // The service has the conversation, so only the new message is sent.
-      messages: [{ id: message.id, role: 'user' as const, parts: [{ type: 'text' as const, text: textOf(message) }] }],
-      agent: { id: agentId },
-      ...(tier && { tier }),
-      ...(temperature !== undefined && { temperature }),
-    };
+    // The service has the conversation, so only the new message is sent.
+    const request = runRequestOf({ messageId: message.id, parts: message.parts, agentId, options });
     return (await organization.client.post(threadId, request, { idempotencyKey: message.id })).taskId;
   }
 

@@ -2,7 +2,7 @@ import { ArrowDown } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { MessageCard } from '../../transcript/message-card.js';
-import { type ChatMessage, textOf } from '../../transcript/message.js';
+import { type ChatMessage, filesOf, textOf } from '../../transcript/message.js';
 import type { useTranscript } from '../../transcript/use-transcript.js';
 import { Button } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy-button.js';
@@ -15,6 +15,7 @@ import { EditButton } from './edit-message.js';
 import { useRunOptions } from './run-options.js';
 import { useStickToEnd } from './use-stick-to-end.js';
 import { useThreadChat } from './use-thread-chat.js';
+import { useUploads } from './use-uploads.js';
 
 /** A conversation, live. */
 export function Chat({
@@ -27,15 +28,20 @@ export function Chat({
   const [text, setText] = useState('');
   const input = useRef<HTMLTextAreaElement>(null);
   const options = useRunOptions();
-  const chat = useThreadChat({ thread, transcript, options, onRefused: setText });
+  const uploads = useUploads();
+  const onRefused = (refused: string): void => {
+    setText(refused);
+    uploads.giveBack();
+  };
+  const chat = useThreadChat({ thread, transcript, options, onRefused });
   const { messages, isRunning, retry } = chat;
   const { isAtEnd, goToEnd } = useStickToEnd(messages);
   useEffect(() => input.current?.focus({ preventScroll: true }), []);
 
-  const send = (message: string): void => {
+  const send = (): void => {
     setText('');
     goToEnd();
-    void chat.send(message);
+    void chat.send({ text, files: uploads.take() });
   };
   const last = messages.at(-1);
   const actionsOf = (message: ChatMessage, index: number) => (
@@ -45,6 +51,7 @@ export function Chat({
         <EditButton
           thread={thread}
           text={textOf(message)}
+          files={filesOf(message)}
           previousId={messages[index - 1]?.id}
           isFirst={index === 0 && !transcript.query.hasNextPage}
           options={options}
@@ -123,6 +130,7 @@ export function Chat({
       <Composer
         text={text}
         onText={setText}
+        uploads={uploads}
         onSend={send}
         onStop={chat.stop}
         isRunning={isRunning}

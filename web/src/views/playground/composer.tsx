@@ -1,12 +1,22 @@
 import { SendHorizontal, Square } from 'lucide-react';
-import { type FormEvent, type KeyboardEvent, type ReactNode, type Ref, useId } from 'react';
+import { type ClipboardEvent, type FormEvent, type KeyboardEvent, type ReactNode, type RefObject, useId } from 'react';
+import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
+import { cn } from '../../ui/class-names.js';
+import { AddFilesButton } from './add-files.js';
 import { RunOptionsButton } from './run-options.js';
+import { UploadList } from './upload-list.js';
+import { useFileDrop } from './use-file-drop.js';
+import type { Uploads } from './use-uploads.js';
 
-/** Where the next message is written. Enter sends it, Shift and Enter begin a new line. */
+/**
+ * Where the next message is written. Enter sends it, Shift and Enter begin a new line. Files are chosen, pasted, or
+ * dropped here.
+ */
 export function Composer({
   text,
   onText,
+  uploads,
   onSend,
   onStop,
   isRunning,
@@ -17,21 +27,26 @@ export function Composer({
 }: {
   readonly text: string;
   readonly onText: (text: string) => void;
-  readonly onSend: (text: string) => void;
+  readonly uploads: Uploads;
+  readonly onSend: () => void;
   /** Cancels the run. Undefined while there is nothing to stop. */
   readonly onStop?: (() => void) | undefined;
   readonly isRunning: boolean;
   readonly isStopping?: boolean;
   /** Why nothing can be sent. */
   readonly disabledReason?: string | undefined;
-  readonly inputRef?: Ref<HTMLTextAreaElement>;
+  readonly inputRef: RefObject<HTMLTextAreaElement | null>;
   readonly actions?: ReactNode;
 }) {
   const id = useId();
-  const canSend = !isRunning && disabledReason === undefined && text.trim() !== '';
+  const { may } = useOrganization();
+  const mayUpload = may('FILE_CREATE');
+  const drop = useFileDrop(mayUpload ? uploads.add : undefined);
+  const reason = disabledReason ?? reasonOf(uploads);
+  const canSend = !isRunning && reason === undefined && (text.trim() !== '' || uploads.parts.length > 0);
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
-    if (canSend) onSend(text);
+    if (canSend) onSend();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     // While a word is being composed (Japanese, for example), Enter belongs to the input method.
@@ -39,30 +54,45 @@ export function Composer({
     event.preventDefault();
     submit();
   };
+  const onPaste = (event: ClipboardEvent): void => {
+    const { files, types } = event.clipboardData;
+    // Office programs add a picture of the text that was copied.
+    const isText = types.includes('text/plain') && types.includes('text/html');
+    if (!mayUpload || files.length === 0 || isText) return;
+    event.preventDefault();
+    uploads.add(files);
+  };
   return (
     <form
       onSubmit={submit}
-      className="sticky bottom-0 z-5 -mx-1 flex flex-col gap-2 border-t bg-background px-1 pt-3 pb-4"
+      {...drop.handlers}
+      className={cn(
+        'sticky bottom-0 z-5 -mx-1 flex flex-col gap-2 border-t bg-background px-1 pt-3 pb-4',
+        drop.isOver && 'rounded-md outline-2 outline-ring outline-dashed',
+      )}
     >
       <label htmlFor={id} className="sr-only">
         Message
       </label>
+      <UploadList uploads={uploads} onRemoved={() => inputRef.current?.focus()} />
       <textarea
         id={id}
         ref={inputRef}
         rows={3}
         value={text}
-        placeholder="Write a message"
+        placeholder={drop.isOver ? 'Drop the files here' : 'Write a message'}
         aria-describedby={`${id}-hint`}
         className="max-h-72 w-full resize-y rounded-md border border-input bg-card px-3 py-2 placeholder:text-muted-foreground"
         onChange={(event) => onText(event.target.value)}
         onKeyDown={onKeyDown}
+        onPaste={onPaste}
       />
       <div className="flex flex-wrap items-center gap-2">
+        {mayUpload && <AddFilesButton onFiles={uploads.add} />}
         <RunOptionsButton />
         {actions}
         <p id={`${id}-hint`} className="hidden text-xs text-muted-foreground md:block">
-          {disabledReason ?? 'Enter sends, Shift+Enter begins a new line.'}
+          {reason ?? 'Enter sends, Shift+Enter begins a new line.'}
         </p>
         <div className="flex-1" />
         {isRunning && onStop && (
@@ -78,4 +108,11 @@ export function Composer({
       </div>
     </form>
   );
+}
+
+/** Why a message with these files cannot be sent. */
+function reasonOf({ all, areStored }: Uploads): string | undefined {
+  if (areStored) return undefined;
+  if (all.some(({ error }) => error !== undefined)) return 'Remove what was not uploaded, then send.';
+  return 'The files are being uploaded.';
 }

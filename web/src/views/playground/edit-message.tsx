@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { generateId } from 'ai';
+import { type FileUIPart, generateId } from 'ai';
 import { useRef, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useOrganization } from '../../session/organization.js';
@@ -15,12 +15,15 @@ import { useStartChat } from './start-chat.js';
 export function EditButton({
   thread,
   text,
+  files,
   previousId,
   isFirst,
   options,
 }: {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly text: string;
+  /** The files of the message, which are sent again. */
+  readonly files: readonly FileUIPart[];
   /** The message before, up to which the conversation is copied. */
   readonly previousId: string | undefined;
   readonly isFirst: boolean;
@@ -34,10 +37,11 @@ export function EditButton({
   // A second try after a refusal uses the thread of the first.
   const copy = useRef<string>(undefined);
   const resend = useMutation({
-    mutationFn: async (message: string) => {
+    mutationFn: async (changed: string) => {
       const agentId = thread.virtual_mcp_id;
+      const message = { text: changed, files };
       copy.current ??= isFirst ? await createThread(agentId, message) : await copyThread();
-      await post({ threadId: copy.current, messageId, agentId, text: message, options });
+      await post({ threadId: copy.current, messageId, agentId, draft: message, options });
       return copy.current;
     },
     onSuccess: (threadId) => navigate({ to: '/$org/playground/$threadId', params: { org: slug, threadId } }),
@@ -59,7 +63,13 @@ export function EditButton({
         isOpen={draft !== undefined}
         onClose={() => setDraft(undefined)}
       >
-        <TextAreaField label="Message" rows={6} value={draft ?? ''} onChange={setDraft} />
+        <TextAreaField
+          label="Message"
+          hint={files.length > 0 && 'Its files are sent again, too.'}
+          rows={6}
+          value={draft ?? ''}
+          onChange={setDraft}
+        />
         <ErrorMessage error={resend.error} />
         <div className="flex justify-end gap-2">
           <Button variant="secondary" onClick={() => setDraft(undefined)}>
@@ -67,7 +77,7 @@ export function EditButton({
           </Button>
           <Button
             isBusy={resend.isPending}
-            disabled={(draft ?? '').trim() === ''}
+            disabled={(draft ?? '').trim() === '' && files.length === 0}
             onClick={() => resend.mutate(draft ?? '')}
           >
             Send in a new thread

@@ -11,8 +11,10 @@ import { EmptyState, ErrorMessage, ErrorState, Loading, NoPermission } from '../
 import { AgentTools } from './agent-tools.js';
 import { CodeButton } from './code-dialog.js';
 import { Composer } from './composer.js';
+import type { Draft } from './draft.js';
 import { useRunOptions } from './run-options.js';
 import { useStartChat } from './start-chat.js';
+import { useUploads } from './use-uploads.js';
 
 /** A chat before its first message: which agent it is with. */
 export function NewChat() {
@@ -62,17 +64,18 @@ function FirstMessage({ agentId }: { readonly agentId: string }) {
   const input = useRef<HTMLTextAreaElement>(null);
   const navigate = useNavigate();
   const options = useRunOptions();
+  const uploads = useUploads();
   const { createThread, post } = useStartChat();
   const [messageId] = useState(generateId);
   // A second try after a refusal uses the thread of the first.
   const created = useRef<{ readonly agentId: string; readonly threadId: string }>(undefined);
   const start = useMutation({
-    mutationFn: async (message: string) => {
+    mutationFn: async (draft: Draft) => {
       if (created.current?.agentId !== agentId) {
-        created.current = { agentId, threadId: await createThread(agentId, message) };
+        created.current = { agentId, threadId: await createThread(agentId, draft) };
       }
       const { threadId } = created.current;
-      await post({ threadId, messageId, agentId, text: message, options });
+      await post({ threadId, messageId, agentId, draft, options });
       return threadId;
     },
     onSuccess: (threadId) =>
@@ -103,7 +106,8 @@ function FirstMessage({ agentId }: { readonly agentId: string }) {
       <Composer
         text={text}
         onText={setText}
-        onSend={(message) => start.mutate(message)}
+        uploads={uploads}
+        onSend={() => start.mutate({ text, files: uploads.parts })}
         isRunning={start.isPending}
         disabledReason={agentId === '' ? 'Choose an agent first.' : undefined}
         inputRef={input}

@@ -2,7 +2,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { toolKey } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
+import { type Draft, partsOf } from './draft.js';
 import type { RunOptions } from './run-options.js';
+import { runRequestOf } from './run-request.js';
 
 const MAX_TITLE_LENGTH = 80;
 
@@ -12,7 +14,7 @@ interface OpeningMessage {
   /** Posting the same message again runs nothing twice. */
   readonly messageId: string;
   readonly agentId: string;
-  readonly text: string;
+  readonly draft: Draft;
   readonly options: RunOptions;
 }
 
@@ -22,22 +24,16 @@ export function useStartChat() {
   const queries = useQueryClient();
   return useMemo(
     () => ({
-      /** Creates a thread that has its title from the text. Returns its id. @throws SignalboxError */
-      createThread: async (agentId: string, text: string): Promise<string> => {
-        const data = { title: titleOf(text), virtual_mcp_id: agentId };
+      /** Creates a thread that has its title from the message. Returns its id. @throws SignalboxError */
+      createThread: async (agentId: string, draft: Draft): Promise<string> => {
+        const data = { title: titleOf(draft), virtual_mcp_id: agentId };
         const { item } = await client.tool('COLLECTION_THREADS_CREATE', { data });
         return item.id;
       },
       /** @throws SignalboxError */
-      post: async ({ threadId, messageId, agentId, text, options }: OpeningMessage): Promise<void> => {
-        const { tier, temperature } = options;
-        const request = {
-          messages: [{ id: messageId, role: 'user' as const, parts: [{ type: 'text' as const, text }] }],
-          agent: { id: agentId },
-          ...(tier && { tier }),
-          ...(temperature !== undefined && { temperature }),
-        };
-        await client.post(threadId, request, { idempotencyKey: messageId });
+      post: async ({ threadId, draft, ...rest }: OpeningMessage): Promise<void> => {
+        const request = runRequestOf({ parts: partsOf(draft), ...rest });
+        await client.post(threadId, request, { idempotencyKey: rest.messageId });
         void queries.invalidateQueries({ queryKey: toolKey(slug, 'COLLECTION_THREADS_LIST') });
       },
     }),
@@ -45,7 +41,8 @@ export function useStartChat() {
   );
 }
 
-function titleOf(text: string): string {
-  const line = text.trim().split(/\s*\n/)[0] ?? '';
+/** The first line, or the name of the first file. */
+function titleOf({ text, files }: Draft): string {
+  const line = text.trim().split(/\s*\n/)[0] || (files[0]?.filename ?? 'Files');
   return line.length > MAX_TITLE_LENGTH ? `${line.slice(0, MAX_TITLE_LENGTH - 1).toWellFormed()}…` : line;
 }

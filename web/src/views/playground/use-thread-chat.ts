@@ -9,6 +9,7 @@ import { useOrganization } from '../../session/organization.js';
 import { type ChatMessage, type Retry, textOf } from '../../transcript/message.js';
 import type { useTranscript } from '../../transcript/use-transcript.js';
 import { ThreadTransport } from './chat-transport.js';
+import { type Draft, partsOf } from './draft.js';
 import type { RunOptions } from './run-options.js';
 
 /** Changes of the text are shown at most this often while it streams. */
@@ -96,8 +97,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     chat.clearError();
   };
 
-  const send = async (text: string): Promise<void> => {
-    const message: ChatMessage = { id: generateId(), role: 'user', parts: [{ type: 'text', text }] };
+  const send = async (draft: Draft): Promise<void> => {
+    const message: ChatMessage = { id: generateId(), role: 'user', parts: partsOf(draft) };
     sending.current = message;
     await chat.sendMessage(message);
   };
