@@ -94,17 +94,18 @@ export function Composer({
         <p id={`${id}-hint`} className="hidden text-xs text-muted-foreground md:block">
           {reason ?? 'Enter sends, Shift+Enter begins a new line.'}
         </p>
-        <div className="flex-1" />
-        {isRunning && onStop && (
-          <Button variant="secondary" isBusy={isStopping} onClick={onStop}>
-            <Square aria-hidden className="size-3.5" />
-            Stop
+        <div className="ml-auto flex flex-wrap justify-end gap-2">
+          {isRunning && onStop && (
+            <Button variant="secondary" isBusy={isStopping} onClick={onStop}>
+              <Square aria-hidden className="size-3.5" />
+              Stop
+            </Button>
+          )}
+          <Button type="submit" disabled={!canSend}>
+            <SendHorizontal aria-hidden className="size-4" />
+            Send
           </Button>
-        )}
-        <Button type="submit" disabled={!canSend}>
-          <SendHorizontal aria-hidden className="size-4" />
-          Send
-        </Button>
+        </div>
       </div>
     </form>
   );
