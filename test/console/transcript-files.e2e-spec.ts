@@ -84,7 +84,8 @@ inBrowser('files in a transcript', () => {
 
   it('are shown in results of tools, and nothing but files of the organization is loaded', async () => {
     const signal = await stored(picture('signal.png'));
-    const block = (url: string, filename: string): object => ({ type: 'file', mediaType: 'image/png', filename, url });
+    const part = (url: string, filename: string): object => ({ type: 'file', mediaType: 'image/png', filename, url });
+    const link = (uri: string, name: string): object => ({ type: 'resource_link', uri, name, mimeType: 'image/png' });
     const [, org] = /^\/api\/([^/]+)/.exec(signal.url) ?? [];
     const foreign = [
       'https://evil.test/api/a.png',
@@ -93,8 +94,10 @@ inBrowser('files in a transcript', () => {
       signal.url.replace(`/${org}/`, '/another/'),
       'data:image/png;base64,AAAA',
       'javascript:window.ran=1',
-    ].map((url, index) => block(url, `foreign ${index}.png`));
-    const content = [{ type: 'text', text: 'Two files' }, block(signal.url, 'signal.png'), ...foreign];
+    ];
+    const parts = foreign.map((url, index) => part(url, `foreign ${index}.png`));
+    const links = foreign.map((url, index) => link(url, `foreign ${index}.png`));
+    const content = [{ type: 'text', text: 'Two files' }, link(signal.url, 'signal.png'), ...links];
     const thread = await threadWith(
       [],
       [
@@ -106,7 +109,7 @@ inBrowser('files in a transcript', () => {
           input: {},
           output: { content },
         },
-        ...foreign,
+        ...parts,
       ],
     );
     opened = await fixture.open(`playground/${thread.id}`);
@@ -115,7 +118,8 @@ inBrowser('files in a transcript', () => {
     await result.getByText('Result', { exact: true }).click();
     await expectDrawn(result.getByRole('img', { name: 'signal.png' }));
     const note = 'It is not a file of this organization, so it is not loaded.';
-    expect(await page.getByText(note).count()).toBe(2 * foreign.length);
+    expect(await page.getByText(note).count()).toBe(foreign.length);
+    expect(await result.getByText('resource_link').count()).toBe(foreign.length);
     expect(await page.locator('main img').count()).toBe(1);
     expect(await page.evaluate('window.ran')).toBeUndefined();
     await opened.expectAccessible();

@@ -77,7 +77,7 @@ class Files:
         Raises ``SignalboxError``, such as ``file_type_mismatch`` if the bytes contradict the type.
 
         :param media_type: by default what the name stands for; without a name, the service recognizes images, PDFs, sound and the like
-            by their first bytes, but not texts
+            by their first bytes, and takes every other text for text/plain
         :param filename: for people; by default that of the path
         """
         if isinstance(source, (str, os.PathLike)):

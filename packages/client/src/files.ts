@@ -4,7 +4,7 @@ import type { CallOptions, Http, RawBody } from './http.js';
 export interface UploadOptions extends CallOptions {
   /**
    * Such as `text/csv`; by default that of the `Blob`. Without a type, the service recognizes images, PDFs, sound and
-   * the like by their first bytes, but not texts.
+   * the like by their first bytes, and takes every other text for `text/plain`.
    */
   readonly mediaType?: string;
   /** For people; by default that of the `File`. */

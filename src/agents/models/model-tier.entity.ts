@@ -37,3 +37,6 @@ export class ModelTierEntity {
   @Column({ type: 'integer', name: 'first_chunk_timeout_s', nullable: true })
   firstChunkTimeoutS: number | null;
 }
+
+/** A model of a tier, without its place. */
+export type TierModelColumns = Omit<ModelTierEntity, 'organizationId' | 'tier' | 'position'>;

@@ -4,13 +4,10 @@ import { type EntityManager, Repository } from 'typeorm';
 import type { EventActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
-import { ModelTierEntity } from './model-tier.entity.js';
+import { ModelTierEntity, type TierModelColumns } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
 import { toTarget } from './tier-target.js';
 import { DEFAULT_TIER, type Tier } from '../../core/tier.js';
-
-/** A model of a tier, without its place. */
-export type TierModelColumns = Omit<ModelTierEntity, 'organizationId' | 'tier' | 'position'>;
 
 /** The new value of each named tier: its models in the order in which they are tried. Without any, it is cleared. */
 export type TierChanges = Partial<Record<Tier, readonly TierModelColumns[]>>;

@@ -1,7 +1,7 @@
 import { DomainError } from '../../core/domain-error.js';
 import type { Tier } from '../../core/tier.js';
 import type { TierModel, TierTarget } from './model-tiers.dto.js';
-import type { TierModelColumns } from './model-tiers.repository.js';
+import type { TierModelColumns } from './model-tier.entity.js';
 
 /** The models of a tier as callers see them; null if there are none. */
 export function toTarget([first, ...fallbacks]: readonly TierModelColumns[]): TierTarget | null {

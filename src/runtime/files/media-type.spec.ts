@@ -17,7 +17,11 @@ describe('mediaTypeOf', () => {
     [OGG, 'video/ogg', 'video/ogg'],
     [Buffer.from('<?xml version="1.0"?><svg/>'), 'image/svg+xml', 'image/svg+xml'],
     [Buffer.from('plain'), 'text/plain', 'text/plain'],
-    [Buffer.from('plain'), '', 'application/octet-stream'],
+    [Buffer.from('plain\r\n\t\u001b[1mbold'), '', 'text/plain'],
+    // Cut in a character.
+    [Buffer.from('grün').subarray(0, 3), 'application/octet-stream', 'text/plain'],
+    [Buffer.from('\0plain'), '', 'application/octet-stream'],
+    [Buffer.from([0x80, 0x81]), '', 'application/octet-stream'],
   ])('takes %o, declared as %j, for %s', async (head, declared, type) => {
     expect(await mediaTypeOf(head, declared)).toBe(type);
   });

@@ -6,6 +6,8 @@ export const UNKNOWN_TYPE = 'application/octet-stream';
 
 /** What clients send when nobody has said what the file is. */
 const UNDECLARED = new Set(['', UNKNOWN_TYPE, 'application/x-www-form-urlencoded', 'binary/octet-stream']);
+/** Tab, line feed, form feed, carriage return and escape. */
+const TEXT_CONTROLS = new Set([0x09, 0x0a, 0x0c, 0x0d, 0x1b]);
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 /** Forms of one container, which names of audio and video types do not tell apart. */
 const OF_MEDIA = /^(?:audio|video)\/|^application\/ogg$/;
@@ -28,7 +30,8 @@ const TEXT =
 const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf)$/;
 
 /**
- * The type of a file: what its first bytes show, and otherwise what the client declares.
+ * The type of a file: what its first bytes show, and otherwise what the client declares. Text that nobody has declared is
+ * plain text.
  * @param head the first `SNIFFED_BYTES` bytes, or all of a shorter file
  * @param declared a `Content-Type`, with or without parameters
  * @throws DomainError `file_type_mismatch` if the bytes contradict the declaration, `invalid_request` if that is no
@@ -40,7 +43,7 @@ export async function mediaTypeOf(head: Buffer, declared: string): Promise<strin
   const claimed = normalized(declared);
   const mime = (await fileTypeFromBuffer(head).catch(() => undefined))?.mime;
   const found = mime === undefined ? undefined : normalized(mime);
-  if (UNDECLARED.has(claimed)) return found ?? UNKNOWN_TYPE;
+  if (UNDECLARED.has(claimed)) return found ?? (looksLikeText(head) ? 'text/plain' : UNKNOWN_TYPE);
   if (!MEDIA_TYPE.test(claimed)) {
     throw new DomainError('invalid_request', 'The Content-Type must be a media type, such as image/png.');
   }
@@ -49,6 +52,17 @@ export async function mediaTypeOf(head: Buffer, declared: string): Promise<strin
     throw new DomainError('file_type_mismatch', `The file is declared as ${claimed}, but ${what}.`);
   }
   return claimed;
+}
+
+/** UTF-8 without control characters that no text has. The last character can be cut. */
+function looksLikeText(head: Buffer): boolean {
+  if (head.some((byte) => byte < 0x20 && !TEXT_CONTROLS.has(byte))) return false;
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function normalized(declared: string): string {

@@ -131,7 +131,7 @@ describe('a file part', () => {
 
   it.each([
     ['text over 256 KiB', Buffer.alloc(256 * 1024 + 1, 'a'), 'text/plain'],
-    ['a type that the model does not take', Buffer.from('anything'), 'application/octet-stream'],
+    ['a type that the model does not take', Buffer.from('\0anything'), 'application/octet-stream'],
   ])('with %s is refused at the post', async (_, bytes, type) => {
     const file = await uploaded(app, bytes, { type });
     const calls = fake.requests.length;

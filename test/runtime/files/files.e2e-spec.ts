@@ -96,7 +96,7 @@ describe('an upload', () => {
     expect(await uploaded(app, png(), { type: 'application/x-www-form-urlencoded' })).toMatchObject({
       media_type: 'image/png',
     });
-    expect(await uploaded(app, Buffer.from('anything'), { type: 'application/octet-stream' })).toMatchObject({
+    expect(await uploaded(app, Buffer.from('\0anything'), { type: 'application/octet-stream' })).toMatchObject({
       media_type: 'application/octet-stream',
     });
     expect(await uploaded(app, Buffer.from('{"a":1}'), { type: 'application/json; charset=utf-8' })).toMatchObject({

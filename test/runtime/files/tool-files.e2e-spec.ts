@@ -109,7 +109,7 @@ describe('the result of a tool', () => {
 
   it('is stored as what its bytes are, and as it is if it is no base64', async () => {
     content = [
-      { type: 'image', data: base64('text that says it is an image'), mimeType: 'image/png' },
+      { type: 'image', data: base64('\0 says it is an image'), mimeType: 'image/png' },
       { type: 'image', data: 'not base64!', mimeType: 'image/png' },
       { type: 'audio', data: base64('RIFF\0\0\0\0WAVEfmt '), mimeType: 'no type' },
     ];

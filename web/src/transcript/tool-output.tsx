@@ -1,5 +1,7 @@
 import { CodeBlock, JsonBlock } from '../ui/code-block.js';
+import { useOrganization } from '../session/organization.js';
 import { FilePart } from './file-part.js';
+import { ownFileOf } from './own-file.js';
 
 /** Pictures that cannot hold a script or an address. */
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
@@ -24,10 +26,12 @@ export function ToolOutput({ output, toolName }: { readonly output: unknown; rea
 }
 
 function Block({ block, label }: { readonly block: Readonly<Record<string, unknown>>; readonly label: string }) {
-  const { type, text, data, mimeType, mediaType, filename, url } = block;
+  const { slug } = useOrganization();
+  const { type, text, data, mimeType, uri, name } = block;
   if (type === 'text' && typeof text === 'string') return <CodeBlock text={text} label={label} />;
-  if (type === 'file' && typeof mediaType === 'string' && typeof url === 'string') {
-    return <FilePart file={{ mediaType, url, ...(typeof filename === 'string' && { filename }) }} />;
+  const isFile = type === 'resource_link' && typeof uri === 'string' && ownFileOf(uri, slug) !== undefined;
+  if (isFile && typeof mimeType === 'string') {
+    return <FilePart file={{ mediaType: mimeType, url: uri, ...(typeof name === 'string' && { filename: name }) }} />;
   }
   const isPicture = type === 'image' && typeof data === 'string' && typeof mimeType === 'string';
   if (isPicture && PICTURES.has(mimeType) && BASE64.test(data)) {
