@@ -6,15 +6,24 @@ import { MANAGEMENT_TOOL, type ManagementToolDefinition } from '../../core/tools
 import type { Principal } from '../../core/principal.js';
 import { type JsonSchema, schemaOf } from '../../core/validation/schema-of.js';
 
-/** A registered management tool: its definition, the schemas of its classes and its handler. */
-export interface RegisteredTool {
-  definition: ManagementToolDefinition;
-  inputSchema: JsonSchema;
-  outputSchema: JsonSchema;
-  handle: Handler;
-}
-
 type Handler = (input: object, caller: Principal, answer: HeldAnswer) => Promise<unknown>;
+
+/** A registered management tool: its definition, the schemas of its classes and its handler. */
+export class RegisteredTool {
+  constructor(
+    readonly definition: ManagementToolDefinition,
+    readonly handle: Handler,
+  ) {}
+
+  // Described when they are asked for: the schemas of all tools are a large part of the time of a start.
+  get inputSchema(): JsonSchema {
+    return schemaOf(this.definition.input);
+  }
+
+  get outputSchema(): JsonSchema {
+    return schemaOf(this.definition.output);
+  }
+}
 
 /** Every management tool of the application, discovered at startup. A duplicate name stops the start. */
 @Injectable()
@@ -26,12 +35,7 @@ export class ToolRegistry implements OnModuleInit {
   onModuleInit(): void {
     const methods = contributedMethods<ManagementToolDefinition, Handler>(this.discovery, MANAGEMENT_TOOL);
     for (const [name, { metadata: definition, value }] of byName(methods, { sort: 'management tool' })) {
-      this.tools.set(name, {
-        definition,
-        inputSchema: schemaOf(definition.input),
-        outputSchema: schemaOf(definition.output),
-        handle: value,
-      });
+      this.tools.set(name, new RegisteredTool(definition, value));
     }
   }
 

@@ -8,22 +8,29 @@ export type JsonSchema = { [key: string]: unknown };
 
 type Options = NonNullable<Parameters<typeof targetConstructorToSchema>[1]>;
 
+const schemas = new Map<InputClass, JsonSchema>();
 /** Classes by their schema as JSON text, see `classOfSchema`. */
 const described = new Map<string, InputClass>();
 
 /**
  * The JSON Schema of a decorated class, self-contained: nested classes are inlined, and objects are closed because
- * unknown properties are refused.
+ * unknown properties are refused. Callers share it, and must not change it.
  */
 export function schemaOf(type: InputClass): JsonSchema {
+  const known = schemas.get(type);
+  if (known !== undefined) return known;
   const schema = schemaWith(type, schemaOf);
-  described.set(JSON.stringify(schema), type);
+  schemas.set(type, schema);
+  const text = JSON.stringify(schema);
+  const other = described.get(text);
+  // Which of equal ones is asked for first differs from process to process.
+  if (other === undefined || type.name < other.name) described.set(text, type);
   return schema;
 }
 
 /**
- * The class that `schemaOf` described by this schema; with several equal ones the last. For the reference, which names
- * schemas.
+ * The class that `schemaOf` described by this schema; of several equal ones the first by name. For the reference, which
+ * names schemas.
  */
 export function classOfSchema(schema: unknown): InputClass | undefined {
   return described.get(JSON.stringify(schema));
