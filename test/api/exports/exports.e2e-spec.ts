@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 beforeEach(() => database.query('DELETE FROM audit_records'));
-afterEach(() => jest.restoreAllMocks());
+afterEach(() => void jest.restoreAllMocks());
 
 /** Stores calls of the tool `t<n>`, one per second up to now. */
 async function storeCalls(count: number, organization = 'default'): Promise<void> {
