@@ -22,7 +22,8 @@ interface ServingModel {
 const SERVING_MODEL = {
   name: 'model_tiers_serving',
   text: `
-    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model, t.price
+    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", p.options, p.secrets,
+           t.model, t.price
       FROM model_tiers t JOIN ai_providers p ON p.id = t.provider_id AND p.organization_id = t.organization_id
      WHERE t.organization_id = $1 AND t.tier = ANY($2)
      ORDER BY t.tier = $3 DESC LIMIT 1`,

@@ -26,7 +26,7 @@ export class ModelsService {
 
   /**
    * The model of the tier; a tier that is not set falls back to `smart`, then to the built-in model.
-   * @throws DomainError when the provider's stored key can no longer be decrypted
+   * @throws DomainError when the stored secrets of the provider can no longer be decrypted
    */
   async resolveModel(organizationId: string, tier: Tier): Promise<ResolvedModel> {
     const serving = await this.tiers.findServing(organizationId, tier);
@@ -36,7 +36,7 @@ export class ModelsService {
     }
     const { provider, model, price } = serving;
     return {
-      model: this.providers.open(provider, model),
+      model: await this.providers.open(provider, model),
       name: `${provider.kind}/${model}`,
       price,
       takesFile: (mediaType) => this.providers.takesFile(provider.kind, mediaType),
