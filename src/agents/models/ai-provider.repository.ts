@@ -83,9 +83,10 @@ export class AiProviderRepository {
     if (provider === undefined) return;
     const event =
       before === undefined ? 'provider.created' : after === undefined ? 'provider.deleted' : 'provider.updated';
-    const key = before?.apiKey === after?.apiKey ? {} : { key: after?.apiKey == null ? 'removed' : 'set' };
-    const secrets = before?.secrets === after?.secrets ? {} : { secrets: after?.secrets == null ? 'removed' : 'set' };
-    const changes = { ...changesBetween(before && recorded(before), after && recorded(after)), ...key, ...secrets };
+    const isSameKey = before?.apiKey === after?.apiKey && before?.secrets === after?.secrets;
+    const hasKey = (after?.apiKey ?? after?.secrets ?? null) !== null;
+    const key = isSameKey ? {} : { key: hasKey ? 'set' : 'removed' };
+    const changes = { ...changesBetween(before && recorded(before), after && recorded(after)), ...key };
     const target = { type: 'provider', id: provider.id, name: provider.title } as const;
     await this.events.record(provider.organizationId, { event, actor, target, changes }, manager);
   }

@@ -1,7 +1,7 @@
 import type { ModelBehaviour } from '../../../src/boot/testing/model-behaviour.js';
 import { type ModelApi, type ModelServer, startModelServer } from '../../../src/boot/testing/model-server.js';
 import { AzureApi } from '../../support/model-apis/azure-api.js';
-import { BedrockApi } from '../../support/model-apis/bedrock-api.js';
+import { AWS_ACCESS, BEDROCK_FIELDS, BedrockApi } from '../../support/model-apis/bedrock-api.js';
 import { GoogleApi } from '../../support/model-apis/google-api.js';
 import { MistralApi } from '../../support/model-apis/mistral-api.js';
 
@@ -38,13 +38,7 @@ export interface Failure {
 type Json = Record<string, unknown>;
 
 const API_KEY = 'test-key-that-nobody-may-see/0123456789';
-const AWS = {
-  region: 'eu-central-1',
-  accessKeyId: 'AKIATHATNOBODYMAYSEE',
-  secretAccessKey: 'secret/that+nobody/may/see/0123456789',
-  sessionToken: 'token/that+nobody/may/see/0123456789==',
-};
-const { region, accessKeyId: access_key_id, secretAccessKey: secret_access_key, sessionToken: session_token } = AWS;
+const { access_key_id, secret_access_key, session_token } = BEDROCK_FIELDS;
 
 /** Retries are made at once. */
 const AT_ONCE = { 'retry-after-ms': '1' };
@@ -255,11 +249,11 @@ export const PROVIDER_CASES: readonly ProviderCase[] = [
   },
   {
     name: 'bedrock',
-    data: { kind: 'bedrock', region, access_key_id, secret_access_key, session_token },
+    data: BEDROCK_FIELDS,
     secrets: [access_key_id, secret_access_key, session_token],
     // The path of the model has characters that are encoded twice in the signature.
     model: 'eu.anthropic.claude-haiku-4-5-20251001-v1:0',
-    start: (answer) => start(new BedrockApi(AWS), answer),
+    start: (answer) => start(new BedrockApi(AWS_ACCESS), answer),
     path: '/model/eu.anthropic.claude-haiku-4-5-20251001-v1%3A0/converse-stream',
     request: {
       messages: [{ role: 'user', content: [{ text: 'Hello' }] }],

@@ -14,6 +14,23 @@ export interface BedrockRequest {
   toolConfig?: { tools: { toolSpec: { name: string } }[] };
 }
 
+/** The access that the servers of tests accept. */
+export const AWS_ACCESS = {
+  region: 'eu-central-1',
+  accessKeyId: 'AKIATHATNOBODYMAYSEE',
+  secretAccessKey: 'secret/that+nobody/may/see/0123456789',
+  sessionToken: 'token/that+nobody/may/see/0123456789==',
+} as const satisfies AwsAccess;
+
+/** The same as fields of a provider. */
+export const BEDROCK_FIELDS = {
+  kind: 'bedrock',
+  region: AWS_ACCESS.region,
+  access_key_id: AWS_ACCESS.accessKeyId,
+  secret_access_key: AWS_ACCESS.secretAccessKey,
+  session_token: AWS_ACCESS.sessionToken,
+} as const;
+
 const PATH = /^\/model\/[^/]+\/converse-stream$/;
 
 /** Amazon Bedrock's ConverseStream. Verifies the signature of each request. */
