@@ -192,7 +192,6 @@ const REASONS: readonly { code: Refusal; retryable: boolean; names: readonly str
       'modelStreamErrorException',
       'internalServerException',
       'serviceUnavailableException',
-      'server_error',
       'internal_server_error',
     ],
   },
