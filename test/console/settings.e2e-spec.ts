@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
+import { BEDROCK_FIELDS } from '../support/model-apis/bedrock-api.js';
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture } from './console-fixture.js';
 
@@ -130,6 +131,51 @@ inBrowser('Settings', () => {
     const { body } = await fixture.service.tool('ORGANIZATION_GET');
     expect(body.item).toMatchObject({ limits: { runs_per_minute: 500 }, run_access: 'granted' });
     await opened.close();
+  });
+
+  it('stores a provider with the fields of its kind, changes its kind, and never shows a secret', async () => {
+    const opened = await fixture.open('settings/models');
+    const { page } = opened;
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Add provider' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill('Cloud');
+    await dialog.getByLabel('Kind').selectOption('azure');
+    expect(await dialog.getByLabel('API version').count()).toBe(1);
+    await dialog.getByLabel('Kind').selectOption('bedrock');
+    expect(await dialog.getByLabel('API key').count()).toBe(0);
+    await dialog.getByLabel('Region').fill('Frankfurt');
+    await dialog.getByLabel('Access key ID').fill(BEDROCK_FIELDS.access_key_id);
+    await dialog.getByLabel('Secret access key').fill(BEDROCK_FIELDS.secret_access_key);
+    await opened.expectAccessible();
+    await dialog.getByRole('button', { name: 'Add provider' }).click();
+    await dialog.getByText('must be the name of a region').first().waitFor();
+    await dialog.getByLabel('Region').fill('eu-central-1');
+    await dialog.getByRole('button', { name: 'Add provider' }).click();
+    const row = page.getByRole('row', { name: 'Cloud' });
+    await row.getByText('Amazon Bedrock').waitFor();
+    await row.getByText('eu-central-1').waitFor();
+
+    await row.getByRole('button', { name: 'Edit Cloud' }).click();
+    expect(await dialog.getByLabel('Region').inputValue()).toBe('eu-central-1');
+    expect(await dialog.getByLabel('Secret access key').inputValue()).toBe('');
+    await dialog.getByLabel('Session token').fill(BEDROCK_FIELDS.session_token);
+    await dialog.getByRole('button', { name: 'Save provider' }).click();
+    await page.getByText('The provider was changed.').waitFor();
+    expect(await stored()).toMatchObject({ kind: 'bedrock', region: 'eu-central-1', session_token: '***' });
+
+    await row.getByRole('button', { name: 'Edit Cloud' }).click();
+    await dialog.getByLabel('Kind').selectOption('mistral');
+    await dialog.getByLabel('API key').fill('mistral-key');
+    await dialog.getByRole('button', { name: 'Save provider' }).click();
+    await row.getByText('Mistral AI').waitFor();
+    const none = { region: null, access_key_id: null, secret_access_key: null, session_token: null };
+    expect(await stored()).toMatchObject({ kind: 'mistral', api_key: '***', ...none });
+    await opened.close();
+
+    async function stored(): Promise<unknown> {
+      const { body } = await fixture.service.tool('AI_PROVIDER_LIST');
+      return body.items.find(({ title }: { title: string }) => title === 'Cloud');
+    }
   });
 
   it.each(['light', 'dark'] as const)('is accessible in %s, and fits a narrow screen', async (colorScheme) => {

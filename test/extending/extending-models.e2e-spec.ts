@@ -8,6 +8,7 @@ import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { expectProblem } from '../support/problem.js';
 
 const MISSING = 'This service does not support the kind acme of the AI provider.';
+const OWN = ['openai-compatible', 'openai', 'anthropic', 'google', 'azure', 'bedrock', 'mistral'];
 const API_KEY = 'sk-test-secret-0123456789';
 
 let database: TestDatabase;
@@ -58,7 +59,7 @@ describe('a model kind of an extension', () => {
   it('is one of the values that the tools take and describe', async () => {
     const { body } = await supertest(app.url).get('/openapi.json').expect(200);
     const { properties } = body.components.schemas.AiProviderData;
-    const all = ['openai-compatible', 'openai', 'anthropic', 'acme'];
+    const all = [...OWN, 'acme'];
     expect(properties.kind.enum.toSorted()).toEqual(all.toSorted());
     const refused = await app.tool('AI_PROVIDER_CREATE', { data: { title: 'Models', kind: 'other' } });
     expectProblem(refused, 400, 'invalid_request');
@@ -85,7 +86,7 @@ describe('a model kind of an extension', () => {
         {
           path: 'data.kind',
           code: 'is_in',
-          message: 'Must be one of the following kinds: openai-compatible, openai, anthropic.',
+          message: `Must be one of the following kinds: ${OWN.join(', ')}.`,
         },
       ]);
       const tested = await call('AI_PROVIDER_TEST', { id, model: 'fake-1' }).expect(200);

@@ -1,6 +1,5 @@
+export { type ModelBehaviour as Behaviour, PROVIDER_SECRET } from '../../src/boot/testing/model-behaviour.js';
 export {
-  type ModelBehaviour as Behaviour,
-  PROVIDER_SECRET,
   type ScriptedModel as FakeOpenAI,
   startScriptedModel as startFakeOpenAI,
 } from '../../src/boot/testing/scripted-model.js';

@@ -152,7 +152,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Adds an AI provider. openai-compatible requires `base_url`, the URL that /chat/completions is appended to. The key is stored encrypted and never returned. */
+        /** Adds an AI provider. openai-compatible requires `base_url`, the URL that /chat/completions is appended to; azure requires it, too: the address of the resource. bedrock takes `region`, `access_key_id`, `secret_access_key` and `session_token` instead of `api_key`. Secrets are stored encrypted and never returned. */
         post: operations["AI_PROVIDER_CREATE"];
         delete?: never;
         options?: never;
@@ -186,7 +186,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's AI providers without their keys. */
+        /** Lists the organization's AI providers without their secrets. */
         post: operations["AI_PROVIDER_LIST"];
         delete?: never;
         options?: never;
@@ -220,7 +220,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes an AI provider. Absent properties keep their value; null clears the key or the base URL. If base_url changes the server, send the key again, or null. */
+        /** Changes an AI provider. Absent properties keep their value; null clears it. If base_url or region changes the server, send the secrets again, or null. */
         post: operations["AI_PROVIDER_UPDATE"];
         delete?: never;
         options?: never;
@@ -1762,9 +1762,14 @@ export interface components {
         AiProviderChange: {
             title?: string;
             /** @enum {string} */
-            kind?: "openai-compatible" | "openai" | "anthropic";
-            base_url?: string | null;
+            kind?: "anthropic" | "azure" | "bedrock" | "google" | "mistral" | "openai-compatible" | "openai";
             api_key?: string | null;
+            access_key_id?: string | null;
+            secret_access_key?: string | null;
+            session_token?: string | null;
+            base_url?: string | null;
+            api_version?: string | null;
+            region?: string | null;
         };
         AiProviderCreateInput: {
             data: components["schemas"]["AiProviderData"];
@@ -1772,9 +1777,14 @@ export interface components {
         AiProviderData: {
             title: string;
             /** @enum {string} */
-            kind: "openai-compatible" | "openai" | "anthropic";
-            base_url?: string | null;
+            kind: "anthropic" | "azure" | "bedrock" | "google" | "mistral" | "openai-compatible" | "openai";
             api_key?: string | null;
+            access_key_id?: string | null;
+            secret_access_key?: string | null;
+            session_token?: string | null;
+            base_url?: string | null;
+            api_version?: string | null;
+            region?: string | null;
         };
         AiProviderDeleteInput: {
             /** Format: uuid */
@@ -1785,9 +1795,14 @@ export interface components {
             id: string;
             title: string;
             /** @enum {string} */
-            kind: "openai-compatible" | "openai" | "anthropic";
+            kind: "anthropic" | "azure" | "bedrock" | "google" | "mistral" | "openai-compatible" | "openai";
             base_url: string | null;
             api_key: "***" | null;
+            api_version: string | null;
+            region: string | null;
+            access_key_id: "***" | null;
+            secret_access_key: "***" | null;
+            session_token: "***" | null;
             created_at: string;
             updated_at: string;
         };
@@ -3891,7 +3906,7 @@ export interface operations {
                  * @example {
                  *       "data": {
                  *         "title": "Support",
-                 *         "kind": "openai-compatible"
+                 *         "kind": "anthropic"
                  *       }
                  *     }
                  */
@@ -3910,9 +3925,14 @@ export interface operations {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
-                     *         "kind": "openai-compatible",
+                     *         "kind": "anthropic",
                      *         "base_url": "https://llm.example.com/v1",
                      *         "api_key": "***",
+                     *         "api_version": "text",
+                     *         "region": "text",
+                     *         "access_key_id": "***",
+                     *         "secret_access_key": "***",
+                     *         "session_token": "***",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -3959,9 +3979,14 @@ export interface operations {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
-                     *         "kind": "openai-compatible",
+                     *         "kind": "anthropic",
                      *         "base_url": "https://llm.example.com/v1",
                      *         "api_key": "***",
+                     *         "api_version": "text",
+                     *         "region": "text",
+                     *         "access_key_id": "***",
+                     *         "secret_access_key": "***",
+                     *         "session_token": "***",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -4005,9 +4030,14 @@ export interface operations {
                      *         {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "title": "Support",
-                     *           "kind": "openai-compatible",
+                     *           "kind": "anthropic",
                      *           "base_url": "https://llm.example.com/v1",
                      *           "api_key": "***",
+                     *           "api_version": "text",
+                     *           "region": "text",
+                     *           "access_key_id": "***",
+                     *           "secret_access_key": "***",
+                     *           "session_token": "***",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
                      *           "updated_at": "2026-11-23T08:30:00.000Z"
                      *         }
@@ -4100,9 +4130,14 @@ export interface operations {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
-                     *         "kind": "openai-compatible",
+                     *         "kind": "anthropic",
                      *         "base_url": "https://llm.example.com/v1",
                      *         "api_key": "***",
+                     *         "api_version": "text",
+                     *         "region": "text",
+                     *         "access_key_id": "***",
+                     *         "secret_access_key": "***",
+                     *         "session_token": "***",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }

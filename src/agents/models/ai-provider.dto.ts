@@ -1,3 +1,4 @@
+import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import {
   IsArray,
@@ -16,38 +17,64 @@ import {
 import { MAX_BASE_URL_LENGTH } from './base-url.js';
 import { IsModelName } from './model-name.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+import { MASKED_KEY } from './provider-columns.js';
 import { PROVIDER_KINDS, type ProviderKind } from './provider-kind.js';
 import { ItemOf } from '../../core/paging/page-of.js';
-
-/** Masks a stored key in responses. In an update, it keeps the stored key. */
-export const MASKED_KEY = '***';
 
 const TITLE = /^[^\x00-\x1f\x7f-\x9f]{1,128}$/u;
 const TITLE_RULE = { message: 'must be 1 to 128 characters without control characters' };
 /** A key is sent in a header, so it can contain only visible ASCII and spaces (RFC 9110 §5.5). */
-const API_KEY = /^[\x20-\x7e]{1,4096}$/;
-const API_KEY_RULE = { message: 'must be 1 to 4096 printable ASCII characters' };
+const SECRET = /^[\x20-\x7e]{1,4096}$/;
+const SECRET_RULE = { message: 'must be 1 to 4096 printable ASCII characters' };
 const MASK_RULE = { message: 'must be a key; *** only masks a stored key in responses' };
+/** It becomes a part of a host name (RFC 1123 §2.1). */
+const REGION = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const REGION_RULE = { message: 'must be the name of a region, such as eu-central-1' };
+/** It becomes a part of a query. */
+const API_VERSION = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const API_VERSION_RULE = { message: 'must be the name of a version, such as 2024-10-21' };
 
-export class AiProviderData {
+/** A property that can be absent or null; null stands for no value. */
+function Clearable(...rules: PropertyDecorator[]): PropertyDecorator {
+  return applyDecorators(...rules, MayBeNull(), MayBeAbsent());
+}
+
+/** A secret of a stored provider in an answer. */
+function Masked(): PropertyDecorator {
+  return applyDecorators(IsIn([MASKED_KEY]), MayBeNull());
+}
+
+/** The fields that are not secret. */
+class PlainFields {
+  /** Required for `openai-compatible`: the URL that `/chat/completions` is appended to, and for `azure`. */
+  @Clearable(IsString(), MaxLength(MAX_BASE_URL_LENGTH))
+  base_url?: string | null;
+
+  @Clearable(Matches(API_VERSION, API_VERSION_RULE))
+  api_version?: string | null;
+
+  @Clearable(Matches(REGION, REGION_RULE))
+  region?: string | null;
+}
+
+export class AiProviderData extends PlainFields {
   @Matches(TITLE, TITLE_RULE)
   title: string;
 
   @IsIn(PROVIDER_KINDS)
   kind: ProviderKind;
 
-  /** Required for `openai-compatible`: the URL that `/chat/completions` is appended to. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsString()
-  @MaxLength(MAX_BASE_URL_LENGTH)
-  base_url?: string | null;
-
-  @MayBeAbsent()
-  @MayBeNull()
-  @Matches(API_KEY, API_KEY_RULE)
-  @NotEquals(MASKED_KEY, MASK_RULE)
+  @Clearable(Matches(SECRET, SECRET_RULE), NotEquals(MASKED_KEY, MASK_RULE))
   api_key?: string | null;
+
+  @Clearable(Matches(SECRET, SECRET_RULE), NotEquals(MASKED_KEY, MASK_RULE))
+  access_key_id?: string | null;
+
+  @Clearable(Matches(SECRET, SECRET_RULE), NotEquals(MASKED_KEY, MASK_RULE))
+  secret_access_key?: string | null;
+
+  @Clearable(Matches(SECRET, SECRET_RULE), NotEquals(MASKED_KEY, MASK_RULE))
+  session_token?: string | null;
 }
 
 export class AiProviderCreateInput {
@@ -57,8 +84,8 @@ export class AiProviderCreateInput {
   data: AiProviderData;
 }
 
-/** Absent properties keep their value. */
-export class AiProviderChange {
+/** Absent properties keep their value, null removes it, and `***` keeps a stored secret. */
+export class AiProviderChange extends PlainFields {
   @MayBeAbsent()
   @Matches(TITLE, TITLE_RULE)
   title?: string;
@@ -67,17 +94,17 @@ export class AiProviderChange {
   @IsIn(PROVIDER_KINDS)
   kind?: ProviderKind;
 
-  @MayBeAbsent()
-  @MayBeNull()
-  @IsString()
-  @MaxLength(MAX_BASE_URL_LENGTH)
-  base_url?: string | null;
-
-  /** A new key; null removes the stored one, `***` keeps it. */
-  @MayBeAbsent()
-  @MayBeNull()
-  @Matches(API_KEY, API_KEY_RULE)
+  @Clearable(Matches(SECRET, SECRET_RULE))
   api_key?: string | null;
+
+  @Clearable(Matches(SECRET, SECRET_RULE))
+  access_key_id?: string | null;
+
+  @Clearable(Matches(SECRET, SECRET_RULE))
+  secret_access_key?: string | null;
+
+  @Clearable(Matches(SECRET, SECRET_RULE))
+  session_token?: string | null;
 }
 
 export class AiProviderUpdateInput {
@@ -105,7 +132,7 @@ export class AiProviderTestInput {
   model: string;
 }
 
-/** A provider as returned to callers: it shows whether a key is stored, never the key. */
+/** A provider as returned to callers: it shows whether a secret is stored, never the secret. */
 export class AiProviderItem {
   @IsUUID()
   id: string;
@@ -120,9 +147,25 @@ export class AiProviderItem {
   @IsString()
   base_url: string | null;
 
+  @Masked()
+  api_key: string | null;
+
   @MayBeNull()
-  @IsIn([MASKED_KEY])
-  api_key: typeof MASKED_KEY | null;
+  @IsString()
+  api_version: string | null;
+
+  @MayBeNull()
+  @IsString()
+  region: string | null;
+
+  @Masked()
+  access_key_id: string | null;
+
+  @Masked()
+  secret_access_key: string | null;
+
+  @Masked()
+  session_token: string | null;
 
   @IsISO8601()
   created_at: string;

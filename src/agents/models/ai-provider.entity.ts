@@ -1,4 +1,5 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { ShownOptions } from './provider-fields.js';
 import type { ProviderKind } from './provider-kind.js';
 
 @Entity('ai_providers')
@@ -24,6 +25,14 @@ export class AiProviderEntity {
   /** Sealed by the vault; never the key itself. */
   @Column({ type: 'text', name: 'api_key', nullable: true })
   apiKey: string | null;
+
+  /** The other fields of the kind, as answers show them: secrets masked. */
+  @Column({ type: 'jsonb', default: {} })
+  options: ShownOptions;
+
+  /** The values behind the masks of `options`: JSON by field, sealed by the vault. */
+  @Column({ type: 'text', nullable: true })
+  secrets: string | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

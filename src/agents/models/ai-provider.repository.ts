@@ -12,7 +12,9 @@ const MAX_PROVIDERS = { max: 100, what: 'AI providers' };
 type NewAiProvider = Omit<AiProviderEntity, 'createdAt' | 'updatedAt'>;
 
 /** The columns that an update can write. */
-export type AiProviderColumns = Partial<Pick<AiProviderEntity, 'title' | 'kind' | 'baseUrl' | 'apiKey'>>;
+export type AiProviderColumns = Partial<
+  Pick<AiProviderEntity, 'title' | 'kind' | 'baseUrl' | 'apiKey' | 'options' | 'secrets'>
+>;
 
 @Injectable()
 export class AiProviderRepository {
@@ -81,7 +83,9 @@ export class AiProviderRepository {
     if (provider === undefined) return;
     const event =
       before === undefined ? 'provider.created' : after === undefined ? 'provider.deleted' : 'provider.updated';
-    const key = before?.apiKey === after?.apiKey ? {} : { key: after?.apiKey == null ? 'removed' : 'set' };
+    const isSameKey = before?.apiKey === after?.apiKey && before?.secrets === after?.secrets;
+    const hasKey = (after?.apiKey ?? after?.secrets ?? null) !== null;
+    const key = isSameKey ? {} : { key: hasKey ? 'set' : 'removed' };
     const changes = { ...changesBetween(before && recorded(before), after && recorded(after)), ...key };
     const target = { type: 'provider', id: provider.id, name: provider.title } as const;
     await this.events.record(provider.organizationId, { event, actor, target, changes }, manager);
@@ -89,6 +93,6 @@ export class AiProviderRepository {
 }
 
 /** What events show of a provider. */
-function recorded({ title, kind, baseUrl }: NewAiProvider) {
-  return { title, kind, base_url: baseUrl };
+function recorded({ title, kind, baseUrl, options: { api_version, region } }: NewAiProvider) {
+  return { title, kind, base_url: baseUrl, api_version, region };
 }

@@ -5,15 +5,16 @@ import type { Principal } from '../../core/principal.js';
 import { AddressPolicy } from '../../platform/net/address-policy.js';
 import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
-import { type AiProviderChange, type AiProviderData, type AiProviderItem, MASKED_KEY } from './ai-provider.dto.js';
+import type { AiProviderChange, AiProviderData, AiProviderItem } from './ai-provider.dto.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { type AiProviderColumns, AiProviderRepository } from './ai-provider.repository.js';
 import { canonicalBaseUrl } from './base-url.js';
 import { refuseKeyForNewOrigin } from './key-origin-check.js';
 import { ModelKinds } from './model-kinds.js';
-import { apiKeyContext } from './provider-models.js';
+import { changedColumns, shownFields } from './provider-columns.js';
+import { fieldFaults } from './provider-fields.js';
 
-/** Creates, reads, updates and deletes AI providers. Each belongs to one organization, and its key is write-only. */
+/** Creates, reads, updates and deletes AI providers. Each belongs to one organization, and its secrets are write-only. */
 @Injectable()
 export class AiProviderService {
   constructor(
@@ -25,14 +26,14 @@ export class AiProviderService {
 
   /** @throws DomainError `invalid_request` or `address_refused` */
   async create(data: AiProviderData, caller: Principal): Promise<AiProviderItem> {
-    const id = newId();
+    const empty = { id: newId(), apiKey: null, options: {}, secrets: null };
     const provider = {
-      id,
+      ...empty,
       organizationId: caller.organization.id,
       title: data.title,
       kind: data.kind,
       baseUrl: this.checkedBaseUrl(data.base_url ?? null),
-      apiKey: this.sealed(data.api_key ?? null, id),
+      ...changedColumns(this.vault, empty, data),
     };
     this.requireUsable(provider);
     return toItem(await this.repository.insert(provider, caller));
@@ -54,9 +55,7 @@ export class AiProviderService {
           ...(data.title === undefined ? {} : { title: data.title }),
           ...(data.kind === undefined ? {} : { kind: data.kind }),
           ...(baseUrl === undefined ? {} : { baseUrl }),
-          ...(data.api_key === undefined || data.api_key === MASKED_KEY
-            ? {}
-            : { apiKey: this.sealed(data.api_key, stored.id) }),
+          ...changedColumns(this.vault, stored, data),
         };
         const changed = { ...stored, ...columns };
         this.requireUsable(changed);
@@ -82,15 +81,16 @@ export class AiProviderService {
     return provider;
   }
 
-  /** Checks that the application has the kind, and that a base URL is set if the kind requires one. */
-  private requireUsable({ kind, baseUrl }: Pick<AiProviderEntity, 'kind' | 'baseUrl'>): void {
+  /** Checks that the application has the kind, and that the kind takes the address and the fields. */
+  private requireUsable(provider: Pick<AiProviderEntity, 'kind' | 'baseUrl' | 'apiKey' | 'options'>): void {
+    const { kind, baseUrl } = provider;
     const models = this.kinds.findByName(kind);
     if (models === undefined) {
       const message = `Must be one of the following kinds: ${this.kinds.names().join(', ')}.`;
       throw new DomainError('invalid_request', message, [{ path: 'data.kind', code: 'is_in', message }]);
     }
-    if (models.needsBaseUrl !== true || baseUrl !== null) return;
-    throw badBaseUrl('invalid_request', 'is_defined', `A provider of kind ${kind} requires a base URL.`);
+    const faults = fieldFaults(kind, models, { baseUrl, values: shownFields(provider) });
+    if (faults.length > 0) throw new DomainError('invalid_request', faults[0]?.message, faults);
   }
 
   private checkedBaseUrl(text: string | null): string | null {
@@ -108,10 +108,6 @@ export class AiProviderService {
     }
     return url;
   }
-
-  private sealed(apiKey: string | null, id: string): string | null {
-    return apiKey === null ? null : this.vault.seal(apiKey, apiKeyContext(id));
-  }
 }
 
 function badBaseUrl(code: 'invalid_request' | 'address_refused', rule: string, message: string): DomainError {
@@ -123,12 +119,18 @@ function unknownProvider(): DomainError {
 }
 
 function toItem(provider: AiProviderEntity): AiProviderItem {
+  const { api_key, api_version, region, access_key_id, secret_access_key, session_token } = shownFields(provider);
   return {
     id: provider.id,
     title: provider.title,
     kind: provider.kind,
     base_url: provider.baseUrl,
-    api_key: provider.apiKey === null ? null : MASKED_KEY,
+    api_key: api_key ?? null,
+    api_version: api_version ?? null,
+    region: region ?? null,
+    access_key_id: access_key_id ?? null,
+    secret_access_key: secret_access_key ?? null,
+    session_token: session_token ?? null,
     created_at: provider.createdAt.toISOString(),
     updated_at: provider.updatedAt.toISOString(),
   };

@@ -24,8 +24,9 @@ export class AiProviderTools {
   @ManagementTool({
     name: 'AI_PROVIDER_CREATE',
     description:
-      'Adds an AI provider. openai-compatible requires `base_url`, the URL that /chat/completions is appended to. ' +
-      'The key is stored encrypted and never returned.',
+      'Adds an AI provider. openai-compatible requires `base_url`, the URL that /chat/completions is appended to; azure ' +
+      'requires it, too: the address of the resource. bedrock takes `region`, `access_key_id`, `secret_access_key` and ' +
+      '`session_token` instead of `api_key`. Secrets are stored encrypted and never returned.',
     input: AiProviderCreateInput,
     output: AiProviderAnswer,
     annotations: CREATES,
@@ -36,7 +37,7 @@ export class AiProviderTools {
 
   @ManagementTool({
     name: 'AI_PROVIDER_LIST',
-    description: "Lists the organization's AI providers without their keys.",
+    description: "Lists the organization's AI providers without their secrets.",
     input: AiProviderListInput,
     output: AiProviderList,
     annotations: READ_ONLY,
@@ -48,8 +49,8 @@ export class AiProviderTools {
   @ManagementTool({
     name: 'AI_PROVIDER_UPDATE',
     description:
-      'Changes an AI provider. Absent properties keep their value; null clears the key or the base URL. If base_url ' +
-      'changes the server, send the key again, or null.',
+      'Changes an AI provider. Absent properties keep their value; null clears it. If base_url or region changes the ' +
+      'server, send the secrets again, or null.',
     input: AiProviderUpdateInput,
     output: AiProviderAnswer,
     annotations: UPDATES,

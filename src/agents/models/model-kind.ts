@@ -1,13 +1,15 @@
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { FieldRules, FieldSettings } from './provider-fields.js';
 import { PROVIDER_KINDS } from './provider-kind.js';
 
-/** The access data for one model of one provider. */
-export interface LanguageModelSettings {
+/**
+ * The access data for one model of one provider: also the values of the fields that the kind declares, secrets
+ * decrypted. Never log them.
+ */
+export interface LanguageModelSettings extends FieldSettings {
   /** The root URL of the API; undefined for the default address of the kind. */
   readonly baseUrl?: string;
-  /** The decrypted stored key. Never log it. */
-  readonly apiKey?: string;
   /** The provider's name for the model. */
   readonly model: string;
   /** Enforces the address policy and limits of time and size. Node's `fetch` does neither. */
@@ -16,14 +18,23 @@ export interface LanguageModelSettings {
 
 /** A kind of AI provider: how its models are reached. */
 export interface LanguageModels {
-  /** The address of the kind when a provider stores no base URL; undefined if there is no default address. */
-  readonly ownBaseUrl?: string | undefined;
+  /**
+   * The address of the kind when a provider stores no base URL, or how it follows from the provider's fields; undefined
+   * if there is no default address. A provider can only move to another address together with its secrets.
+   */
+  readonly ownBaseUrl?: string | ((settings: FieldSettings) => string) | undefined;
   /** True if providers of this kind require a base URL. */
   readonly needsBaseUrl?: boolean;
+  /** The fields that its providers take; absent: an optional `api_key`. */
+  readonly fields?: FieldRules;
   /** The media types of files that its models take in messages; absent: none. Texts are sent as text. */
   readonly files?: RegExp;
-  /** Creates a callable model without calling it. */
-  openModel(settings: LanguageModelSettings): LanguageModelV4;
+  /**
+   * Creates a callable model without calling it. A promise lets the kind load its SDK for the first model. Give an SDK
+   * each of its settings, also one that is not set: otherwise it reads variables such as `OPENAI_API_KEY` and
+   * `AWS_ENDPOINT_URL`, and sends the operator's key to an address that an organization has chosen.
+   */
+  openModel(settings: LanguageModelSettings): LanguageModelV4 | Promise<LanguageModelV4>;
 }
 
 export const MODEL_KIND = 'signalbox:model-kind';

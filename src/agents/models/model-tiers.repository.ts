@@ -20,7 +20,7 @@ interface ServingModel extends Omit<TierModelColumns, 'providerId'> {
 const SERVING_MODELS = {
   name: 'model_tiers_serving',
   text: `
-    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", t.model, t.price,
+    SELECT p.id, p.kind, p.base_url AS "baseUrl", p.api_key AS "apiKey", p.options, p.secrets, t.model, t.price,
            t.max_output_tokens AS "maxOutputTokens", t.first_chunk_timeout_s AS "firstChunkTimeoutS"
       FROM model_tiers t JOIN ai_providers p ON p.id = t.provider_id AND p.organization_id = t.organization_id
      WHERE t.organization_id = $1 AND t.tier = (

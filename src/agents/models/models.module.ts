@@ -9,7 +9,13 @@ import { AiProviderEntity } from './ai-provider.entity.js';
 import { AiProviderRepository } from './ai-provider.repository.js';
 import { AiProviderService } from './ai-provider.service.js';
 import { AiProviderTools } from './ai-provider.tools.js';
-import { AnthropicModels, OpenAiCompatibleModels, OpenAiModels } from './language-model.factory.js';
+import { AnthropicModels } from './kinds/anthropic.js';
+import { AzureModels } from './kinds/azure.js';
+import { BedrockModels } from './kinds/bedrock.js';
+import { GoogleModels } from './kinds/google.js';
+import { MistralModels } from './kinds/mistral.js';
+import { OpenAiCompatibleModels } from './kinds/openai-compatible.js';
+import { OpenAiModels } from './kinds/openai.js';
 import { ModelHealth } from './model-health.js';
 import { ModelKinds } from './model-kinds.js';
 import { ModelTierEntity } from './model-tier.entity.js';
@@ -34,6 +40,10 @@ import { ProviderTester } from './provider-tester.js';
     OpenAiCompatibleModels,
     OpenAiModels,
     AnthropicModels,
+    GoogleModels,
+    AzureModels,
+    BedrockModels,
+    MistralModels,
     ModelKinds,
     AiProviderService,
     AiProviderRepository,

@@ -24,8 +24,8 @@ export interface TierModel {
   readonly firstChunkTimeoutMs: number;
   /** Whether it takes files of a media type in messages. */
   takesFile(mediaType: string): boolean;
-  /** Makes it callable. @throws DomainError when the provider's stored key can no longer be decrypted */
-  open(): LanguageModelV4;
+  /** Makes it callable. @throws DomainError when the stored secrets of the provider can no longer be decrypted */
+  open(): Promise<LanguageModelV4>;
 }
 
 /** Finds the models that serve a tier of an organization. */
@@ -67,6 +67,6 @@ function builtin(): TierModel {
     // Only a directive delays it.
     firstChunkTimeoutMs: Infinity,
     takesFile: () => true,
-    open: () => model,
+    open: async () => model,
   };
 }

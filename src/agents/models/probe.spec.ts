@@ -8,7 +8,7 @@ import {
   startFakeOpenAI,
 } from '../../../test/support/fake-openai.js';
 import { createEchoModel } from './builtin/echo-model.js';
-import { OpenAiCompatibleModels } from './language-model.factory.js';
+import { OpenAiCompatibleModels } from './kinds/openai-compatible.js';
 import { probe } from './provider-tester.js';
 import { describeProviderFailure } from './provider-failure.js';
 import { createProviderFetch } from './provider-fetch.js';
@@ -26,8 +26,8 @@ afterAll(async () => {
   await fake.close();
 });
 
-function ask(limitMs = 5000): Promise<void> {
-  const model = new OpenAiCompatibleModels().openModel({ baseUrl: fake.baseUrl, model: 'm', fetch });
+async function ask(limitMs = 5000): Promise<void> {
+  const model = await new OpenAiCompatibleModels().openModel({ baseUrl: fake.baseUrl, model: 'm', fetch });
   return probe(model, AbortSignal.timeout(limitMs));
 }
 

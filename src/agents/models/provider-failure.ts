@@ -21,6 +21,7 @@ import { plainText } from '../../core/plain-text.js';
 import { redactText } from '../../core/redact-text.js';
 import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
 import { BuiltinFailure } from './builtin/builtin-failure.js';
+import { complaintOf, type ProviderComplaint } from './provider-complaint.js';
 import type { ProviderFailureCode } from './provider-failure-codes.js';
 import { AnswerTooLargeError } from './provider-fetch.js';
 
@@ -77,7 +78,7 @@ const NETWORK: readonly { failure: ProviderFailure; marks: readonly string[] }[]
 /** In order: the first entry that matches the error, or one of its causes, describes it. */
 const DESCRIPTIONS: readonly Describe[] = [
   describeOurs,
-  describeStatus,
+  describeComplaint,
   ...NETWORK.map(describeByMarks),
   describeSetup,
   describeToolMistake,
@@ -129,32 +130,103 @@ function describeOurs(error: unknown): ProviderFailure | undefined {
   return undefined;
 }
 
-/** The HTTP status of a refusal, or the status that a provider sent in its stream. */
-function describeStatus(error: unknown): ProviderFailure | undefined {
-  if (!APICallError.isInstance(error) && !StreamProviderError.isInstance(error)) return undefined;
-  const { statusCode: status, isRetryable: retryable } = error;
-  if (status === undefined || status < 400) return undefined;
+/** What a provider says of its refusal: the HTTP status, and the names that say more than the status. */
+function describeComplaint(error: unknown): ProviderFailure | undefined {
+  const complaint = complaintOf(error);
+  if (complaint === undefined) return undefined;
+  const { status, reasons, isRetryable } = complaint;
+  const named = REASONS.find(({ names }) => reasons.some((reason) => names.includes(reason)));
+  const code = named?.code ?? (status === undefined ? undefined : codeOfStatus(status));
+  if (code === undefined) return undefined;
+  const shownStatus = status === undefined ? '' : ` (HTTP ${status})`;
+  const message = `The model provider ${REFUSALS[code]}${shownStatus}.${messageOf(complaint)}`;
+  return failure(code, message, isRetryable || named?.retryable === true);
+}
 
-  const said = (code: ProviderFailureCode, what: string) =>
-    failure(code, `The model provider ${what} (HTTP ${status}).${messageOf(error)}`, retryable);
-  if (status === 401 || status === 403) return said('provider_unauthorized', 'refused the credential');
-  if (status === 404) return said('provider_not_found', 'does not know the model or the address');
-  if (status === 408) return said('provider_timeout', 'timed out');
-  if (status === 429) return said('provider_rate_limited', 'limits the rate of requests');
-  if (status < 500) return said('provider_rejected', 'rejected the request');
-  return said('provider_unavailable', 'is failing');
+type Refusal = keyof typeof REFUSALS;
+
+const REFUSALS = {
+  provider_unauthorized: 'refused the credential',
+  provider_not_found: 'does not know the model or the address',
+  provider_timeout: 'timed out',
+  provider_rate_limited: 'limits the rate of requests',
+  provider_rejected: 'rejected the request',
+  provider_unavailable: 'is failing',
+} as const satisfies { [code in ProviderFailureCode]?: string };
+
+/**
+ * The names of errors that come with another status, or without one: from Google (`google.rpc.Code`, `ErrorReason`),
+ * AWS, OpenAI with Azure, and Mistral.
+ */
+const REASONS: readonly { code: Refusal; retryable: boolean; names: readonly string[] }[] = [
+  {
+    code: 'provider_rate_limited',
+    retryable: true,
+    names: [
+      'RESOURCE_EXHAUSTED',
+      'ThrottlingException',
+      'throttlingException',
+      'TooManyRequestsException',
+      'ServiceQuotaExceededException',
+      'rate_limit_exceeded',
+      'rate_limited',
+      'service_tier_capacity_exceeded',
+    ],
+  },
+  {
+    code: 'provider_unauthorized',
+    retryable: false,
+    names: [
+      'API_KEY_INVALID',
+      'UNAUTHENTICATED',
+      'PERMISSION_DENIED',
+      'AccessDeniedException',
+      'ExpiredTokenException',
+      'IncompleteSignatureException',
+      'InvalidSignatureException',
+      'MissingAuthenticationTokenException',
+      'UnrecognizedClientException',
+    ],
+  },
+  {
+    code: 'provider_timeout',
+    retryable: true,
+    names: ['DEADLINE_EXCEEDED', 'ModelTimeoutException'],
+  },
+  {
+    code: 'provider_unavailable',
+    retryable: true,
+    names: [
+      'UNAVAILABLE',
+      'INTERNAL',
+      'ModelErrorException',
+      'modelStreamErrorException',
+      'internalServerException',
+      'serviceUnavailableException',
+      'internal_server_error',
+    ],
+  },
+];
+
+/** Undefined for a status that is no refusal, such as a redirect. */
+function codeOfStatus(status: number): Refusal | undefined {
+  if (status < 400) return undefined;
+  if (status === 401 || status === 403) return 'provider_unauthorized';
+  if (status === 404) return 'provider_not_found';
+  if (status === 408) return 'provider_timeout';
+  if (status === 429) return 'provider_rate_limited';
+  return status < 500 ? 'provider_rejected' : 'provider_unavailable';
 }
 
 /** Longer messages are cut. */
 const QUOTED_LENGTH = 300;
 
 /**
- * The message of the provider's error document, as a sentence of its own. The key has been replaced in it already
- * (`createProviderFetch`); here, other credentials are, as far as their context shows them.
+ * The message of the provider's error document, as a sentence of its own. The secrets have been replaced in it already
+ * (`hidingKey`); here, other credentials are, as far as their context shows them.
  */
-function messageOf(error: APICallError | StreamProviderError): string {
-  if (!APICallError.isInstance(error) || error.data === undefined || typeof error.message !== 'string') return '';
-  const text = redactText(plainText(error.message.slice(0, 8 * QUOTED_LENGTH)))
+function messageOf({ message = '' }: ProviderComplaint): string {
+  const text = redactText(plainText(message.slice(0, 8 * QUOTED_LENGTH)))
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim();
   if (text === '') return '';

@@ -108,6 +108,13 @@ describe('hidingKey', () => {
     expect(answer.headers.get('retry-after')).toBe('1');
   });
 
+  it('replaces each of several secrets, also one that begins like another', async () => {
+    const secrets = ['AKIAIOSFODNN7', undefined, 'AKIAIOSFODNN7/longer+secret', ''];
+    const body = 'AKIAIOSFODNN7/longer+secret, AKIAIOSFODNN7, AKIAIOSF****';
+    const answer = await hidingKey(async () => new Response(body, { status: 403 }), ...secrets)('http://x');
+    expect(await answer.text()).toBe('***, ***, ***');
+  });
+
   it('leaves answers alone', async () => {
     expect(await (await answering(KEY, 200)('http://x')).text()).toBe(KEY);
   });

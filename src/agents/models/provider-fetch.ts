@@ -15,21 +15,34 @@ const KEY_BEGINNING = 8;
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /**
- * A `fetch` that replaces the key in the error documents of the provider, so that their messages can be shown:
- * providers repeat a wrong key, whole, masked or cut. Text that begins like the key is replaced up to the next
- * character that no key has.
+ * A `fetch` that replaces secrets in the error documents of the provider, so that their messages can be shown:
+ * providers repeat a wrong key, whole, masked or cut, and AWS the headers that it expected to be signed. Text that
+ * begins like a secret is replaced up to the next character that no key has.
  */
-export function hidingKey(fetch: typeof globalThis.fetch, key: string | undefined): typeof globalThis.fetch {
-  if (key === undefined || key === '') return fetch;
-  const beginning = key.slice(0, KEY_BEGINNING).replace(/[^A-Za-z0-9]/g, '\\$&');
-  const repeated = new RegExp(key.length > KEY_BEGINNING ? `${beginning}[\\w.*…-]*` : beginning, 'g');
+export function hidingKey(
+  fetch: typeof globalThis.fetch,
+  ...stored: readonly (string | undefined)[]
+): typeof globalThis.fetch {
+  const secrets = stored.filter((secret) => secret !== undefined && secret !== '') as string[];
+  if (secrets.length === 0) return fetch;
+  // A secret that begins like another one is replaced as a whole before that one.
+  secrets.sort((one, other) => other.length - one.length);
   return async (input, init) => {
     const answer = await fetch(input, init);
     if (answer.status < 400 || answer.body === null) return answer;
     const { status, statusText, headers } = answer;
-    const text = await beginningOf(answer.body);
-    return new Response(text.replaceAll(key, HIDDEN).replace(repeated, HIDDEN), { status, statusText, headers });
+    return new Response(withoutSecrets(await beginningOf(answer.body), secrets), { status, statusText, headers });
   };
+}
+
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const whole = secrets.reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text);
+  return secrets.reduce((rest, secret) => rest.replace(repetitionOf(secret), HIDDEN), whole);
+}
+
+function repetitionOf(secret: string): RegExp {
+  const beginning = secret.slice(0, KEY_BEGINNING).replace(/[^A-Za-z0-9]/g, '\\$&');
+  return new RegExp(secret.length > KEY_BEGINNING ? `${beginning}[\\w.*…-]*` : beginning, 'g');
 }
 
 async function beginningOf(body: ReadableStream<Uint8Array>): Promise<string> {

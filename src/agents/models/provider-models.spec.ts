@@ -5,11 +5,12 @@ import { Test } from '@nestjs/testing';
 import { type FakeOpenAI, startFakeOpenAI } from '../../../test/support/fake-openai.js';
 import { AddressPolicy } from '../../platform/net/address-policy.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
-import { OpenAiCompatibleModels } from './language-model.factory.js';
+import { OpenAiCompatibleModels } from './kinds/openai-compatible.js';
 import { ModelKinds } from './model-kinds.js';
 import { probe } from './provider-tester.js';
 import { describeProviderFailure } from './provider-failure.js';
-import { apiKeyContext, ProviderModels, type StoredProvider } from './provider-models.js';
+import { apiKeyContext } from './provider-columns.js';
+import { ProviderModels, type StoredProvider } from './provider-models.js';
 
 const vault = new VaultService([{ id: 'k1', key: randomBytes(32) }]);
 let fake: FakeOpenAI;
@@ -31,10 +32,11 @@ afterEach(async () => {
   await fake.close();
 });
 
-function call(allowPrivate: boolean, provider: Partial<StoredProvider>): Promise<void> {
+async function call(allowPrivate: boolean, provider: Partial<StoredProvider>): Promise<void> {
   models = new ProviderModels(new AddressPolicy({ allowPrivate, allow: [] }), vault, kinds);
-  const stored = { id: 'p1', kind: 'openai-compatible', baseUrl: fake.baseUrl, apiKey: null, ...provider };
-  return probe(models.open(stored, 'm'), AbortSignal.timeout(5000));
+  const none = { apiKey: null, options: {}, secrets: null };
+  const stored = { id: 'p1', kind: 'openai-compatible', baseUrl: fake.baseUrl, ...none, ...provider };
+  return probe(await models.open(stored, 'm'), AbortSignal.timeout(5000));
 }
 
 describe('ProviderModels', () => {
@@ -48,14 +50,14 @@ describe('ProviderModels', () => {
     expect(fake.requests).toEqual([]);
   });
 
-  it('says which kind no module has', () => {
-    expect(() => call(true, { kind: 'acme' })).toThrow(
+  it('says which kind no module has', async () => {
+    await expect(call(true, { kind: 'acme' })).rejects.toThrow(
       'This service does not support the kind acme of the AI provider.',
     );
   });
 
-  it('refuses a key that was sealed for another provider', () => {
+  it('refuses a key that was sealed for another provider', async () => {
     const apiKey = vault.seal('sk-stored', apiKeyContext('p2'));
-    expect(() => call(true, { apiKey })).toThrow('cannot be decrypted');
+    await expect(call(true, { apiKey })).rejects.toThrow('cannot be decrypted');
   });
 });

@@ -7,15 +7,12 @@ import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { ModelKinds } from './model-kinds.js';
+import { openFields } from './provider-columns.js';
 import { createProviderFetch, hidingKey } from './provider-fetch.js';
+import { SECRET_FIELDS, toSettings } from './provider-fields.js';
 
-/** The access data of a provider, with its key sealed. */
-export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey'>;
-
-/** The context that the vault binds a provider's key to. */
-export function apiKeyContext(providerId: string): string {
-  return `ai_provider:${providerId}:api_key`;
-}
+/** The access data of a provider, with its secrets sealed. */
+export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey' | 'options' | 'secrets'>;
 
 /**
  * Creates callable models of stored providers. All calls share one connection pool that enforces the address policy.
@@ -34,19 +31,19 @@ export class ProviderModels implements OnApplicationShutdown {
     this.fetch = createProviderFetch(this.dispatcher);
   }
 
-  /** @throws DomainError when the stored key cannot be decrypted, or no module has the kind */
-  open(provider: StoredProvider, model: string): LanguageModelV4 {
+  /** @throws DomainError when a stored secret cannot be decrypted, or no module has the kind */
+  async open(provider: StoredProvider, model: string): Promise<LanguageModelV4> {
     const { kind, baseUrl } = provider;
     const models = this.kinds.findByName(kind);
     if (models === undefined) {
       throw new DomainError('internal', `This service does not support the kind ${kind} of the AI provider.`);
     }
-    const apiKey = this.apiKeyOf(provider);
+    const fields = openFields(this.vault, provider);
     return models.openModel({
       model,
-      fetch: hidingKey(this.fetch, apiKey),
+      fetch: hidingKey(this.fetch, ...SECRET_FIELDS.map((field) => fields[field])),
       ...(baseUrl === null ? {} : { baseUrl }),
-      ...(apiKey === undefined ? {} : { apiKey }),
+      ...toSettings(fields),
     });
   }
 
@@ -57,21 +54,5 @@ export class ProviderModels implements OnApplicationShutdown {
 
   onApplicationShutdown(): Promise<void> {
     return this.dispatcher.destroy();
-  }
-
-  private apiKeyOf({ id, apiKey }: StoredProvider): string | undefined {
-    if (apiKey === null) return undefined;
-    try {
-      return this.vault.open(apiKey, apiKeyContext(id));
-    } catch (cause) {
-      throw new DomainError(
-        'internal',
-        'The stored key of the AI provider cannot be decrypted; store the key again.',
-        [],
-        {
-          cause,
-        },
-      );
-    }
   }
 }

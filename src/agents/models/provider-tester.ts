@@ -12,6 +12,9 @@ const MAX_OUTPUT_TOKENS = 16;
 
 const TIME_LIMIT_MS = 20_000;
 
+/** What the SDKs report when a stream ends without a finish reason. */
+const UNFINISHED: ReadonlySet<string> = new Set(['other', 'interrupted', 'error']);
+
 /** Tests a provider with one small call that is not retried. */
 @Injectable()
 export class ProviderTester {
@@ -26,7 +29,7 @@ export class ProviderTester {
     const start = performance.now();
     const latency = () => Math.round(performance.now() - start);
     try {
-      await probe(this.models.open(provider, model), AbortSignal.timeout(TIME_LIMIT_MS));
+      await probe(await this.models.open(provider, model), AbortSignal.timeout(TIME_LIMIT_MS));
       return { ok: true, latency_ms: latency() };
     } catch (error) {
       return { ok: false, latency_ms: latency(), error: sentenceOf(error) };
@@ -53,7 +56,7 @@ export async function probe(model: LanguageModelV4, signal: AbortSignal): Promis
     if (part.type === 'error') throw part.error;
     // If the SDK finds no completion, it reports neither text nor a finish reason.
     if (part.type === 'text-delta' || part.type === 'reasoning-delta') answered = true;
-    if (part.type === 'finish' && part.finishReason.unified !== 'other') answered = true;
+    if (part.type === 'finish' && !UNFINISHED.has(part.finishReason.unified)) answered = true;
   }
   if (!answered) throw new InvalidResponseDataError({ data: null, message: 'The response contains no completion.' });
 }

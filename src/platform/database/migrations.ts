@@ -1,6 +1,12 @@
 import { Baseline1763700000000 } from './migrations/1763700000000-baseline.js';
 import { Files1763700001000 } from './migrations/1763700001000-files.js';
+import { ProviderOptions1763700002000 } from './migrations/1763700002000-provider-options.js';
 import { ModelFallbacks1763700003000 } from './migrations/1763700003000-model-fallbacks.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
-export const MIGRATIONS = [Baseline1763700000000, Files1763700001000, ModelFallbacks1763700003000];
+export const MIGRATIONS = [
+  Baseline1763700000000,
+  Files1763700001000,
+  ProviderOptions1763700002000,
+  ModelFallbacks1763700003000,
+];

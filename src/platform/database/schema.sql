@@ -94,6 +94,8 @@ CREATE TABLE ai_providers (
   api_key text,
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  options jsonb NOT NULL DEFAULT '{}'::jsonb,
+  secrets text,
   CONSTRAINT ai_providers_pkey PRIMARY KEY (id),
   CONSTRAINT ai_providers_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );

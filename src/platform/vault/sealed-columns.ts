@@ -34,6 +34,11 @@ export const SEALED_COLUMNS = {
     column: 'api_key',
     contextOf: (id) => `ai_provider:${id}:api_key`,
   },
+  aiProviderSecrets: {
+    table: 'ai_providers',
+    column: 'secrets',
+    contextOf: (id) => `ai_provider:${id}:secrets`,
+  },
   oauthRecord: {
     table: 'oauth_records',
     column: 'payload',

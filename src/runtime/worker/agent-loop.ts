@@ -105,7 +105,7 @@ async function callModel(
 ): Promise<ModelStepResult> {
   const { files, signal } = input;
   const { current } = models;
-  const model = models.open();
+  const model = await models.open();
   const { messages, release } = await files.open(
     [...history, ...answerMessage(answer, current)],
     current.takesFile,

@@ -5,7 +5,6 @@ import { describeProviderFailure } from '../../agents/models/provider-failure.js
 /** How often a model is called for one step, as long as the provider refuses before it begins to answer. */
 const MAX_CALLS = 3;
 const FIRST_DELAY_MS = 2_000;
-const RATE_LIMITED = 429;
 /** A provider that asks for more patience gets the own delays instead. */
 const MAX_DELAY_MS = 60_000;
 
@@ -46,7 +45,7 @@ export async function withRetries<T>(
       const isWorthIt =
         APICallError.isInstance(error) &&
         error.isRetryable &&
-        (failures === 'all' || error.statusCode === RATE_LIMITED) &&
+        (failures === 'all' || describeProviderFailure(error).code === 'provider_rate_limited') &&
         !signal.aborted;
       if (!isWorthIt || attempt > MAX_CALLS) throw error;
       const delayMs = requestedDelayMs(error.responseHeaders ?? {}) ?? FIRST_DELAY_MS * 2 ** (attempt - 2);

@@ -30,12 +30,11 @@ export class RunModels {
     return this.index < this.models.length - 1;
   }
 
-  /** The current model, callable. @throws DomainError when the stored key of its provider cannot be decrypted */
-  open(): LanguageModelV4 {
-    const known = this.opened.get(this.current);
-    if (known !== undefined) return known;
-    const model = this.current.open();
-    this.opened.set(this.current, model);
+  /** The current model, callable. @throws DomainError when the secrets of its provider cannot be decrypted */
+  async open(): Promise<LanguageModelV4> {
+    const { current } = this;
+    const model = this.opened.get(current) ?? (await current.open());
+    this.opened.set(current, model);
     return model;
   }
 
@@ -60,7 +59,7 @@ export class RunModels {
   }
 }
 
-/** `internal` of our own: the stored key of the provider cannot be decrypted, or no module has its kind. */
+/** `internal` of our own: the secrets of the provider cannot be decrypted, or no module has its kind. */
 function mayBeAnswered(error: unknown): boolean {
   if (error instanceof DomainError) return error.code === 'internal' || isOfFiles(error);
   return error instanceof AnswerInterruptedError || mayBeOfModel(error);

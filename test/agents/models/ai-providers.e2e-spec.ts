@@ -19,6 +19,11 @@ describe('AI providers', () => {
       kind: 'openai-compatible',
       base_url: tools.fake.baseUrl,
       api_key: '***',
+      api_version: null,
+      region: null,
+      access_key_id: null,
+      secret_access_key: null,
+      session_token: null,
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

@@ -138,7 +138,7 @@ describe('model tiers', () => {
       'openai-compatible/large',
       'openai-compatible/deep',
     ]);
-    expect(await textOf(resolved[2]?.open())).toBe('Hello from the fake model.');
+    expect(await textOf(await resolved[2]?.open())).toBe('Hello from the fake model.');
     expect(tools.fake.requests.at(-1)).toMatchObject({
       headers: { authorization: `Bearer ${PROVIDER_KEY}` },
       body: { model: 'deep' },

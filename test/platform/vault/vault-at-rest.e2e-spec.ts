@@ -5,6 +5,7 @@ import { startOauthUpstream } from '../../connections/upstream-oauth/oauth-upstr
 import { SEALED_COLUMNS } from '../../../src/platform/vault/sealed-columns.js';
 import supertest from 'supertest';
 import { startTestService, type TestService } from '../../support/service.js';
+import { BEDROCK_FIELDS } from '../../support/model-apis/bedrock-api.js';
 import { PROVIDER_KEY } from '../../support/model-tools.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 
@@ -14,6 +15,9 @@ const SECRETS = {
   header: 'header-that-nobody-may-see-0123456789',
   environment: 'environment-that-nobody-may-see-0123456789',
   providerKey: PROVIDER_KEY,
+  awsKeyId: BEDROCK_FIELDS.access_key_id,
+  awsKey: BEDROCK_FIELDS.secret_access_key,
+  awsToken: BEDROCK_FIELDS.session_token,
   clientSecret: 'client-secret-that-nobody-may-see-0123456789',
   argument: 'argument-that-nobody-may-see-0123456789',
 };
@@ -61,6 +65,7 @@ it('no row of any table contains a secret in plain text', async () => {
   await call('AI_PROVIDER_CREATE', {
     data: { title: TITLE, kind: 'openai-compatible', base_url: refusing.origin, api_key: SECRETS.providerKey },
   });
+  await call('AI_PROVIDER_CREATE', { data: { title: TITLE, ...BEDROCK_FIELDS } });
   await useOauth();
   await registerOauthClient();
   const webhookSecrets = await createWebhook();

@@ -7,10 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import supertest from 'supertest';
 import { generateApiKey } from '../../../src/core/api-key-value.js';
+import { type ModelServer, startModelServer } from '../../../src/boot/testing/model-server.js';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
+import { AWS_ACCESS, BEDROCK_FIELDS, BedrockApi, type BedrockRequest } from '../../support/model-apis/bedrock-api.js';
 import { PROVIDER_KEY } from '../../support/model-tools.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { ServiceProcess } from '../../support/service-process.js';
@@ -32,26 +34,37 @@ interface Outcome {
 
 let upstream: ScriptedServer;
 let provider: FakeOpenAI;
+let bedrock: ModelServer<BedrockRequest>;
 
 beforeAll(async () => {
   const { script } = legacyServer(({ message }, response) => sendResult(response, message, { tools: [] }));
   upstream = await startScripted(script);
   provider = await startFakeOpenAI({ apiKey: PROVIDER_KEY });
+  bedrock = await startModelServer(new BedrockApi(AWS_ACCESS));
 });
 
 afterAll(async () => {
   await upstream?.close();
   await provider?.close();
+  await bedrock?.close();
 });
 
 describe('on a database server', () => {
   let database: TestDatabase;
-  let ids: { connection: string; provider: string };
+  let ids: { connection: string; provider: string; bedrock: string };
 
   beforeAll(async () => {
     database = await createTestDatabase();
     await withService(OLD, async (service) => {
-      ids = { connection: await createConnection(toolOf(service)), provider: await createProvider(service) };
+      ids = {
+        connection: await createConnection(toolOf(service)),
+        provider: await createProvider(service, {
+          kind: 'openai-compatible',
+          base_url: provider.baseUrl,
+          api_key: PROVIDER_KEY,
+        }),
+        bedrock: await createProvider(service, { ...BEDROCK_FIELDS, base_url: bedrock.baseUrl }),
+      };
     });
   });
 
@@ -76,8 +89,10 @@ describe('on a database server', () => {
 
   async function expectUsable(service: TestService): Promise<void> {
     await expectConnectionUsable(toolOf(service), ids.connection);
-    const { body } = await service.tool('AI_PROVIDER_TEST', { id: ids.provider, model: 'any' });
-    expect(body).toMatchObject({ ok: true });
+    for (const id of [ids.provider, ids.bedrock]) {
+      const { body } = await service.tool('AI_PROVIDER_TEST', { id, model: 'any' });
+      expect(body).toMatchObject({ ok: true });
+    }
   }
 
   it(
@@ -90,7 +105,8 @@ describe('on a database server', () => {
       expect(stderr).toBe(
         of('connections.connection_token', ids.connection) +
           of('connections.connection_headers', ids.connection) +
-          of('ai_providers.api_key', ids.provider),
+          of('ai_providers.api_key', ids.provider) +
+          of('ai_providers.secrets', ids.bedrock),
       );
       expect(stdout).not.toMatch(/[1-9]\d* re-encrypted/);
       expect(stdout + stderr).not.toMatch(/nobody-may-see|v1\.old/);
@@ -229,9 +245,8 @@ async function createConnection(tool: CallTool): Promise<string> {
   return body.item.id;
 }
 
-async function createProvider(service: TestService): Promise<string> {
-  const data = { title: 'Provider', kind: 'openai-compatible', base_url: provider.baseUrl, api_key: PROVIDER_KEY };
-  const { body } = await service.tool('AI_PROVIDER_CREATE', { data }).expect(200);
+async function createProvider(service: TestService, data: object): Promise<string> {
+  const { body } = await service.tool('AI_PROVIDER_CREATE', { data: { title: 'Provider', ...data } }).expect(200);
   return body.item.id;
 }
 

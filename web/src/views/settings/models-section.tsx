@@ -1,4 +1,3 @@
-import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
@@ -8,16 +7,9 @@ import { ConfirmButton } from '../../ui/dialog.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { ProviderDialog } from './provider-dialog.js';
+import { hasSecret, KINDS, type Provider } from './provider-kinds.js';
 import { TiersForm } from './tiers-form.js';
 import { useEdited } from './use-edited.js';
-
-type Provider = ToolOutput<'AI_PROVIDER_LIST'>['items'][number];
-
-const KINDS: Readonly<Record<Provider['kind'], string>> = {
-  openai: 'OpenAI',
-  anthropic: 'Anthropic',
-  'openai-compatible': 'OpenAI-compatible',
-};
 
 /** AI providers, and which model answers in each tier. */
 export function ModelsSection() {
@@ -56,13 +48,13 @@ function Providers({
   const addButton = may('AI_PROVIDER_CREATE') && <Button onClick={() => setEdited('new')}>Add provider</Button>;
   const columns: readonly Column<Provider>[] = [
     { header: 'Name', cell: ({ title }) => <span className="font-medium break-words">{title}</span> },
-    { header: 'Kind', cell: ({ kind }) => KINDS[kind] },
+    { header: 'Kind', cell: ({ kind }) => KINDS[kind].label },
     {
       header: 'Address',
       isSecondary: true,
-      cell: ({ base_url: url }) => <span className="break-all">{url ?? 'the usual one'}</span>,
+      cell: ({ base_url: url, region }) => <span className="break-all">{url ?? region ?? 'the usual one'}</span>,
     },
-    { header: 'API key', isSecondary: true, cell: ({ api_key: key }) => (key === null ? 'none' : 'stored') },
+    { header: 'API key', isSecondary: true, cell: (provider) => (hasSecret(provider) ? 'stored' : 'none') },
     {
       header: 'Actions',
       cell: (provider) => (
@@ -85,7 +77,7 @@ function Providers({
               onConfirm={() => remove.mutateAsync({ id: provider.id })}
             >
               <p>
-                Tiers that use it fall back to the tier “smart”, then to the built-in model. Its API key is forgotten.
+                Tiers that use it fall back to the tier “smart”, then to the built-in model. Its keys are forgotten.
               </p>
             </ConfirmButton>
           )}
@@ -96,7 +88,8 @@ function Providers({
   return (
     <Section title="AI providers" actions={items.length > 0 && addButton}>
       <p className="text-sm text-muted-foreground">
-        Where models run: OpenAI, Anthropic, or any server that speaks OpenAI’s protocol, such as vLLM or Ollama.
+        Where models run: OpenAI, Anthropic, Google, Azure, Amazon Bedrock, Mistral, or any server that speaks OpenAI’s
+        protocol, such as vLLM or Ollama.
       </p>
       {error && items.length === 0 && <ErrorState error={error} onRetry={onRetry} />}
       {isPending && <Loading />}

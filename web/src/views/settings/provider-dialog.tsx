@@ -4,39 +4,35 @@ import { useChange } from '../../api/queries.js';
 import { SelectField, TextField } from '../../ui/field.js';
 import { useToast } from '../../ui/toast.js';
 import { FormDialog } from './form-dialog.js';
+import { KIND_FIELDS, type KindField, KINDS, type Provider } from './provider-kinds.js';
 
 type Data = ToolInput<'AI_PROVIDER_CREATE'>['data'];
+type Values = { readonly [field in KindField]?: string };
 
-const KINDS = [
-  { value: 'openai', label: 'OpenAI' },
-  { value: 'anthropic', label: 'Anthropic' },
-  { value: 'openai-compatible', label: 'OpenAI-compatible server' },
-] as const;
+const OPTIONS = Object.entries(KINDS).map(([value, { label }]) => ({ value: value as Provider['kind'], label }));
 
 /** Adds a provider, or changes one. */
 export function ProviderDialog({
   provider,
   onClose,
 }: {
-  readonly provider:
-    | { readonly id: string; readonly title: string; readonly kind: Data['kind']; readonly base_url: string | null }
-    | undefined;
+  readonly provider: Provider | undefined;
   readonly onClose: () => void;
 }) {
   const [title, setTitle] = useState(provider?.title ?? '');
   const [kind, setKind] = useState<Data['kind']>(provider?.kind ?? 'openai');
   const [url, setUrl] = useState(provider?.base_url ?? '');
-  const [key, setKey] = useState('');
+  const [values, setValues] = useState<Values>(() => plainValues(provider));
   const create = useChange('AI_PROVIDER_CREATE', ['AI_PROVIDER_LIST']);
   const update = useChange('AI_PROVIDER_UPDATE', ['AI_PROVIDER_LIST']);
   const say = useToast();
+  const form = KINDS[kind];
   const submit = async (): Promise<void> => {
     const data: Data = {
       title: title.trim(),
       kind,
       base_url: url.trim() === '' ? null : url.trim(),
-      // An empty field keeps the stored key.
-      ...(key === '' ? {} : { api_key: key }),
+      ...fieldsOf(provider, kind, values),
     };
     if (provider === undefined) await create.mutateAsync({ data });
     else await update.mutateAsync({ id: provider.id, data });
@@ -51,25 +47,52 @@ export function ProviderDialog({
       onSubmit={submit}
     >
       <TextField label="Name" required maxLength={256} value={title} onChange={setTitle} autoFocus />
-      <SelectField label="Kind" value={kind} options={KINDS} onChange={setKind} />
+      <SelectField label="Kind" value={kind} options={OPTIONS} onChange={setKind} />
       <TextField
         label="Address"
         type="url"
-        required={kind === 'openai-compatible'}
-        placeholder={kind === 'openai-compatible' ? 'http://localhost:11434/v1' : 'The usual one'}
-        hint="What comes before /chat/completions."
+        required={form.isAddressRequired === true}
+        placeholder={form.address}
+        hint={form.addressHint}
         value={url}
         onChange={setUrl}
       />
-      <TextField
-        label="API key"
-        type="password"
-        autoComplete="off"
-        placeholder={provider === undefined ? '' : 'Unchanged'}
-        hint="Stored encrypted. Nobody can read it again."
-        value={key}
-        onChange={setKey}
-      />
+      {KIND_FIELDS.filter(({ name }) => form.fields[name] !== undefined).map(
+        ({ name, label, isSecret, placeholder }) => {
+          const isStored = isSecret && provider?.[name] != null;
+          return (
+            <TextField
+              key={name}
+              label={label}
+              required={form.fields[name] === 'required' && !isStored}
+              placeholder={isStored ? 'Unchanged' : placeholder}
+              {...(isSecret
+                ? { type: 'password', autoComplete: 'off', hint: 'Stored encrypted. Nobody can read it again.' }
+                : {})}
+              value={values[name] ?? ''}
+              onChange={(value) => setValues({ ...values, [name]: value })}
+            />
+          );
+        },
+      )}
     </FormDialog>
+  );
+}
+
+/** The stored values that can be shown. */
+function plainValues(provider: Provider | undefined): Values {
+  return { region: provider?.region ?? '', api_version: provider?.api_version ?? '' };
+}
+
+/** An empty field of a secret keeps it; what is stored of another kind is removed. */
+function fieldsOf(provider: Provider | undefined, kind: Provider['kind'], values: Values): Partial<Data> {
+  return Object.fromEntries(
+    KIND_FIELDS.flatMap(({ name, isSecret }): [KindField, string | null][] => {
+      const value = values[name]?.trim() ?? '';
+      const isTaken = KINDS[kind].fields[name] !== undefined;
+      const isStored = provider?.[name] != null;
+      if (isTaken && value !== '') return [[name, value]];
+      return isStored && (!isTaken || !isSecret) ? [[name, null]] : [];
+    }),
   );
 }

@@ -7,11 +7,13 @@ import {
   startFakeOpenAI,
   type Behaviour,
   type FakeOpenAI,
-} from '../../../test/support/fake-openai.js';
-import { AnthropicModels, OpenAiCompatibleModels, OpenAiModels } from './language-model.factory.js';
-import type { LanguageModelSettings } from './model-kind.js';
-import { describeProviderFailure } from './provider-failure.js';
-import { createProviderFetch } from './provider-fetch.js';
+} from '../../../../test/support/fake-openai.js';
+import type { LanguageModelSettings } from '../model-kind.js';
+import { describeProviderFailure } from '../provider-failure.js';
+import { createProviderFetch } from '../provider-fetch.js';
+import { AnthropicModels } from './anthropic.js';
+import { OpenAiCompatibleModels } from './openai-compatible.js';
+import { OpenAiModels } from './openai.js';
 
 const API_KEY = 'sk-test-secret-0123456789';
 const dispatcher = new Agent();
@@ -59,7 +61,7 @@ function settings(changes: Partial<Settings> = {}): Settings {
 async function ask({ kind, ...model }: Settings, { tools, maxRetries = 0, timeout }: RunOptions = {}) {
   const errors: unknown[] = [];
   const result = streamText({
-    model: KINDS[kind].openModel(model),
+    model: await KINDS[kind].openModel(model),
     prompt: 'Hello?',
     temperature: 0.5,
     tools,
@@ -151,7 +153,7 @@ describe('the model kinds of the service', () => {
     const call = { toolCallId: 'c1', toolName: 'weather' };
     const value = [file('image/png', 'aW1hZ2U='), file('audio/wav', 'c291bmQ=')];
     const result = streamText({
-      model: KINDS[kind].openModel({ ...settings(), fetch: refusing }),
+      model: await KINDS[kind].openModel({ ...settings(), fetch: refusing }),
       messages: [
         { role: 'user', content: 'Look.' },
         { role: 'assistant', content: [{ type: 'tool-call', ...call, input: {} }] },
@@ -164,10 +166,10 @@ describe('the model kinds of the service', () => {
     for (const form of forms) expect(sent).toContain(form);
   });
 
-  it('needs a base URL for a compatible provider', () => {
-    expect(() => KINDS['openai-compatible'].openModel({ model: 'm', fetch })).toThrow(
-      expect.objectContaining({ code: 'invalid_request' }),
-    );
+  it('needs a base URL for a compatible provider', async () => {
+    await expect(KINDS['openai-compatible'].openModel({ model: 'm', fetch })).rejects.toMatchObject({
+      code: 'invalid_request',
+    });
   });
 
   it('hangs up when it is aborted', async () => {

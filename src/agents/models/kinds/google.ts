@@ -1,0 +1,28 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { withMediaAfterTools } from '../media-of-tools.js';
+import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
+import type { FieldRules } from '../provider-fields.js';
+import { withToolMedia } from '../tool-media.js';
+
+/**
+ * Gemini by the Gemini API (`generateContent`).
+ * Sources: https://ai.google.dev/gemini-api/docs/image-understanding, …/audio, …/video-understanding
+ */
+@ModelKind('google')
+export class GoogleModels implements LanguageModels {
+  readonly ownBaseUrl = 'https://generativelanguage.googleapis.com/v1beta';
+  readonly fields: FieldRules = { api_key: { isRequired: true } };
+  readonly files =
+    /^(?:image\/(?:png|jpeg|webp|heic|heif)|audio\/(?:wav|mp3|mpeg|aiff|aac|ogg|flac)|video\/(?:mp4|mpeg|quicktime|webm|3gpp)|application\/pdf)$/;
+
+  async openModel({
+    baseUrl = this.ownBaseUrl,
+    apiKey = '',
+    model,
+    fetch,
+  }: LanguageModelSettings): Promise<LanguageModelV4> {
+    const { createGoogle } = await import('@ai-sdk/google');
+    // For models before Gemini 3, the SDK makes a function response of each text of a result, and none of its media.
+    return withToolMedia(withMediaAfterTools(createGoogle({ baseURL: baseUrl, apiKey, fetch })(model)), this.files);
+  }
+}

@@ -1,0 +1,21 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
+import { withToolMedia } from '../tool-media.js';
+import { IMAGES_AND_PDF } from './media-types.js';
+
+/** OpenAI itself. */
+@ModelKind('openai')
+export class OpenAiModels implements LanguageModels {
+  readonly ownBaseUrl = 'https://api.openai.com/v1';
+  readonly files = IMAGES_AND_PDF;
+
+  async openModel({
+    baseUrl = this.ownBaseUrl,
+    apiKey = '',
+    model,
+    fetch,
+  }: LanguageModelSettings): Promise<LanguageModelV4> {
+    const { createOpenAI } = await import('@ai-sdk/openai');
+    return withToolMedia(createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model), this.files);
+  }
+}
