@@ -1,29 +1,21 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { TextField } from '../../ui/field.js';
+import { type NumberField, NumberFields, textOf } from './number-fields.js';
 
 type Target = ToolOutput<'MODEL_TIERS_GET'>['item']['smart'];
 type Price = NonNullable<NonNullable<Target>['price']>;
 
 /** The texts of the fields. */
-type PriceDraft = Readonly<Record<keyof Price, string>>;
+export type PriceDraft = Readonly<Record<keyof Price, string>>;
 
-const FIELDS: readonly { readonly name: keyof Price; readonly label: string; readonly hint?: string }[] = [
-  { name: 'input', label: 'Input price' },
-  { name: 'cached_input', label: 'Cached input price', hint: 'Empty: as other input.' },
-  { name: 'output', label: 'Output price' },
+const RANGE = { inputMode: 'decimal', min: 0, max: 1_000_000, step: 'any' } as const;
+const FIELDS: readonly NumberField<keyof Price>[] = [
+  { name: 'input', label: 'Input price', ...RANGE },
+  { name: 'cached_input', label: 'Cached input price', hint: 'Empty: as other input.', ...RANGE },
+  { name: 'output', label: 'Output price', ...RANGE },
 ];
 
-export function priceDraftOf(target: Target): PriceDraft {
-  const { input, output, cached_input: cached } = target?.price ?? {};
+export function priceDraftOf({ input, output, cached_input: cached }: Partial<Price> = {}): PriceDraft {
   return { input: textOf(input), output: textOf(output), cached_input: textOf(cached) };
-}
-
-function textOf(value: number | undefined): string {
-  return value === undefined ? '' : String(value);
-}
-
-export function isSamePrice(a: PriceDraft, b: PriceDraft): boolean {
-  return FIELDS.every(({ name }) => a[name].trim() === b[name].trim());
 }
 
 /** The price as `MODEL_TIERS_SET` takes it; empty fields mean that there is none. */
@@ -46,28 +38,12 @@ export function PriceFields({
 }) {
   const isSet = FIELDS.some(({ name }) => draft[name] !== '');
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2">
-      <legend className="text-[0.8125rem] text-muted-foreground">
-        Optional: US dollars per million tokens. Runs from then on get a cost; earlier runs keep theirs.
-      </legend>
-      <div className="grid gap-3 sm:grid-cols-3">
-        {FIELDS.map(({ name, label, hint }) => (
-          <TextField
-            key={name}
-            label={label}
-            hint={hint}
-            type="number"
-            inputMode="decimal"
-            min={0}
-            max={1_000_000}
-            step="any"
-            required={isSet && name !== 'cached_input'}
-            disabled={disabled}
-            value={draft[name]}
-            onChange={(text) => onChange({ ...draft, [name]: text })}
-          />
-        ))}
-      </div>
+    <fieldset className="min-w-0">
+      <legend className="pb-1 text-[0.8125rem] text-muted-foreground">Optional: US dollars per million tokens.</legend>
+      <NumberFields
+        fields={FIELDS.map((field) => ({ ...field, required: isSet && field.name !== 'cached_input' }))}
+        {...{ draft, disabled, onChange }}
+      />
     </fieldset>
   );
 }

@@ -1,0 +1,94 @@
+import type { ToolOutput } from '../../../../packages/client/src/api.js';
+import { useChange } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { Button } from '../../ui/button.js';
+import { SelectField, TextField } from '../../ui/field.js';
+import { ErrorMessage } from '../../ui/states.js';
+import { formatDuration } from '../../ui/time.js';
+import { LimitFields } from './limit-fields.js';
+import type { ModelDraft } from './model-draft.js';
+import { PriceFields } from './price-fields.js';
+
+export type Provider = ToolOutput<'AI_PROVIDER_LIST'>['items'][number];
+
+/** Chooses a model of a provider, and tries it. */
+export function ModelFields({
+  draft,
+  emptyLabel,
+  providers,
+  onChange,
+}: {
+  readonly draft: ModelDraft;
+  /** What answers without a provider; undefined if there must be one. */
+  readonly emptyLabel: string | undefined;
+  readonly providers: readonly Provider[];
+  readonly onChange: (draft: ModelDraft) => void;
+}) {
+  const { may } = useOrganization();
+  const { providerId, model, price, limits } = draft;
+  const set = (change: Partial<ModelDraft>): void => onChange({ ...draft, ...change });
+  const isSet = providerId !== '';
+  const test = useChange('AI_PROVIDER_TEST', []);
+  const tried = { id: providerId, model: model.trim() };
+  const isResultOfThis = test.variables?.id === tried.id && test.variables.model === tried.model;
+  const isFixed = !may('MODEL_TIERS_SET');
+  return (
+    <>
+      <div className="grid grid-cols-1 items-end gap-3 sm:grid-cols-[1fr_1fr_auto]">
+        <SelectField
+          label="Provider"
+          value={providerId}
+          disabled={isFixed}
+          options={[
+            ...(emptyLabel === undefined ? [] : [{ value: '', label: emptyLabel }]),
+            ...providers.map(({ id, title }) => ({ value: id, label: title })),
+            // Who must not list the providers keeps the one that is chosen.
+            ...(isSet && !providers.some(({ id }) => id === providerId)
+              ? [{ value: providerId, label: `Provider ${providerId}` }]
+              : []),
+          ]}
+          onChange={(id) => set({ providerId: id })}
+        />
+        <TextField
+          label="Model"
+          required={isSet}
+          disabled={!isSet || isFixed}
+          placeholder={isSet ? 'The provider’s name of the model' : ''}
+          value={isSet ? model : ''}
+          onChange={(name) => set({ model: name })}
+        />
+        {may('AI_PROVIDER_TEST') && (
+          <Button
+            variant="secondary"
+            disabled={tried.id === '' || tried.model === ''}
+            isBusy={test.isPending}
+            onClick={() => test.mutate(tried)}
+          >
+            Test
+          </Button>
+        )}
+      </div>
+      {isSet && (
+        <>
+          <PriceFields draft={price} disabled={isFixed} onChange={(changed) => set({ price: changed })} />
+          <LimitFields draft={limits} disabled={isFixed} onChange={(changed) => set({ limits: changed })} />
+        </>
+      )}
+      <div role="status" className="text-sm empty:hidden">
+        {isResultOfThis && test.data && <TestResult result={test.data} />}
+      </div>
+      <ErrorMessage error={isResultOfThis ? test.error : null} />
+    </>
+  );
+}
+
+function TestResult({ result }: { readonly result: ToolOutput<'AI_PROVIDER_TEST'> }) {
+  const time = formatDuration(result.latency_ms);
+  return result.ok ? (
+    <p className="text-success">It answered after {time}.</p>
+  ) : (
+    <p className="break-words text-destructive">
+      It failed after {time}: {result.error}
+    </p>
+  );
+}
