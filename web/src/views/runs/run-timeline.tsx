@@ -35,6 +35,7 @@ export function RunTimeline({ spans }: { readonly spans: readonly Span[] }) {
               <span className={cn('break-words', span.kind === 'tool' && 'font-mono text-[0.8125rem]')}>
                 {span.label}
               </span>
+              {span.model && <span className="block text-xs wrap-anywhere text-muted-foreground">{span.model}</span>}
               <Outcome span={span} />
             </div>
             <div
@@ -84,8 +85,9 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   'approval denied': 'denied',
 };
 
-function Outcome({ span: { kind, outcome, note } }: { readonly span: Span }) {
-  const words = [OUTCOMES[`${kind} ${outcome}`], note].filter(Boolean).join(' · ');
+function Outcome({ span: { kind, outcome, fallback, note } }: { readonly span: Span }) {
+  const word = fallback ? `Failed, went on to ${fallback}` : OUTCOMES[`${kind} ${outcome}`];
+  const words = [word, note].filter(Boolean).join(' · ');
   if (words === '') return null;
   const isBad = outcome === 'error' || outcome === 'denied';
   return (

@@ -17,6 +17,10 @@ export interface Span {
   readonly note?: string;
   /** Of a model call: which attempt at the run made it. */
   readonly attempt?: number;
+  /** The model that was called; null if that is not known. */
+  readonly model?: string | null;
+  /** The model that the run went on to because this call failed. */
+  readonly fallback?: string | null;
 }
 
 export type CallRecord = Pick<
@@ -31,8 +35,12 @@ export interface ApprovalAnswer {
   readonly by: string | null;
 }
 
+export type ModelCall = RunDetails['model_calls'][number];
+
 interface TimelineInput {
   readonly run: RunDetails;
+  /** Names the model of a call; null if it is not known. */
+  readonly modelOf: (call: ModelCall) => string | null;
   readonly calls: readonly CallRecord[];
   readonly parts: readonly MessagePart[];
   readonly answers: readonly ApprovalAnswer[];
@@ -49,7 +57,7 @@ const WAITS = { kind: 'queue', label: 'Waiting for a worker' } as const;
  * of calls, and waiting for approvals. In runs of versions that recorded no model calls, the model worked while nothing
  * else happened.
  */
-export function timelineOf({ run, calls, parts, answers, now }: TimelineInput): Span[] {
+export function timelineOf({ run, modelOf, calls, parts, answers, now }: TimelineInput): Span[] {
   const created = Date.parse(run.created_at);
   const started = run.started_at === null ? undefined : Date.parse(run.started_at);
   const finished = run.finished_at === null ? undefined : Date.parse(run.finished_at);
@@ -63,7 +71,7 @@ export function timelineOf({ run, calls, parts, answers, now }: TimelineInput): 
   };
   if (started === undefined) return [queue];
   const busy = [
-    ...run.model_calls.map(modelSpan),
+    ...run.model_calls.map((call, index, all) => modelSpan(call, index, all[index + 1], modelOf)),
     ...calls.map(callSpan),
     ...approvalSpans({ run, parts, answers, calls, end }),
   ]
@@ -81,9 +89,24 @@ function byTime(a: Span, b: Span): number {
   return a.start - b.start || a.end - b.end;
 }
 
-function modelSpan(call: RunDetails['model_calls'][number], index: number): Span {
-  const { attempt, retries, input_tokens: input, output_tokens: output, cost_usd: cost, error_code: error } = call;
+function modelSpan(
+  call: ModelCall,
+  index: number,
+  next: ModelCall | undefined,
+  modelOf: TimelineInput['modelOf'],
+): Span {
+  const {
+    step,
+    attempt,
+    retries,
+    input_tokens: input,
+    output_tokens: output,
+    cost_usd: cost,
+    error_code: error,
+  } = call;
   const start = Date.parse(call.started_at);
+  // A worker calls the model of a step again within the same call; another call of the step is of a fallback.
+  const wentOn = error !== null && next !== undefined && next.step === step && next.attempt === attempt;
   const note = [
     error,
     retries > 0 && `called ${retries + 1} times`,
@@ -102,6 +125,8 @@ function modelSpan(call: RunDetails['model_calls'][number], index: number): Span
     isOpen: false,
     outcome: error === null ? 'success' : 'error',
     attempt,
+    model: modelOf(call),
+    ...(wentOn && { fallback: modelOf(next) }),
     ...(note && { note }),
   };
 }

@@ -3,6 +3,7 @@ import { useList } from '../../api/queries.js';
 import type { RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { MessagePart } from '../../transcript/message.js';
+import { useModelNames } from './model-names.js';
 import { type Span, timelineOf } from './timeline.js';
 
 const MAX_CALLS = 200;
@@ -47,6 +48,7 @@ export function useTimeline(
   const answers = events.rows.flatMap(({ at, actor, target }) =>
     target?.id ? [{ approvalId: target.id, at, by: actor.user_email ?? actor.key_name }] : [],
   );
-  const spans = timelineOf({ run, calls: calls.rows, parts, answers, now: Date.now() });
+  const modelOf = useModelNames(run.model_calls);
+  const spans = timelineOf({ run, modelOf, calls: calls.rows, parts, answers, now: Date.now() });
   return { spans, hasMore: calls.query.hasNextPage };
 }
