@@ -4,7 +4,7 @@ import type { TierModel } from './models.service.js';
 
 /** The number of consecutive failures that opens the breaker. */
 const FAILURES_TO_OPEN = 3;
-/** Milliseconds until one run tries the model again; doubled each time that it fails. */
+/** Milliseconds until one run tries the model again; doubled with each that does. */
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 120_000;
 /** Beyond so many failing models, the one that was called longest ago is forgotten. */
@@ -33,6 +33,7 @@ export class ModelHealth {
     const circuit = this.circuits.get(keyOf(model));
     if (circuit === undefined || circuit.failures < FAILURES_TO_OPEN) return true;
     if (performance.now() < circuit.retryAt) return false;
+    circuit.pauseMs = Math.min(circuit.pauseMs * 2, LONGEST_PAUSE_MS);
     circuit.retryAt = performance.now() + circuit.pauseMs;
     return true;
   }
@@ -45,10 +46,8 @@ export class ModelHealth {
     const key = keyOf(model);
     const circuit = this.circuits.get(key) ?? { failures: 0, retryAt: 0, pauseMs: FIRST_PAUSE_MS };
     circuit.failures++;
-    if (circuit.failures >= FAILURES_TO_OPEN) {
-      circuit.retryAt = performance.now() + circuit.pauseMs;
-      circuit.pauseMs = Math.min(circuit.pauseMs * 2, LONGEST_PAUSE_MS);
-    }
+    // Calls that were under way when the breaker opened do not make the pause longer.
+    if (circuit.failures === FAILURES_TO_OPEN) circuit.retryAt = performance.now() + circuit.pauseMs;
     this.circuits.set(key, circuit);
   }
 }

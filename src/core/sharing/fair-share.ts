@@ -29,10 +29,13 @@ export class FairShare extends Shares {
     super(options.capacity, options.limits);
   }
 
-  /** Units that every claim gets in its turn, however long that takes and however many wait. */
-  static ofTurns(capacity: number): FairShare {
+  /**
+   * Units that every claim gets in its turn, however long that takes and however many wait.
+   * @param limits see `Shares`
+   */
+  static ofTurns(capacity: number, limits: readonly Limit[] = []): FairShare {
     const refusal = (): Error => new Error('A claim without a limit was refused.');
-    return new FairShare({ capacity, limits: [], places: new Shares(Infinity), refusal });
+    return new FairShare({ capacity, limits, places: new Shares(Infinity), refusal });
   }
 
   /**

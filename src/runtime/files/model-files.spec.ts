@@ -8,13 +8,14 @@ import type { FileStore } from './file-store.js';
 import { ModelFiles } from './model-files.js';
 
 const MIB = 1024 * 1024;
+const ELSEWHERE = 'is left out here: the conversation has it elsewhere, or later files need the room';
 const SIGNAL = new AbortController().signal;
 
 /** Files of these sizes, whose content is `abc`. */
 class Fixture {
   readonly files: FileEntity[] = [];
   reads = 0;
-  readonly models = new ModelFiles(
+  models = new ModelFiles(
     { findAll: async () => this.files } as unknown as FileRepository,
     { read: () => this.bytes() } as unknown as FileStore,
   );
@@ -46,6 +47,11 @@ class Fixture {
   }
 }
 
+async function* missing(): AsyncIterable<Buffer> {
+  yield Buffer.from('a');
+  throw new Error('The bytes of a file are missing.');
+}
+
 describe('ModelFiles', () => {
   it('puts files in as content, and texts as text', async () => {
     const fixture = new Fixture();
@@ -53,12 +59,12 @@ describe('ModelFiles', () => {
     expect(await fixture.textsOf(parts)).toEqual([['data:image/png;base64,YWJj', '2.file:\nabc', 'Look.']]);
   });
 
-  it('reads a file once, however often it is named', async () => {
+  it('reads and gives a file once, where it is named last', async () => {
     const fixture = new Fixture();
     const part = fixture.part(20 * MIB);
     expect(await fixture.textsOf([part], [part, part])).toEqual([
-      ['data:image/png;base64,YWJj'],
-      ['data:image/png;base64,YWJj', 'data:image/png;base64,YWJj'],
+      [`[The file 1.file ${ELSEWHERE}.]`],
+      ['data:image/png;base64,YWJj', `[The file 1.file ${ELSEWHERE}.]`],
     ]);
     expect(fixture.reads).toBe(1);
   });
@@ -67,7 +73,7 @@ describe('ModelFiles', () => {
     const fixture = new Fixture();
     const [first, second, third] = [fixture.part(20 * MIB), fixture.part(12 * MIB), fixture.part(20 * MIB)];
     expect(await fixture.textsOf([first], [second], [third])).toEqual([
-      ['[The file 1.file is left out, because later files need the room.]'],
+      [`[The file 1.file ${ELSEWHERE}.]`],
       ['data:image/png;base64,YWJj'],
       ['data:image/png;base64,YWJj'],
     ]);
@@ -87,6 +93,47 @@ describe('ModelFiles', () => {
     ]);
     await expect(fixture.textsOf([unknown])).rejects.toMatchObject({ code: 'file_unsupported' });
     expect(await fixture.textsOf([deleted])).toEqual([['[The file 1.file was deleted.]']]);
+  });
+
+  it('gives a file of an answer in the result of its tool, once, and by no other link', async () => {
+    const fixture = new Fixture();
+    const [image, text] = [fixture.part(3), fixture.part(3, 'text/csv')];
+    const link = (uri: string): object => ({ type: 'resource_link', uri, name: 'x' });
+    const other = link('/api/default/files/0198d2a0-0000-7000-8000-000000000000');
+    const content = [link(image.url), link(image.url), link(text.url), other];
+    const call = { type: 'dynamic-tool', toolName: 't', toolCallId: 'c', state: 'output-available', input: {} };
+    const parts = [{ ...call, output: { content } }, image, text] as UIMessage['parts'];
+    const answer = { id: 'a', role: 'assistant' as const, parts, isRequest: false };
+    const { messages } = await fixture.models.withFiles('organization', [answer], () => true, SIGNAL);
+    expect(messages[0]?.parts).toMatchObject([
+      {
+        output: {
+          content: [
+            { type: 'resource', resource: { mimeType: 'image/png', blob: 'YWJj' } },
+            { type: 'text', text: `[The file 1.file ${ELSEWHERE}.]` },
+            { type: 'text', text: 'abc' },
+            other,
+          ],
+        },
+      },
+    ]);
+  });
+
+  it('takes a file that is deleted meanwhile for deleted', async () => {
+    const fixture = new Fixture();
+    const part = fixture.part(3);
+    fixture.models = new ModelFiles(
+      { findAll: async () => fixture.files, find: async () => ({ contentId: null }) } as unknown as FileRepository,
+      { read: () => missing() } as unknown as FileStore,
+    );
+    expect(await fixture.textsOf([part])).toEqual([['[The file 1.file was deleted.]']]);
+  });
+
+  it('keeps memory for other organizations, however many runs of one wait', async () => {
+    const fixture = new Fixture();
+    const part = fixture.part(32 * MIB);
+    for (let n = 0; n < 10; n++) void fixture.open('greedy', [part]);
+    await expect(fixture.open('other', [part])).resolves.toBeDefined();
   });
 
   it('lets runs wait for memory, and go on when others give it back', async () => {

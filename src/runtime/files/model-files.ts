@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { UIMessage } from 'ai';
 import { DomainError } from '../../core/domain-error.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
+import { half } from '../../core/sharing/shares.js';
 import type { FileEntity } from './file.entity.js';
 import { FileRepository } from './file.repository.js';
 import { FileStore } from './file-store.js';
@@ -10,10 +11,13 @@ import { idOf, modelParts, namedFiles, nameOf, obstacleOfType, type Takes } from
 
 /** The bytes of files that one model request holds, the newest ones. */
 const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
-/** The bytes of files that the runs of a process hold: less with a small heap, but enough for one request. */
+/** The bytes of files that the runs of a process hold: less with a small heap, but enough for two requests. */
 const MAX_HELD_BYTES = 128 * 1024 * 1024;
+const MIN_HELD_BYTES = 2 * MAX_REQUEST_BYTES;
 /** A request has its files several times: as base64, as JSON, and as it is sent. */
 const SHARE_OF_HEAP = 32;
+/** An organization leaves half of what there is to others, but can hold the files of one request. */
+const ofOrganization = (left: number): number => Math.max(half(left), Math.min(left, MAX_REQUEST_BYTES));
 
 /** A message of a conversation; `isRequest` for those that the run answers. */
 export type ConversationMessage = UIMessage & { isRequest: boolean };
@@ -33,7 +37,8 @@ export interface FilledConversation {
 @Injectable()
 export class ModelFiles {
   private readonly memory = FairShare.ofTurns(
-    Math.max(MAX_REQUEST_BYTES, Math.min(MAX_HELD_BYTES, getHeapStatistics().heap_size_limit / SHARE_OF_HEAP)),
+    Math.max(MIN_HELD_BYTES, Math.min(MAX_HELD_BYTES, getHeapStatistics().heap_size_limit / SHARE_OF_HEAP)),
+    [ofOrganization],
   );
 
   constructor(
@@ -56,17 +61,36 @@ export class ModelFiles {
     const claim = { holder: [organizationId], units };
     await this.memory.take(claim, signal);
     try {
-      const bytes = new Map<string, Buffer>();
-      for (const [id, contentId] of chosen) bytes.set(id, await this.read(contentId, files.get(id)?.size ?? 0));
-      const known = { files, bytes, takes };
+      const known = { files, bytes: await this.readAll(chosen, files), takes };
+      // From the newest on, as the files were chosen: each is given once.
+      const filled = messages.toReversed().map((message) => ({ ...message, parts: modelParts(message, known) }));
       return {
-        messages: messages.map((message) => ({ ...message, parts: modelParts(message, known) })),
+        messages: filled.toReversed(),
         release: () => this.memory.giveBack(claim),
       };
     } catch (error) {
       this.memory.giveBack(claim);
       throw error;
     }
+  }
+
+  /** A file that is deleted while the run waits for memory is left out. */
+  private async readAll(
+    chosen: ReadonlyMap<string, string>,
+    files: Map<string, FileEntity>,
+  ): Promise<Map<string, Buffer>> {
+    const bytes = new Map<string, Buffer>();
+    for (const [id, contentId] of chosen) {
+      const file = files.get(id) as FileEntity;
+      try {
+        bytes.set(id, await this.read(contentId, file.size));
+      } catch (error) {
+        const now = await this.repository.find(file.organizationId, id);
+        if (now?.contentId != null) throw error;
+        files.set(id, { ...file, contentId: null });
+      }
+    }
+    return bytes;
   }
 
   private async read(contentId: string, size: number): Promise<Buffer> {

@@ -14,8 +14,8 @@ export type Takes = (mediaType: string) => boolean;
 /** What is known of the files of a conversation. */
 export interface KnownFiles {
   readonly files: ReadonlyMap<string, FileEntity>;
-  /** The bytes that the model gets, by the ids of the files. */
-  readonly bytes: ReadonlyMap<string, Buffer>;
+  /** The bytes that the model gets, by the ids of the files. Each is taken out when it is given: once is enough. */
+  readonly bytes: Map<string, Buffer>;
   readonly takes: Takes;
 }
 
@@ -57,7 +57,7 @@ export function modelParts({ role, parts }: Pick<UIMessage, 'role' | 'parts'>, k
 function ofUser(named: ReadonlyMap<string, FileUIPart>, part: Part, known: KnownFiles): Part {
   const file = part.type === 'file' ? named.get(part.url) : undefined;
   if (file === undefined) return part;
-  const bytes = known.bytes.get(idOf(file));
+  const bytes = takeBytes(file, known);
   if (bytes === undefined) return { type: 'text', text: absence(file, known) };
   if (isText(file.mediaType)) return { type: 'text', text: `${nameOf(file)}:\n${bytes.toString('utf8')}` };
   return { ...file, url: `data:${file.mediaType};base64,${bytes.toString('base64')}` };
@@ -84,10 +84,17 @@ function withContents(
 }
 
 function blockOf(file: FileUIPart, known: KnownFiles): object {
-  const bytes = known.bytes.get(idOf(file));
+  const bytes = takeBytes(file, known);
   if (bytes === undefined) return { type: 'text', text: absence(file, known) };
   if (isText(file.mediaType)) return { type: 'text', text: bytes.toString('utf8') };
   return { type: 'resource', resource: { uri: file.url, mimeType: file.mediaType, blob: bytes.toString('base64') } };
+}
+
+function takeBytes(file: FileUIPart, { bytes }: KnownFiles): Buffer | undefined {
+  const id = idOf(file);
+  const found = bytes.get(id);
+  bytes.delete(id);
+  return found;
 }
 
 /** The sentence that a model gets in place of a file. */
@@ -96,6 +103,7 @@ function absence(part: FileUIPart, { files, takes }: KnownFiles): string {
   const why =
     file?.contentId == null
       ? 'was deleted'
-      : (obstacleOfType(part.mediaType, file.size, takes) ?? 'is left out, because later files need the room');
+      : (obstacleOfType(part.mediaType, file.size, takes) ??
+        'is left out here: the conversation has it elsewhere, or later files need the room');
   return `[The file ${nameOf(part)} ${why}.]`;
 }

@@ -8,7 +8,7 @@ import { type ModelStepInput, type ModelStepResult, streamModelStep, toToolSet }
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
-import type { RunModels } from './run-models.js';
+import { isOfFiles, type RunModels } from './run-models.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 import type { ModelCall } from '../runs/records/model-call.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
@@ -82,17 +82,21 @@ type StepInput = Pick<ModelStepInput, 'instructions' | 'tools' | 'temperature' |
 /** Calls the models of the run in turn, until one has answered. What readers have of one that fails is taken back. */
 async function callModels(input: StepInput, answer: RunAnswer, observation: RunObservation): Promise<ModelStepResult> {
   const { models, signal } = input;
+  let failure: unknown;
+  models.begin();
   for (;;) {
+    answer.model = models.current.name;
+    observation.setModel(models.current.name);
     try {
       const result = await callModel(input, answer, observation);
       models.noteSuccess();
       return result;
     } catch (error) {
-      if (signal.aborted || !models.canGoOn(error)) throw error;
+      // What a model that was called has said tells more than that another one was not.
+      if (failure === undefined || !isOfFiles(error)) failure = error;
+      if (signal.aborted || !models.canGoOn(error)) throw failure;
       if (answer.hasOpenStep) await answer.append({ type: 'reset-step' });
       models.goOn(error);
-      answer.model = models.current.name;
-      observation.setModel(models.current.name);
     }
   }
 }
@@ -112,9 +116,8 @@ async function callModel(
     signal,
   );
   const { maxOutputTokens, firstChunkTimeoutMs } = current;
-  const retryable = models.hasNext ? 'rate limits' : 'all';
   try {
-    const step = { ...input, model, maxOutputTokens, firstChunkTimeoutMs, retryable, messages } as const;
+    const step = { ...input, model, maxOutputTokens, firstChunkTimeoutMs, hasSubstitute: models.hasNext, messages };
     return await observeCall(step, current, answer, observation);
   } finally {
     release();

@@ -15,22 +15,28 @@ function filesThat(outcome: (file: MadeFile) => StoredFile): { files: RunFiles; 
   return { files: { store } as unknown as RunFiles, made };
 }
 
-const stored = ({ mediaType, bytes }: MadeFile): StoredFile => ({
+const SIGNAL = new AbortController().signal;
+
+const stored = ({ mediaType, base64 }: MadeFile): StoredFile => ({
   part: { type: 'file', mediaType, filename: 'a.png', url: URL_OF_FILE },
-  size: bytes.length,
+  size: base64.length,
 });
 
 describe('chunksOfMadeFile', () => {
   it.each(['file', 'reasoning-file'] as const)('names the stored %s of a model', async (type) => {
     const { files, made } = filesThat(stored);
     const chunk = { type, mediaType: 'image/png', url: `data:image/png;base64,${btoa('abc')}` };
-    expect(await chunksOfMadeFile(chunk, files)).toEqual([{ type, mediaType: 'image/png', url: URL_OF_FILE }]);
-    expect(made).toEqual([{ bytes: Buffer.from('abc'), mediaType: 'image/png', filename: null }]);
+    expect(await chunksOfMadeFile(chunk, files, SIGNAL)).toEqual([{ type, mediaType: 'image/png', url: URL_OF_FILE }]);
+    expect(made).toEqual([{ base64: btoa('abc'), mediaType: 'image/png', filename: null }]);
   });
 
   it('says why one was not stored', async () => {
     const { files } = filesThat(() => ({ refusal: '[Left out.]' }));
-    const chunks = await chunksOfMadeFile({ type: 'file', mediaType: 'image/png', url: 'data:;base64,AAAA' }, files);
+    const chunks = await chunksOfMadeFile(
+      { type: 'file', mediaType: 'image/png', url: 'data:;base64,AAAA' },
+      files,
+      SIGNAL,
+    );
     expect(chunks.map(({ type }) => type)).toEqual(['text-start', 'text-delta', 'text-end']);
     expect(chunks[1]).toMatchObject({ delta: '[Left out.]' });
   });
@@ -38,7 +44,7 @@ describe('chunksOfMadeFile', () => {
   it('makes any other address a source, even that of a file here', async () => {
     const { files, made } = filesThat(stored);
     const chunk = { type: 'file', mediaType: 'image/png', url: `https://example.com${URL_OF_FILE}` } as const;
-    expect(await chunksOfMadeFile(chunk, files)).toMatchObject([{ type: 'source-url', url: chunk.url }]);
+    expect(await chunksOfMadeFile(chunk, files, SIGNAL)).toMatchObject([{ type: 'source-url', url: chunk.url }]);
     expect(made).toEqual([]);
   });
 });
@@ -48,7 +54,7 @@ describe('withStoredFiles', () => {
     const { files, made } = filesThat(stored);
     const blob = (uri?: unknown): object => ({ type: 'resource', resource: { uri, blob: btoa('a'), mimeType: 'a/b' } });
     const content = [blob('file:///a/b.png?c#d'), blob('..'), blob(1), { type: 'resource' }, { type: 'resource_link' }];
-    const { chunks, result } = await withStoredFiles({ content } as never, files);
+    const { chunks, result } = await withStoredFiles({ content } as never, files, SIGNAL);
     expect(made.map(({ filename }) => filename)).toEqual(['b.png', null, null]);
     expect(chunks).toHaveLength(3);
     expect(result.content.slice(3)).toEqual(content.slice(3));
@@ -56,6 +62,6 @@ describe('withStoredFiles', () => {
 
   it('leaves a result without files as it is', async () => {
     const result = { content: [{ type: 'text' as const, text: 'a' }] };
-    expect((await withStoredFiles(result, filesThat(stored).files)).result).toBe(result);
+    expect((await withStoredFiles(result, filesThat(stored).files, SIGNAL)).result).toBe(result);
   });
 });

@@ -10,6 +10,8 @@ const MAX_FILES = 20;
 const TOO_MANY = `[A file was left out: of one result, ${MAX_FILES} files are kept.]`;
 const MEDIA_TYPE = /^[\w.+-]{1,127}\/[\w.+-]{1,127}$/;
 const DATA_URL = /^data:([^;,]*);base64,/;
+/** As much of an address as its name is looked for in. */
+const MAX_URI_LENGTH = 4096;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 type Block = CallToolResult['content'][number];
@@ -24,11 +26,11 @@ function chunkOf({ url, mediaType }: FileUIPart): FileChunk {
  * Stores the images, sounds and blobs of a result as files, so that neither the stream nor the transcript holds them: a
  * link to its file replaces each. What is no valid base64 stays as it is.
  * @returns the result, and the chunks that name the files in the answer
- * @throws StorageLostError
  */
 export async function withStoredFiles(
   result: CallToolResult,
   files: RunFiles,
+  signal: AbortSignal,
 ): Promise<{ result: CallToolResult; chunks: FileChunk[] }> {
   const chunks: FileChunk[] = [];
   const content: Block[] = [];
@@ -38,7 +40,7 @@ export async function withStoredFiles(
     if (file === undefined) content.push(block);
     else if (++count > MAX_FILES) content.push({ type: 'text', text: TOO_MANY });
     else {
-      const stored = await files.store(file);
+      const stored = await files.store(file, signal);
       if ('part' in stored) chunks.push(chunkOf(stored.part));
       content.push('part' in stored ? linkTo(stored) : { type: 'text', text: stored.refusal });
     }
@@ -50,8 +52,8 @@ function fileOf(block: Block): MadeFile | undefined {
   const { mimeType, data, uri } = contentOf(block);
   if (typeof data !== 'string' || data === '' || !BASE64.test(data)) return undefined;
   const isType = typeof mimeType === 'string' && MEDIA_TYPE.test(mimeType);
-  const filename = typeof uri === 'string' ? (safeFilename(uri.replace(/[?#].*$/s, '')) ?? null) : null;
-  return { bytes: Buffer.from(data, 'base64'), mediaType: isType ? mimeType : '', filename };
+  const filename = typeof uri === 'string' ? safeFilename(uri.slice(-MAX_URI_LENGTH).replace(/[?#].*$/s, '')) : null;
+  return { base64: data, mediaType: isType ? mimeType : '', filename };
 }
 
 /** The bytes of a block, and what is said of them. Results of upstreams are not validated in every detail. */
@@ -69,17 +71,16 @@ function linkTo({ part, size }: { part: FileUIPart; size: number }): Block {
 
 /**
  * The chunks by which readers learn of a file that the model has made. The answer must be stored already.
- * @throws StorageLostError
  */
 export async function chunksOfMadeFile(
   chunk: Extract<UIMessageChunk, { type: 'file' | 'reasoning-file' }>,
   files: RunFiles,
+  signal: AbortSignal,
 ): Promise<UIMessageChunk[]> {
   const [prefix, mediaType = ''] = DATA_URL.exec(chunk.url) ?? [];
   // A provider can name any address, such as one of a file that is stored here.
   if (prefix === undefined) return [{ type: 'source-url', sourceId: newId(), url: chunk.url }];
-  const bytes = Buffer.from(chunk.url.slice(prefix.length), 'base64');
-  const stored = await files.store({ bytes, mediaType, filename: null });
+  const stored = await files.store({ base64: chunk.url.slice(prefix.length), mediaType, filename: null }, signal);
   if ('part' in stored) return [{ ...chunk, ...chunkOf(stored.part), type: chunk.type }];
   const id = newId();
   return [

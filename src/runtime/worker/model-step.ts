@@ -20,7 +20,7 @@ import type { AgentTool } from '../../agents/agent-toolset.js';
 import { hasToolMedia, mayRefuseMedia, withNewestToolMedia } from '../../agents/models/tool-media.js';
 import { FirstChunkTimer } from './first-chunk-timer.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
-import { type RetryableFailures, type RetryChunk, withRetries } from './provider-retries.js';
+import { type RetryChunk, withRetries } from './provider-retries.js';
 import { chunksOfMadeFile } from './made-files.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
@@ -33,6 +33,9 @@ const MAX_DESCRIPTION_LENGTH = 10_000;
 const MAX_TOOL_MEDIA = 20;
 /** Models that have answered only without images and sounds: they are not asked with them again. */
 const unseeing = new WeakSet<object>();
+
+/** Chunks that a provider can send long before it has anything to say. */
+const OPENINGS: ReadonlySet<UIMessageChunk['type']> = new Set(['start-step', 'text-start', 'reasoning-start']);
 
 /** The error text for a tool call that the SDK cannot parse. */
 const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
@@ -49,7 +52,8 @@ export interface ModelStepInput {
   maxOutputTokens: number | null;
   /** How long the model can take to begin its answer, in milliseconds. */
   firstChunkTimeoutMs: number;
-  retryable: RetryableFailures;
+  /** Whether another model is called if this one fails. */
+  hasSubstitute: boolean;
   instructions: string;
   /** The conversation and the answer so far. */
   messages: readonly UIMessage[];
@@ -118,12 +122,12 @@ export async function streamModelStep(
         : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
       const accepted = chunk && guard.accept(asDynamic(chunk));
       if (accepted === undefined) continue;
-      if (awaitsFirstChunk && accepted.type !== 'start-step') {
+      if (awaitsFirstChunk && !OPENINGS.has(accepted.type)) {
         awaitsFirstChunk = false;
         timer.stop();
         watch.onFirstChunk();
       }
-      for (const stored of await storedChunks(accepted, answer, input.files)) await answer.push(stored);
+      for (const stored of await storedChunks(accepted, answer, input)) await answer.push(stored);
     }
   } catch (error) {
     reading.abort();
@@ -140,17 +144,21 @@ export async function streamModelStep(
 }
 
 /** The chunk, or those that name the file which the model has made. */
-async function storedChunks(chunk: UIMessageChunk, answer: RunAnswer, files: RunFiles): Promise<UIMessageChunk[]> {
+async function storedChunks(
+  chunk: UIMessageChunk,
+  answer: RunAnswer,
+  { files, signal }: ModelStepInput,
+): Promise<UIMessageChunk[]> {
   if (chunk.type !== 'file' && chunk.type !== 'reasoning-file') return [chunk];
   await answer.save();
-  return chunksOfMadeFile(chunk, files);
+  return chunksOfMadeFile(chunk, files, signal);
 }
 
 /** Shows the repetitions of a call in the answer's stream, times each, and guards the stream of the model. */
 function callMiddleware(
   { guard, timer }: { guard: ModelChunkGuard; timer: FirstChunkTimer },
   answer: RunAnswer,
-  { signal, retryable }: ModelStepInput,
+  { signal, hasSubstitute }: ModelStepInput,
   watch: ModelStepWatch,
 ): LanguageModelMiddleware {
   return {
@@ -177,12 +185,12 @@ function callMiddleware(
           timed(() => model.doStream(blind)),
           report,
           signal,
-          retryable,
+          hasSubstitute,
         );
         unseeing.add(model);
         return result;
       };
-      const result = await withRetries(timed(doStream), report, signal, retryable).catch(withoutMedia);
+      const result = await withRetries(timed(doStream), report, signal, hasSubstitute).catch(withoutMedia);
       return { ...result, stream: guard.stream(result.stream) };
     },
   };

@@ -22,34 +22,32 @@ export type RetryChunk = Extract<UIMessageChunk, { type: `data-${string}` }> & {
   };
 };
 
-/** Failures after which a provider is called again. */
-export type RetryableFailures = 'all' | 'rate limits';
+/** With a substitute, a provider is not waited for longer than this. */
+const MAX_DELAY_WITH_SUBSTITUTE_MS = 5_000;
 
 /**
  * Calls the model, again if its provider refuses the call for the moment (such as 429 or 503) or cannot be reached.
  * Waits 2 s and 4 s, or as long as the provider's `retry-after` says if that is at most a minute.
  * @param report called before each wait
- * @param failures `rate limits` where another model can be called in place of waiting for this one
+ * @param hasSubstitute whether another model can be called: then only limits of the rate are waited for, and 5 s at most
  * @throws the error of the last call, or the reason of the abort
  */
 export async function withRetries<T>(
   call: () => PromiseLike<T>,
   report: (chunk: RetryChunk) => Promise<void>,
   signal: AbortSignal,
-  failures: RetryableFailures = 'all',
+  hasSubstitute = false,
 ): Promise<T> {
   for (let attempt = 2; ; attempt++) {
     try {
       return await call();
     } catch (error) {
-      const isWorthIt =
-        APICallError.isInstance(error) &&
-        error.isRetryable &&
-        (failures === 'all' || describeProviderFailure(error).code === 'provider_rate_limited') &&
-        !signal.aborted;
+      const isWorthIt = APICallError.isInstance(error) && error.isRetryable && !signal.aborted;
       if (!isWorthIt || attempt > MAX_CALLS) throw error;
       const delayMs = requestedDelayMs(error.responseHeaders ?? {}) ?? FIRST_DELAY_MS * 2 ** (attempt - 2);
       const { code, message } = describeProviderFailure(error);
+      const isSoon = code === 'provider_rate_limited' && delayMs <= MAX_DELAY_WITH_SUBSTITUTE_MS;
+      if (hasSubstitute && !isSoon) throw error;
       const data = { attempt, max_attempts: MAX_CALLS, delay_ms: delayMs, code, message };
       await report({ type: 'data-retry', transient: true, data });
       await sleep(delayMs, undefined, { signal });

@@ -38,6 +38,8 @@ export class RunAnswer {
   private saveCost = 0;
   /** The streamed size, by `sizeOfChunk`. */
   private size = 0;
+  /** The size where the current step begins. */
+  private sizeBeforeStep = 0;
   private cancelRequested = false;
   /** The number of steps whose model call is finished. */
   private steps: number;
@@ -109,6 +111,7 @@ export class RunAnswer {
   async push(chunk: UIMessageChunk): Promise<void> {
     const size = this.size + sizeOfChunk(chunk);
     if (size > MAX_ANSWER_SIZE || this.folder.partCount > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
+    if (chunk.type === 'start-step') this.sizeBeforeStep = this.size;
     this.size = size;
     await this.append(chunk);
     await this.turns.next();
@@ -117,6 +120,7 @@ export class RunAnswer {
   /** Streams a chunk from the run itself, regardless of the answer's size. */
   async append(chunk: UIMessageChunk): Promise<void> {
     this.folder.apply(chunk);
+    if (chunk.type === 'reset-step') this.size = this.sizeBeforeStep;
     await this.publisher.push(chunk);
     // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
     this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
@@ -124,8 +128,10 @@ export class RunAnswer {
 
   /** Applies a chunk that an earlier attempt has streamed. */
   replay(frame: string): void {
-    this.size += frame.length;
-    this.folder.apply(JSON.parse(frame) as UIMessageChunk);
+    const chunk = JSON.parse(frame) as UIMessageChunk;
+    if (chunk.type === 'start-step') this.sizeBeforeStep = this.size;
+    this.size = chunk.type === 'reset-step' ? this.sizeBeforeStep : this.size + frame.length;
+    this.folder.apply(chunk);
   }
 
   /** Counts a finished model call. */

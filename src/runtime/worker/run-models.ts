@@ -3,6 +3,7 @@ import type { ModelHealth } from '../../agents/models/model-health.js';
 import type { TierModel } from '../../agents/models/models.service.js';
 import { mayBeOfModel } from '../../agents/models/provider-failure.js';
 import { DomainError } from '../../core/domain-error.js';
+import { StorageLostError } from '../../core/through-outage.js';
 import { AnswerInterruptedError } from './model-step.js';
 
 /**
@@ -10,15 +11,21 @@ import { AnswerInterruptedError } from './model-step.js';
  * not, the run goes on with the next, and stays with it.
  */
 export class RunModels {
-  private index: number;
+  private index = 0;
+  private hasBegun = false;
   private readonly opened = new Map<TierModel, LanguageModelV4>();
 
   /** @param models at least one, in the order in which they are tried */
   constructor(
     private readonly models: readonly TierModel[],
     private readonly health: ModelHealth,
-  ) {
-    this.index = models.length === 1 ? 0 : Math.max(0, this.nextAfter(-1));
+  ) {}
+
+  /** Chooses the first model, when it is about to be called: a breaker lets only one run try. */
+  begin(): void {
+    if (this.hasBegun) return;
+    this.hasBegun = true;
+    if (this.models.length > 1) this.index = Math.max(0, this.nextAfter(-1));
   }
 
   get current(): TierModel {
@@ -61,10 +68,13 @@ export class RunModels {
 
 /** `internal` of our own: the secrets of the provider cannot be decrypted, or no module has its kind. */
 function mayBeAnswered(error: unknown): boolean {
+  // Its cause can look like one of a provider.
+  if (error instanceof StorageLostError) return false;
   if (error instanceof DomainError) return error.code === 'internal' || isOfFiles(error);
   return error instanceof AnswerInterruptedError || mayBeOfModel(error);
 }
 
-function isOfFiles(error: unknown): boolean {
+/** Whether the model was not called, because it does not take a file of the request. */
+export function isOfFiles(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'file_unsupported';
 }

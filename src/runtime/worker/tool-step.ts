@@ -87,7 +87,7 @@ async function execute(
   if (refusal !== undefined) return { errorText: refusal };
   try {
     const result = await tool.call(call.input, { signal, trace, approvedPlace: approvedPlaces?.get(call) });
-    return await outcomeOf(result, files);
+    return await outcomeOf(result, files, signal);
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
     signal.throwIfAborted();
@@ -98,9 +98,9 @@ async function execute(
 }
 
 /** The outcome that a result is, with its files stored. */
-async function outcomeOf(result: CallToolResult, files: RunFiles): Promise<CallOutcome> {
+async function outcomeOf(result: CallToolResult, files: RunFiles, signal: AbortSignal): Promise<CallOutcome> {
   if (result.isError === true) return toOutcome(result);
-  const { result: light, chunks } = await withStoredFiles(result, files);
+  const { result: light, chunks } = await withStoredFiles(result, files, signal);
   const outcome = toOutcome(light);
   return 'output' in outcome ? { ...outcome, files: chunks } : outcome;
 }

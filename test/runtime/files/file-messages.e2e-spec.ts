@@ -92,7 +92,8 @@ describe('a file part', () => {
     fake.script({ kind: 'text', deltas: ['Still.'] });
     await ask([{ type: 'text', text: 'And now?' }], 'thinking');
     const messages = fake.requests.at(-1)?.body['messages'] as { content: unknown }[];
-    expect(JSON.stringify(messages).match(/image_url":/g)).toHaveLength(2);
+    // Once in a request, however often it is named.
+    expect(JSON.stringify(messages).match(/image_url":/g)).toHaveLength(1);
   });
 
   it('with a data: URL becomes a file, and the transcript holds no base64', async () => {

@@ -39,8 +39,8 @@ beforeEach(async () => {
   for (const model of [first, second]) model.requests.length = 0;
 });
 
-async function provider(baseUrl: string): Promise<string> {
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: baseUrl };
+async function provider(baseUrl: string, kind = 'openai-compatible'): Promise<string> {
+  const data = { title: 'Fake', kind, base_url: baseUrl };
   return (await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data })).item.id;
 }
 
@@ -172,6 +172,28 @@ describe('a run whose model has a fallback', () => {
     const { taskId, ...collected } = await thread.ask('Hello');
     await thread.expectWhole(taskId, collected);
     expect(await thread.run(taskId)).toMatchObject({ status: 'failed', error: { code: 'provider_not_found' } });
+  });
+
+  it('has room for a whole answer after one that was taken back', async () => {
+    const deltas = Array.from({ length: 54 }, () => 'x'.repeat(100_000));
+    first.script({ kind: 'break-after', deltas });
+    second.script({ kind: 'text', deltas });
+    const thread = await ThreadClient.create(app, agentId);
+    const { taskId } = await thread.ask('Hello');
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', error: null });
+  });
+
+  it('does not wait for long while the rate is limited, and tells why the model failed that was called', async () => {
+    await setTier({ fallbacks: [{ provider_id: await provider(second.baseUrl, 'openai'), model: 'no-sound' }] });
+    const url = `data:audio/wav;base64,${Buffer.from('RIFF\0\0\0\0WAVEfmt ').toString('base64')}`;
+    first.script({ kind: 'status', status: 429, headers: { 'retry-after': '30' } });
+    const thread = await ThreadClient.create(app, agentId);
+    const parts = [{ type: 'file', mediaType: 'audio/wav', url }];
+    const { body } = await thread.post({ messages: [{ role: 'user', parts }], agent: { id: agentId } });
+    const taskId = (body as { taskId: string }).taskId;
+    const { error } = await thread.waitFor(taskId, 'failed');
+    expect(error).toMatchObject({ code: 'provider_rate_limited' });
+    expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
   });
 
   it('begins with the fallback while the breaker of the model is open', async () => {

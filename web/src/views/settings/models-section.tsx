@@ -76,9 +76,7 @@ function Providers({
               title={`Delete the provider “${provider.title}”?`}
               onConfirm={() => remove.mutateAsync({ id: provider.id })}
             >
-              <p>
-                Tiers that use it fall back to the tier “smart”, then to the built-in model. Its keys are forgotten.
-              </p>
+              <p>Its models leave the tiers, and their fallbacks move up. Its keys are forgotten.</p>
             </ConfirmButton>
           )}
         </div>
