@@ -5553,10 +5553,10 @@ export interface operations {
                      * @example {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "media_type": "text",
-                     *         "filename": "text",
+                     *         "media_type": "image/png",
+                     *         "filename": "part.png",
                      *         "size": 0,
-                     *         "sha256": "text",
+                     *         "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *         "url": "https://hooks.example.com/signalbox",
                      *         "created_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -5601,12 +5601,12 @@ export interface operations {
                     /**
                      * @example {
                      *       "item": {
-                     *         "signed_url": "text",
+                     *         "signed_url": "/api/default/files/01a1fc10-2f4e-7a61-9d0b-5b1d3a8c2e11/content?expires=1795661413&signature=…",
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "media_type": "text",
-                     *         "filename": "text",
+                     *         "media_type": "image/png",
+                     *         "filename": "part.png",
                      *         "size": 0,
-                     *         "sha256": "text",
+                     *         "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *         "url": "https://hooks.example.com/signalbox",
                      *         "created_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -5649,10 +5649,10 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "media_type": "text",
-                     *           "filename": "text",
+                     *           "media_type": "image/png",
+                     *           "filename": "part.png",
                      *           "size": 0,
-                     *           "sha256": "text",
+                     *           "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *           "url": "https://hooks.example.com/signalbox",
                      *           "created_at": "2026-11-23T08:30:00.000Z"
                      *         }
@@ -8523,10 +8523,10 @@ export interface operations {
                      * @example {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "media_type": "text",
-                     *         "filename": "text",
+                     *         "media_type": "image/png",
+                     *         "filename": "part.png",
                      *         "size": 0,
-                     *         "sha256": "text",
+                     *         "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *         "url": "https://hooks.example.com/signalbox",
                      *         "created_at": "2026-11-23T08:30:00.000Z"
                      *       }

@@ -34,8 +34,8 @@ const MAX_TOOL_MEDIA = 20;
 /** Models that have answered only without images and sounds: they are not asked with them again. */
 const unseeing = new WeakSet<object>();
 
-/** Chunks that a provider can send long before it has anything to say. */
-const OPENINGS: ReadonlySet<UIMessageChunk['type']> = new Set(['start-step', 'text-start', 'reasoning-start']);
+/** Chunks that do not begin an answer. A thought does: what a model thinks can stay hidden for minutes. */
+const OPENINGS: ReadonlySet<UIMessageChunk['type']> = new Set(['start-step', 'text-start']);
 
 /** The error text for a tool call that the SDK cannot parse. */
 const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
