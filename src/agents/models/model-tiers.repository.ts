@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import type { EventActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
+import { lockOrganization } from '../../platform/database/lock-organization.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import { ModelTierEntity, type TierModelColumns } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
@@ -63,7 +64,7 @@ export class ModelTiersRepository {
   change(organizationId: string, changes: TierChanges, actor: EventActor): Promise<string[]> {
     return this.tiers.manager.transaction(async (manager) => {
       // One change after the other: each replaces whole tiers.
-      await manager.query('SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE', [organizationId]);
+      await lockOrganization(manager, organizationId);
       const named = Object.values(changes).flatMap((models) => models.map(({ providerId }) => providerId));
       const unknown = await unknownProviders(manager, organizationId, named);
       if (unknown.length > 0) return unknown;

@@ -1,5 +1,6 @@
 import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
+import { lockOrganization } from './lock-organization.js';
 
 /**
  * Refuses to create more of a resource than an organization can have. Creations in one organization are serialized
@@ -12,7 +13,7 @@ export async function requireRoom(
   organizationId: string,
   { max, what }: { max: number; what: string },
 ): Promise<void> {
-  await manager.query('SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE', [organizationId]);
+  await lockOrganization(manager, organizationId);
   const count = await manager.countBy(entity, { organizationId });
   if (count >= max) throw new DomainError('limit_reached', `An organization can have ${max} ${what}.`);
 }

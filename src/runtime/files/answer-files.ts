@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import type { FileUIPart } from 'ai';
 import { principalOrganization } from '../../core/principal.js';
@@ -59,7 +60,7 @@ export class AnswerFiles {
       // No caller has this credential: whoever can read the thread, or all files, reads the file.
       credentialId: `run:${run.id}`,
     };
-    const file = await this.uploads.upload({ declaredType, filename, bytes: [bytes] }, owner, run);
+    const file = await this.uploads.upload({ declaredType, filename, bytes: Readable.from([bytes]) }, owner, run);
     return { part: this.links.partOf(file, slug), size: file.size };
   }
 }

@@ -16,7 +16,7 @@ export interface Upload {
   readonly declaredType: string;
   /** As `safeFilename` leaves it. */
   readonly filename: string | null;
-  readonly bytes: AsyncIterable<Buffer> | Iterable<Buffer>;
+  readonly bytes: AsyncIterable<Buffer>;
 }
 
 /** For whom a file is stored: the credential reads it. */
@@ -84,7 +84,7 @@ export class FileUploads {
 /** Measures and digests bytes on their way to the store. */
 class MeasuredBytes implements AsyncIterable<Buffer> {
   private readonly hash = createHash('sha256');
-  private readonly source: AsyncIterator<Buffer> | Iterator<Buffer>;
+  private readonly source: AsyncIterator<Buffer>;
   private readonly head: Buffer[] = [];
   size = 0;
 
@@ -92,7 +92,7 @@ class MeasuredBytes implements AsyncIterable<Buffer> {
     source: Upload['bytes'],
     private readonly maxBytes: number,
   ) {
-    this.source = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+    this.source = source[Symbol.asyncIterator]();
   }
 
   /** The first `SNIFFED_BYTES` bytes, or all of a shorter file; they are yielded as well. */

@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import type { OrganizationLimits } from '../../core/limits.js';
+import { lockOrganization } from '../../platform/database/lock-organization.js';
 import { FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 
 /** An uploaded content: what the store has under its id. */
@@ -46,7 +47,7 @@ export class FileRepository {
     const { organizationId } = file;
     const { id, sha256, size } = content;
     return this.files.manager.transaction(async (manager) => {
-      await manager.query('SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE', [organizationId]);
+      await lockOrganization(manager, organizationId);
       // The lock keeps the content from being deleted until the file refers to it.
       const [same]: { id: string }[] = await manager.query(
         'SELECT id FROM file_contents WHERE organization_id = $1 AND sha256 = $2 FOR KEY SHARE',

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import type { FileUIPart } from 'ai';
 import { DomainError } from '../../core/domain-error.js';
@@ -97,7 +98,7 @@ export class MessageFiles {
     }
     const bytes = Buffer.from(data, 'base64');
     const declaredType = type === '' || type === undefined ? part.mediaType : type;
-    const upload = { declaredType, filename: safeFilename(part.filename), bytes: [bytes] };
+    const upload = { declaredType, filename: safeFilename(part.filename), bytes: Readable.from([bytes]) };
     return this.uploads.upload(upload, caller);
   }
 }

@@ -3,7 +3,10 @@ import type { FileUIPart, UIMessageChunk } from 'ai';
 import type { MadeFile } from '../files/answer-files.js';
 import { safeFilename } from '../files/filename.js';
 import { newId } from '../../core/ids.js';
+import { embeddedBytes } from './embedded-bytes.js';
 import type { RunFiles } from './run-files.js';
+
+type Block = CallToolResult['content'][number];
 
 /** The files that are stored of one result. */
 const MAX_FILES = 20;
@@ -12,9 +15,9 @@ const MEDIA_TYPE = /^[\w.+-]{1,127}\/[\w.+-]{1,127}$/;
 const DATA_URL = /^data:([^;,]*);base64,/;
 /** As much of an address as its name is looked for in. */
 const MAX_URI_LENGTH = 4096;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** The blocks whose bytes become files. */
+const STORED: ReadonlySet<Block['type']> = new Set(['image', 'audio', 'resource']);
 
-type Block = CallToolResult['content'][number];
 type FileChunk = Extract<UIMessageChunk, { type: 'file' }>;
 
 /** A part as a chunk: readers refuse one with a name. */
@@ -49,19 +52,12 @@ export async function withStoredFiles(
 }
 
 function fileOf(block: Block): MadeFile | undefined {
-  const { mimeType, data, uri } = contentOf(block);
-  if (typeof data !== 'string' || data === '' || !BASE64.test(data)) return undefined;
+  const embedded = STORED.has(block.type) ? embeddedBytes(block) : undefined;
+  if (embedded === undefined) return undefined;
+  const { base64, mimeType, uri } = embedded;
   const isType = typeof mimeType === 'string' && MEDIA_TYPE.test(mimeType);
   const filename = typeof uri === 'string' ? safeFilename(uri.slice(-MAX_URI_LENGTH).replace(/[?#].*$/s, '')) : null;
-  return { base64: data, mediaType: isType ? mimeType : '', filename };
-}
-
-/** The bytes of a block, and what is said of them. Results of upstreams are not validated in every detail. */
-function contentOf(block: Block): { mimeType?: unknown; data?: unknown; uri?: unknown } {
-  if (block.type === 'image' || block.type === 'audio') return block;
-  if (block.type !== 'resource') return {};
-  const { mimeType, uri, blob } = (block.resource ?? {}) as Record<string, unknown>;
-  return { mimeType, uri, data: blob };
+  return { base64, mediaType: isType ? mimeType : '', filename };
 }
 
 function linkTo({ part, size }: { part: FileUIPart; size: number }): Block {
@@ -69,9 +65,7 @@ function linkTo({ part, size }: { part: FileUIPart; size: number }): Block {
   return { type: 'resource_link', uri: url, name: filename ?? mediaType, mimeType: mediaType, size };
 }
 
-/**
- * The chunks by which readers learn of a file that the model has made. The answer must be stored already.
- */
+/** The chunks by which readers learn of a file that the model has made. The answer must be stored already. */
 export async function chunksOfMadeFile(
   chunk: Extract<UIMessageChunk, { type: 'file' | 'reasoning-file' }>,
   files: RunFiles,

@@ -3,6 +3,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { StorageLostError, throughOutage } from '../../core/through-outage.js';
 import type { AnswerFiles, MadeFile } from '../files/answer-files.js';
 import type { ConversationMessage, FilledConversation, ModelFiles } from '../files/model-files.js';
+import type { Takes } from '../files/model-parts.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 
 /** How long no further file is stored once the storage was away for longer than a run waits. */
@@ -24,14 +25,9 @@ export class RunFiles {
 
   /**
    * The conversation with its files, for one request; release it when the request has ended.
-   * @param takes whether the model takes files of a media type
    * @throws DomainError `file_unsupported`, or the reason of the signal
    */
-  open(
-    messages: readonly ConversationMessage[],
-    takes: (mediaType: string) => boolean,
-    signal: AbortSignal,
-  ): Promise<FilledConversation> {
+  open(messages: readonly ConversationMessage[], takes: Takes, signal: AbortSignal): Promise<FilledConversation> {
     const { organizationId } = this.run;
     return throughOutage(() => this.ofModel.withFiles(organizationId, messages, takes, signal), signal);
   }

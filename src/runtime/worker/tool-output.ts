@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { ToolResultPart } from 'ai';
+import { embeddedBytes } from './embedded-bytes.js';
 import { excessOf, isTooDeep, MAX_VALUE_BYTES } from './answer-limits.js';
 
 const MAX_ERROR_LENGTH = 10_000;
@@ -10,7 +11,6 @@ const MAX_CUT_LENGTH = MAX_VALUE_BYTES - 4096;
 const MAX_CUT_BLOCKS = 1000;
 /** What models take as parts. */
 const MEDIA_TYPE = /^(?:(?:image|audio)\/[\w.+-]+|application\/pdf)$/;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** The outcome of a tool call, as the stream and the transcript show it. */
 export type ToolOutcome = { output: unknown } | { errorText: string };
@@ -82,18 +82,12 @@ function partsOf(content: CallToolResult['content'], media: readonly (ContentPar
   });
 }
 
-/**
- * The image, sound or PDF of a block, which can be embedded as a resource; undefined for any other. Stored blocks are not
- * validated.
- */
+/** The image, sound or PDF of a block, which can be embedded as a resource; undefined for any other. */
 function mediaOf(block: CallToolResult['content'][number]): ContentPart | undefined {
-  const { mimeType, data } =
-    block.type === 'resource'
-      ? { mimeType: block.resource?.mimeType, data: Reflect.get(block.resource ?? {}, 'blob') }
-      : { mimeType: undefined, data: undefined, ...block };
+  const { base64, mimeType } = embeddedBytes(block) ?? {};
   const isMedia = typeof mimeType === 'string' && MEDIA_TYPE.test(mimeType);
-  if (!isMedia || typeof data !== 'string' || data === '' || !BASE64.test(data)) return undefined;
-  return { type: 'file', mediaType: mimeType, data: { type: 'data', data } };
+  if (base64 === undefined || !isMedia) return undefined;
+  return { type: 'file', mediaType: mimeType, data: { type: 'data', data: base64 } };
 }
 
 function cutText(text: string, maxLength = MAX_MODEL_OUTPUT_LENGTH): string {
