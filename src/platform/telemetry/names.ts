@@ -45,6 +45,8 @@ export const RUN_TIME_TO_FIRST_CHUNK = 'signalbox.run.time_to_first_chunk';
 export const RUN_DURATION = 'signalbox.run.duration';
 /** Ours: event streams. */
 export const STREAMS_OPEN = 'signalbox.streams.open';
+/** Ours: transfers of files. */
+export const FILE_TRANSFER_SIZE = 'signalbox.file.transfer.size';
 /** Of the GenAI convention (`GEN_AI_CONVENTIONS`). */
 export const GEN_AI_TOKEN_USAGE = 'gen_ai.client.token.usage';
 export const GEN_AI_OPERATION_DURATION = 'gen_ai.client.operation.duration';
@@ -73,6 +75,10 @@ export const RUN_ATTEMPT = 'signalbox.run.attempt';
 export const RUN_STATUS = 'signalbox.run.status';
 export const POST_SCHEDULED_RUN = 'post_scheduled_run';
 export const SCHEDULE_ID = 'signalbox.schedule.id';
+/** Ours, of transfers of files. */
+export const FILE_BYTES = 'signalbox.file.bytes';
+export const FILE_OPERATION = 'operation';
+export const FILE_STORE = 'store';
 
 /*
  * Of the GenAI convention, instructions, messages, and arguments and results of tools are omitted: they are content.

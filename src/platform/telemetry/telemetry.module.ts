@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CallLedger } from './call-ledger.js';
 import { DatabasePoolMetrics } from './database-pool-metrics.js';
+import { FileTelemetry } from './file-telemetry.js';
 import { HttpMetrics } from './http-metrics.js';
 import { HttpTelemetry } from './http-telemetry.js';
 import { MetricsExport } from './metrics-export.js';
@@ -23,8 +24,9 @@ import { UnavailableLedger } from './unavailable-ledger.js';
     HttpTelemetry,
     HttpMetrics,
     OpenStreams,
+    FileTelemetry,
     DatabasePoolMetrics,
   ],
-  exports: [ProxyTelemetry, UnavailableLedger, RunTelemetry, HttpTelemetry, OpenStreams],
+  exports: [ProxyTelemetry, UnavailableLedger, RunTelemetry, HttpTelemetry, OpenStreams, FileTelemetry],
 })
 export class TelemetryModule {}

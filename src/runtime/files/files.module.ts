@@ -4,6 +4,8 @@ import { DataSource } from 'typeorm';
 import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { LimitsModule } from '../../platform/limits/limits.module.js';
+import { FileTelemetry } from '../../platform/telemetry/file-telemetry.js';
+import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { AnswerFiles } from './answer-files.js';
 import { FileChunkEntity, FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 import { FileLinks } from './file-links.js';
@@ -15,12 +17,19 @@ import { FileUploads } from './file-uploads.js';
 import { FilesController } from './files.controller.js';
 import { MessageFiles } from './message-files.js';
 import { ModelFiles } from './model-files.js';
+import { ObservedFileStore } from './observed-file-store.js';
 import { PostgresFileStore } from './postgres-file-store.js';
 
-async function openStore({ settings }: AppConfig, database: DataSource): Promise<FileStore> {
-  if (settings.filesS3 === undefined) return new PostgresFileStore(database);
+async function openStore(
+  { settings }: AppConfig,
+  database: DataSource,
+  telemetry: FileTelemetry,
+): Promise<ObservedFileStore> {
+  if (settings.filesS3 === undefined) {
+    return new ObservedFileStore(new PostgresFileStore(database), 'postgresql', telemetry);
+  }
   const { S3FileStore } = await import('./s3-file-store.js');
-  return new S3FileStore(settings.filesS3);
+  return new ObservedFileStore(new S3FileStore(settings.filesS3), 's3', telemetry);
 }
 
 /** What stores files and finds them again. */
@@ -28,9 +37,10 @@ async function openStore({ settings }: AppConfig, database: DataSource): Promise
   imports: [
     TypeOrmModule.forFeature([FileEntity, FileContentEntity, FileChunkEntity, MessageFileEntity]),
     LimitsModule,
+    TelemetryModule,
   ],
   providers: [
-    { provide: FileStore, inject: [AppConfig, DataSource], useFactory: openStore },
+    { provide: FileStore, inject: [AppConfig, DataSource, FileTelemetry], useFactory: openStore },
     FileRepository,
     FileUploads,
     FileLinks,
