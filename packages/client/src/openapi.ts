@@ -98,7 +98,7 @@ export interface paths {
         };
         /**
          * Streams the answer as Server-Sent Events with AI SDK UI-message chunks.
-         * @description `Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read.
+         * @description `Accept: text/event-stream;ai=6` (or `ai=5`) leaves out the chunks that this version of the npm package `ai` cannot read.
          */
         get: operations["streamThread"];
         put?: never;
@@ -3626,7 +3626,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read. */
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` (or `ai=5`) leaves out the chunks that this version of the npm package `ai` cannot read. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8728,7 +8728,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read. */
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` (or `ai=5`) leaves out the chunks that this version of the npm package `ai` cannot read. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -6,9 +6,10 @@ describe('the range text/event-stream', () => {
   it.each([
     ['text/event-stream', undefined],
     ['text/event-stream;ai=6', 6],
+    ['text/event-stream;ai=5', 5],
     ['text/event-stream; ai="7"', 7],
     ['application/json, Text/Event-Stream ; q=0.5 ; AI = 12', 12],
-    ['text/event-stream;ai=5;q=0, text/event-stream;ai=6', 6],
+    ['text/event-stream;ai=4;q=0, text/event-stream;ai=6', 6],
     ['text/event-stream;charset=utf-8', undefined],
   ])('in Accept: %s states the version %s', (accept, aiVersion) => {
     expect(eventStreamRange(accept)).toEqual({ aiVersion });
@@ -21,7 +22,7 @@ describe('the range text/event-stream', () => {
     },
   );
 
-  it.each(['5', '0', '-6', '6.0', '6x', '', '""', '99999'])('cannot have the version %s', (version) => {
+  it.each(['4', '0', '-6', '6.0', '6x', '', '""', '99999'])('cannot have the version %s', (version) => {
     expect(() => eventStreamRange(`text/event-stream;ai=${version}`)).toThrow(DomainError);
   });
 });

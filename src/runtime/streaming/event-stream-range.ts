@@ -1,5 +1,6 @@
 import { DomainError } from '../../core/domain-error.js';
 import { elementsOf } from '../../core/list-header.js';
+import { OLDEST_AI_VERSION } from './older-chunks.js';
 
 /** How a caller asks for an event stream. */
 interface EventStreamRange {
@@ -15,10 +16,8 @@ const AI_VERSION = /^ai\s*=\s*(?:"(.*)"|(.*))$/;
 
 /** What the reference says of the parameter. */
 export const READS_VERSION =
-  '`Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read.';
-
-/** The oldest version that reads approvals. */
-const OLDEST_AI_VERSION = 6;
+  '`Accept: text/event-stream;ai=6` (or `ai=5`) leaves out the chunks that this version of the npm package `ai` cannot ' +
+  'read.';
 
 /**
  * Finds `text/event-stream`, which has to be named, among the media ranges of `Accept` (RFC 9110 §12.5.1).
@@ -65,9 +64,7 @@ function aiVersionOf(parameters: readonly string[]): number | undefined {
     if (match === undefined) continue;
     const text = quoted ?? plain;
     if (/^\d{1,4}$/.test(text) && Number(text) >= OLDEST_AI_VERSION) return Number(text);
-    const message =
-      `ai must be a major version of the npm package \`ai\`, ${OLDEST_AI_VERSION} or later. AI SDK 5 cannot read ` +
-      'approvals.';
+    const message = `ai must be a major version of the npm package \`ai\`, ${OLDEST_AI_VERSION} or later.`;
     throw new DomainError('invalid_request', `Accept: ${message}`, [{ path: 'Accept', code: 'ai', message }]);
   }
   return undefined;

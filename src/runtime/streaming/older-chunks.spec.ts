@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type UIMessageChunk, uiMessageChunkSchema } from 'ai';
+import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import * as fc from 'fast-check';
 import { operation, toChunks } from '../../../test/support/ui-message-chunks.js';
@@ -45,32 +46,47 @@ const EACH_TYPE: { [T in ChunkType]: Omit<Extract<UIMessageChunk, { type: T }>, 
 
 const BEGIN: UIMessageChunk = { type: 'start', messageId: 'm' };
 
-const newReader = (): OlderChunks => OlderChunks.for(6) ?? raise('Version 6 needs nothing translated.');
+/** What version 5 gets for a chunk that it does not read: its reader would otherwise wait for the call. */
+const OF_VERSION_5: Record<string, UIMessageChunk> = {
+  'tool-output-denied': { ...CALL, type: 'tool-output-error', errorText: 'The call was not approved.', dynamic: true },
+};
 
-async function isRead(schema: typeof uiMessageChunkSchema | typeof ai6.uiMessageChunkSchema, chunk: unknown) {
+const newReader = (version: number): OlderChunks =>
+  OlderChunks.for(version) ?? raise('The version needs nothing translated.');
+
+type ChunkSchema = () => { validate?(chunk: unknown): PromiseLike<{ success: boolean }> | { success: boolean } };
+
+async function isRead(schema: ChunkSchema, chunk: unknown) {
   return (await schema().validate?.(chunk))?.success === true;
 }
 
-describe('chunks for ai 6', () => {
+describe.each([
+  [5, ai5],
+  [6, ai6 as unknown as typeof ai5],
+])('chunks for ai %i', (version, sdk) => {
   it.each(Object.entries(EACH_TYPE))('of the type %s are sent exactly if it reads them', async (type, fields) => {
     const chunk = { type, ...fields };
     expect(await isRead(uiMessageChunkSchema, chunk)).toBe(true);
-    const sent = newReader().translate(JSON.stringify(chunk));
-    expect(sent).toEqual((await isRead(ai6.uiMessageChunkSchema, chunk)) ? [JSON.stringify(chunk)] : []);
+    const sent = newReader(version).translate(JSON.stringify(chunk));
+    const instead = version === 5 ? OF_VERSION_5[type] : undefined;
+    const expected = (await isRead(sdk.uiMessageChunkSchema, chunk)) ? chunk : instead;
+    expect(sent.map((frame) => JSON.parse(frame) as unknown)).toEqual(expected === undefined ? [] : [expected]);
   });
 
   it('make a message there, whatever is repeated and approved', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { maxLength: 60 }), async (operations) => {
-        const older = newReader();
-        // The service finishes a step when its texts have ended.
-        const given = toChunks(operations, 'm').filter(({ type }) => type !== 'finish-step');
+        const older = newReader(version);
+        // The service finishes a step when its texts have ended, and all its tools are dynamic.
+        const given = toChunks(operations, 'm')
+          .filter(({ type }) => type !== 'finish-step')
+          .map((chunk) => ('toolCallId' in chunk ? { ...chunk, dynamic: true } : chunk) as UIMessageChunk);
         const sent = [BEGIN, ...given].flatMap((chunk) => older.translate(JSON.stringify(chunk)));
-        const chunks = sent.map((frame) => JSON.parse(frame) as ai6.UIMessageChunk);
-        for (const chunk of chunks) expect(await isRead(ai6.uiMessageChunkSchema, chunk)).toBe(true);
+        const chunks = sent.map((frame) => JSON.parse(frame) as ai5.UIMessageChunk);
+        for (const chunk of chunks) expect(await isRead(sdk.uiMessageChunkSchema, chunk)).toBe(true);
         const errors: unknown[] = [];
-        const stream = ReadableStream.from(chunks) as ReadableStream<ai6.UIMessageChunk>;
-        const reading = ai6.readUIMessageStream({ stream, onError: (error) => errors.push(error) });
+        const stream = ReadableStream.from(chunks) as ReadableStream<ai5.UIMessageChunk>;
+        const reading = sdk.readUIMessageStream({ stream, onError: (error) => errors.push(error) });
         for await (const _ of reading);
         // The reader reports each `error` chunk, and would report one that it cannot apply.
         expect(errors).toHaveLength(chunks.filter(({ type }) => type === 'error').length);
@@ -83,7 +99,7 @@ describe('chunks for ai 6', () => {
   });
 
   it('close the open parts of a step that is repeated', async () => {
-    const older = newReader();
+    const older = newReader(version);
     const send = (...chunks: UIMessageChunk[]) =>
       chunks.flatMap((chunk) => older.translate(JSON.stringify(chunk))).map((sent) => JSON.parse(sent) as unknown);
     const tool = { toolName: 'send', dynamic: true };
@@ -107,7 +123,7 @@ describe('chunks for ai 6', () => {
       { type: 'tool-output-error', toolCallId: 'begun' },
       { type: 'tool-output-error', toolCallId: 'called' },
     ]);
-    for (const chunk of closing) expect(await isRead(ai6.uiMessageChunkSchema, chunk)).toBe(true);
+    for (const chunk of closing) expect(await isRead(sdk.uiMessageChunkSchema, chunk)).toBe(true);
     expect(send({ type: 'reset-step' })).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import * as ai from 'ai';
+import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import { connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
@@ -219,6 +220,7 @@ describe('a run whose model has a fallback', () => {
 });
 
 const READERS: [string, Pick<MemoryChatOptions, 'sdk' | 'accept'>][] = [
+  ['5', { sdk: ai5 as unknown as typeof ai, accept: 'text/event-stream;ai=5' }],
   ['6', { sdk: ai6 as unknown as typeof ai, accept: 'text/event-stream;ai=6' }],
   ['7', { sdk: ai }],
 ];
@@ -232,7 +234,7 @@ describe.each(READERS)('useChat of ai %s', (version, reader) => {
     expect(chat).toMatchObject({ status: 'ready', error: undefined });
     const shown = JSON.parse(JSON.stringify(chat.lastMessage?.parts)) as { type: string; text?: string }[];
     expect(shown.at(-1)).toMatchObject({ type: 'text', text: 'Hello from the fake model.', state: 'done' });
-    // Version 6 keeps what was interrupted until it loads the transcript.
+    // Older versions keep what was interrupted until they load the transcript.
     if (version === '7') expect(shown).toEqual((await thread.messages()).at(-1)?.parts);
   });
 });

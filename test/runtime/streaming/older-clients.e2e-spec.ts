@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as ai from 'ai';
+import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import { answerApproval, loadMessages } from '../../../examples/next-chat/lib/signalbox-chat.js';
 import { answer, createAskingAgent } from '../approvals/approvals.support.js';
@@ -16,7 +17,9 @@ const RUN_LOCK_MS = '2000';
 const START_MS = 60_000;
 
 const VERSION_6 = 'text/event-stream;ai=6';
+const AI_5 = { sdk: ai5 as unknown as typeof ai, accept: 'text/event-stream;ai=5' };
 const READERS: [name: string, reader: Pick<MemoryChatOptions, 'sdk' | 'accept'>][] = [
+  ['ai 5', AI_5],
   ['ai 6', { sdk: ai6 as unknown as typeof ai, accept: VERSION_6 }],
   ['ai 7', { sdk: ai }],
   ['ai 7 that states its version', { sdk: ai, accept: 'text/event-stream;ai=7' }],
@@ -46,15 +49,16 @@ afterAll(async () => {
   await tools?.close();
 });
 
+async function begin(reader: Partial<MemoryChatOptions>, agent = agentId) {
+  const thread = await ThreadClient.create(api, agent);
+  return { thread, chat: memoryChat({ id: thread.id, chat: chatOf(api, agent), ...reader }) };
+}
+
 describe.each(READERS)('a chat of %s', (_, reader) => {
-  const begin = async (agent = agentId, options: Partial<MemoryChatOptions> = {}) => {
-    const thread = await ThreadClient.create(api, agent);
-    return { thread, chat: memoryChat({ id: thread.id, chat: chatOf(api, agent), ...reader, ...options }) };
-  };
   const stored = async (thread: ThreadClient) => (await thread.messages()).at(-1);
 
   it('shows an answer, and a tool call, as they are stored', async () => {
-    const { thread, chat } = await begin();
+    const { thread, chat } = await begin(reader);
     await chat.sendMessage({ text: '/words 30\n/call search {}\n/words 30' });
     expect(chat).toMatchObject({ status: 'ready', error: undefined });
     expect(chat.calls).toMatchObject([{ state: 'output-available' }]);
@@ -62,7 +66,7 @@ describe.each(READERS)('a chat of %s', (_, reader) => {
   });
 
   it('resumes a run that is under way, with the stored messages', async () => {
-    const { thread } = await begin();
+    const { thread } = await begin(reader);
     await thread.ask('earlier');
     const taskId = await thread.postMessage('/words 20\n/wait 500\n/words 20');
     await thread.waitFor(taskId, 'running');
@@ -74,14 +78,16 @@ describe.each(READERS)('a chat of %s', (_, reader) => {
     expect(chat.messages.map(({ id }) => id)).toEqual((await thread.messages()).map(({ id }) => id));
     expect(JSON.parse(JSON.stringify(chat.lastMessage?.parts))).toEqual((await stored(thread))?.parts);
   });
+});
 
+describe.each(READERS.filter(([name]) => name !== 'ai 5'))('a chat of %s', (_, reader) => {
   it.each([
     [true, 'itself'],
     [false, 'itself'],
     [true, 'somebody else'],
     [false, 'somebody else'],
   ])('goes on after an approval answered %j by %s', async (approved, who) => {
-    const { thread, chat } = await begin(askingId);
+    const { thread, chat } = await begin(reader, askingId);
     const sending = chat.sendMessage({ text: '/call search {}\n/words 5' });
     await eventually(() => expect(chat.calls[0]?.state).toBe('approval-requested'));
     const id = chat.calls[0]?.approval?.id ?? '';
@@ -98,7 +104,7 @@ describe.each(READERS)('a chat of %s', (_, reader) => {
   });
 
   it('reads the stored messages of approvals as valid', async () => {
-    const { thread, chat } = await begin(askingId);
+    const { thread, chat } = await begin(reader, askingId);
     const sending = chat.sendMessage({ text: '/call search {}' });
     await eventually(() => expect(chat.calls[0]?.state).toBe('approval-requested'));
     await answer(api, thread.id, chat.calls[0]?.approval?.id ?? '', { approved: false, reason: 'no' }).expect(202);
@@ -112,9 +118,26 @@ describe.each(READERS)('a chat of %s', (_, reader) => {
   });
 });
 
+describe('a chat of ai 5', () => {
+  it.each([true, false])('shows a call under way until its approval is answered %j elsewhere', async (approved) => {
+    const { thread, chat } = await begin(AI_5, askingId);
+    const { pending_approvals } = await thread.waitFor(
+      await thread.postMessage('/call search {}\n/words 5'),
+      'waiting',
+    );
+    const reading = chat.resumeStream();
+    await eventually(() => expect(chat.calls[0]?.state).toBe('input-available'));
+    await answer(api, thread.id, pending_approvals[0]?.id ?? '', { approved }).expect(202);
+    await reading;
+    expect(chat).toMatchObject({ status: 'ready', error: undefined });
+    expect(chat.calls).toMatchObject([{ state: approved ? 'output-available' : 'output-error' }]);
+    expect(JSON.stringify(chat.lastMessage?.parts)).toContain('word5');
+  });
+});
+
 describe('when a worker is killed in a step', () => {
   it(
-    'every chat shows the whole answer, and ai 6 also what was interrupted until it loads the transcript',
+    'every chat shows the whole answer, and older ones also what was interrupted until it loads the transcript',
     async () => {
       const reading = await Promise.all(
         READERS.map(async ([name, reader]) => {
@@ -132,7 +155,7 @@ describe('when a worker is killed in a step', () => {
         expect({ name, status: chat.status, error: chat.error }).toEqual({ name, status: 'ready', error: undefined });
         const whole = (await thread.messages()).at(-1);
         const [first, second] = textsOf(whole);
-        if (name === 'ai 6') {
+        if (name === 'ai 5' || name === 'ai 6') {
           expect(textsOf(chat.lastMessage)).toEqual([first, expect.any(String), second]);
           expect(chat.lastMessage?.parts.every((part) => !('state' in part) || part.state !== 'streaming')).toBe(true);
         } else {
@@ -185,7 +208,7 @@ describe('a reader that states version 6', () => {
     expect(textOf(whole.chunks)).toContain('word5');
   });
 
-  it.each(['5', 'six'])('is refused with a problem document for version %s', async (version) => {
+  it.each(['4', 'six'])('is refused with a problem document for version %s', async (version) => {
     const thread = await ThreadClient.create(api, agentId);
     const headers = { accept: `text/event-stream;ai=${version}` };
     const refused = await thread.post(thread.request('hello'), { headers });
