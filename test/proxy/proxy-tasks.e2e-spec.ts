@@ -111,12 +111,12 @@ async function legacyCaller(
 
 async function modernCaller(path: string, key: string | undefined, at = app): Promise<Asking> {
   return (method, params = {}) => {
-    const { name } = params as { name?: string };
+    const { name, taskId = name } = params as { name?: string; taskId?: string };
     const headers = {
       ...TAKES_STREAMS,
       'mcp-protocol-version': VERSION,
       'mcp-method': method,
-      ...(name !== undefined && { 'mcp-name': name }),
+      ...(taskId !== undefined && { 'mcp-name': taskId }),
     };
     return callProxy(at, path, { key, headers, body: rpc(method, { ...ENVELOPE, ...params }, 7) });
   };

@@ -124,12 +124,15 @@ function invalid(detail: string): DomainError {
 }
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
-/** The member of `params` that `Mcp-Name` repeats, by method. */
-const NAMED_BY: Readonly<Record<string, string>> = {
-  'tools/call': 'name',
-  'prompts/get': 'name',
-  'resources/read': 'uri',
-};
+/** The member of `params` that `Mcp-Name` repeats, by method (MCP 2026-07-28, transports and tasks). */
+export const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+]);
 /** The form of RFC 2047 that MCP 2026-07-28 uses for values that a header cannot contain. */
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
 /** The caller's headers that are forwarded unchanged, in addition to `mcp-param-*`. */
@@ -160,7 +163,7 @@ export function isModernMessage(headers: IncomingHttpHeaders, message: InboundMe
  */
 export function checkHeaders(headers: IncomingHttpHeaders, message: InboundMessage): void {
   const { method = '', params } = message;
-  const namedBy = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+  const namedBy = NAMED_BY.get(method);
   requireEqual(headers['mcp-method'], method, 'Mcp-Method');
   requireEqual(headers['mcp-name'], namedBy === undefined ? undefined : params[namedBy], 'Mcp-Name');
   const version = modernVersionOf(message);

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../core/domain-error.js';
-import { type InboundRequest, readMessage, modernVersionOf } from '../protocol/inbound-message.js';
+import { type InboundRequest, modernVersionOf, NAMED_BY, readMessage } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../core/json/json-member.js';
 
@@ -8,18 +8,16 @@ const PREFIX = 'io.modelcontextprotocol/';
 const CLIENT_CAPABILITIES = `${PREFIX}clientCapabilities`;
 /** Client capabilities that an upstream of the legacy era uses by sending requests to the client. */
 const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
-/** Methods whose target is repeated in `Mcp-Name`. */
-const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /**
  * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and
  * "`_meta`"). `checkHeaders` has already compared the headers with the body.
- * @throws DomainError `header_mismatch`, `invalid_rpc_request`
+ * @throws DomainError `header_mismatch`, `invalid_request`
  */
 export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
   if (!hasMembers(message)) {
     const members = `${PREFIX}protocolVersion and ${CLIENT_CAPABILITIES}`;
-    throw new DomainError('invalid_rpc_request', `\`params._meta\` must contain ${members}.`);
+    throw new DomainError('invalid_request', `\`params._meta\` must contain ${members}.`);
   }
   if (!hasHeaders(headers, message)) {
     throw new DomainError('header_mismatch', 'MCP-Protocol-Version, Mcp-Method or Mcp-Name is missing.');
@@ -39,7 +37,7 @@ function hasHeaders(headers: IncomingHttpHeaders, { method }: InboundRequest): b
   return (
     headers['mcp-protocol-version'] !== undefined &&
     headers['mcp-method'] !== undefined &&
-    (headers['mcp-name'] !== undefined || !NAMED.has(method))
+    (headers['mcp-name'] !== undefined || !NAMED_BY.has(method))
   );
 }
 
