@@ -169,7 +169,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes an AI provider. Tiers that use it are cleared. */
+        /** Deletes an AI provider. Its models leave the tiers, and the next ones move up. */
         post: operations["AI_PROVIDER_DELETE"];
         delete?: never;
         options?: never;
@@ -2153,6 +2153,7 @@ export interface components {
             sha256: string;
             url: string;
             created_at: string;
+            deleted: boolean;
         };
         FileDetailsOutput: {
             item: components["schemas"]["FileDetails"];
@@ -2170,6 +2171,7 @@ export interface components {
             sha256: string;
             url: string;
             created_at: string;
+            deleted: boolean;
         };
         FileOutput: {
             item: components["schemas"]["FileItem"];
@@ -5558,7 +5560,8 @@ export interface operations {
                      *         "size": 0,
                      *         "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *         "url": "https://hooks.example.com/signalbox",
-                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "deleted": true
                      *       }
                      *     }
                      */
@@ -5608,7 +5611,8 @@ export interface operations {
                      *         "size": 0,
                      *         "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *         "url": "https://hooks.example.com/signalbox",
-                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "deleted": true
                      *       }
                      *     }
                      */
@@ -5654,7 +5658,8 @@ export interface operations {
                      *           "size": 0,
                      *           "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *           "url": "https://hooks.example.com/signalbox",
-                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "deleted": true
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -8528,7 +8533,8 @@ export interface operations {
                      *         "size": 0,
                      *         "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                      *         "url": "https://hooks.example.com/signalbox",
-                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "deleted": true
                      *       }
                      *     }
                      */

@@ -61,7 +61,7 @@ export class AiProviderTools {
 
   @ManagementTool({
     name: 'AI_PROVIDER_DELETE',
-    description: 'Deletes an AI provider. Tiers that use it are cleared.',
+    description: 'Deletes an AI provider. Its models leave the tiers, and the next ones move up.',
     input: AiProviderDeleteInput,
     output: AiProviderAnswer,
     annotations: DESTROYS,

@@ -1,4 +1,4 @@
-import { IsInt, IsISO8601, IsString, IsUUID, Min } from 'class-validator';
+import { IsBoolean, IsInt, IsISO8601, IsString, IsUUID, Min } from 'class-validator';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { MayBeNull } from '../../core/validation/presence.js';
 
@@ -34,6 +34,10 @@ export class FileItem {
 
   @IsISO8601()
   created_at: string;
+
+  /** True if FILE_DELETE has removed the bytes of a file that a message still names. */
+  @IsBoolean()
+  deleted: boolean;
 }
 
 /** A file that was read by its id. */

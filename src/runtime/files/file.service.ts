@@ -87,7 +87,7 @@ export class FileService {
     return thread.permissions.includes('read') && this.repository.isNamedIn(organization.id, thread.id, file.id);
   }
 
-  toItem({ id, mediaType, filename, size, sha256, createdAt }: FileEntity, org: string): FileItem {
+  toItem({ id, mediaType, filename, size, sha256, createdAt, contentId }: FileEntity, org: string): FileItem {
     return {
       id,
       media_type: mediaType,
@@ -96,6 +96,7 @@ export class FileService {
       sha256,
       url: this.links.pathOf(org, id),
       created_at: createdAt.toISOString(),
+      deleted: contentId === null,
     };
   }
 

@@ -3,6 +3,7 @@ import { isShown, isText, mediaTypeOf } from './media-type.js';
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex');
 const ZIP = Buffer.from('504b03040a0000000000', 'hex');
+const WAV = Buffer.concat([Buffer.from('RIFF\x24\0\0\0WAVEfmt \x10\0\0\0'), Buffer.alloc(20)]);
 const OGG = Buffer.concat([Buffer.from('OggS\0\x02'), Buffer.alloc(22), Buffer.from('OpusHead'), Buffer.alloc(20)]);
 const WORD = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 
@@ -17,6 +18,16 @@ describe('mediaTypeOf', () => {
     [OGG, 'video/ogg', 'video/ogg'],
     [Buffer.from('<?xml version="1.0"?><svg/>'), 'image/svg+xml', 'image/svg+xml'],
     [Buffer.from('plain'), 'text/plain', 'text/plain'],
+    // Texts that begin as bitmaps, programs and music do.
+    [Buffer.from('BMI;weight\n22;70\n'), 'text/csv', 'text/csv'],
+    [Buffer.from('BMI;weight\n22;70\n'), '', 'text/plain'],
+    [Buffer.from('MZ is my name'), 'text/markdown', 'text/markdown'],
+    [Buffer.from('ID3 tags explained'), '', 'text/plain'],
+    [Buffer.from('<?xml version="1.0"?><svg/>'), '', 'application/xml'],
+    [Buffer.from('%PDF-1.7\n'), '', 'application/pdf'],
+    [Buffer.from('export const n = 1;'), 'video/mp2t', 'text/plain'],
+    [WAV, 'audio/x-wav', 'audio/wav'],
+    [WAV, 'audio/vnd.wave', 'audio/wav'],
     [Buffer.from('plain\r\n\t\u001b[1mbold'), '', 'text/plain'],
     // Cut in a character.
     [Buffer.from('grün').subarray(0, 3), 'application/octet-stream', 'text/plain'],

@@ -23,15 +23,25 @@ const ALIASES: Readonly<Record<string, string>> = {
   'image/pjpeg': 'image/jpeg',
   'image/x-png': 'image/png',
   'application/x-pdf': 'application/pdf',
+  'audio/x-wav': 'audio/wav',
+  'audio/wave': 'audio/wav',
+  'audio/vnd.wave': 'audio/wav',
+  'audio/mp3': 'audio/mpeg',
+  'audio/x-mp3': 'audio/mpeg',
+  'audio/mpeg3': 'audio/mpeg',
 };
+/** Formats whose files are text as well. Those of all others only begin with letters that a text can begin with. */
+const TEXT_FORMATS = /\bxml$|^application\/(?:pdf|rtf|postscript)$|^text\//;
+/** What browsers take files of TypeScript for, by the ending of their names. */
+const TYPESCRIPT = 'video/mp2t';
 const TEXT =
   /^text\/|^application\/(?:json|xml|yaml|x-yaml|toml|javascript|sql|x-ndjson|jsonl|x-sh)$|\+(?:json|xml|yaml)$/;
 /** What browsers can show without executing anything in it. */
 const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf)$/;
 
 /**
- * The type of a file: what its first bytes show, and otherwise what the client declares. Text that nobody has declared is
- * plain text.
+ * The type of a file: what its first bytes show, and otherwise what the client declares. Text is what text it is declared
+ * as, and plain text if nobody has declared it.
  * @param head the first `SNIFFED_BYTES` bytes, or all of a shorter file
  * @param declared a `Content-Type`, with or without parameters
  * @throws DomainError `file_type_mismatch` if the bytes contradict the declaration, `invalid_request` if that is no
@@ -41,12 +51,17 @@ export async function mediaTypeOf(head: Buffer, declared: string): Promise<strin
   // Loaded when it is needed: it takes longer than most of the service's other modules.
   const { fileTypeFromBuffer, supportedMimeTypes } = await import('file-type');
   const claimed = normalized(declared);
-  const mime = (await fileTypeFromBuffer(head).catch(() => undefined))?.mime;
-  const found = mime === undefined ? undefined : normalized(mime);
-  if (UNDECLARED.has(claimed)) return found ?? (looksLikeText(head) ? 'text/plain' : UNKNOWN_TYPE);
-  if (!MEDIA_TYPE.test(claimed)) {
+  const isUndeclared = UNDECLARED.has(claimed);
+  if (!isUndeclared && !MEDIA_TYPE.test(claimed)) {
     throw new DomainError('invalid_request', 'The Content-Type must be a media type, such as image/png.');
   }
+  const mime = (await fileTypeFromBuffer(head).catch(() => undefined))?.mime;
+  const found = mime === undefined ? undefined : normalized(mime);
+  if (looksLikeText(head)) {
+    if (isText(claimed)) return claimed;
+    if (claimed === TYPESCRIPT || (isUndeclared && !TEXT_FORMATS.test(found ?? ''))) return 'text/plain';
+  }
+  if (isUndeclared) return found ?? UNKNOWN_TYPE;
   if (found === undefined ? supportedMimeTypes.has(claimed) && !isText(claimed) : contradicts(found, claimed)) {
     const what = found === undefined ? 'its bytes are not of this type' : `its bytes are ${found}`;
     throw new DomainError('file_type_mismatch', `The file is declared as ${claimed}, but ${what}.`);

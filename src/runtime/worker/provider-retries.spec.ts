@@ -7,7 +7,7 @@ function refusal(statusCode: number, responseHeaders: Record<string, string> = {
 }
 
 /** Calls with these errors in turn, then succeeds; returns the outcome and what was reported. */
-async function attempts(errors: readonly unknown[], signal = new AbortController().signal) {
+async function attempts(errors: readonly unknown[], hasSubstitute = false) {
   const waiting = [...errors];
   const reports: RetryChunk['data'][] = [];
   let calls = 0;
@@ -16,7 +16,8 @@ async function attempts(errors: readonly unknown[], signal = new AbortController
     if (waiting.length > 0) throw waiting.shift();
     return 'answer';
   };
-  const outcome = await withRetries(call, async ({ data }) => void reports.push(data), signal).catch(
+  const { signal } = new AbortController();
+  const outcome = await withRetries(call, async ({ data }) => void reports.push(data), signal, hasSubstitute).catch(
     (error: unknown) => error,
   );
   return { outcome, reports, calls };
@@ -38,6 +39,11 @@ describe('a model call that its provider refuses', () => {
       [2, 1],
       [3, 2],
     ]);
+  });
+
+  it.each(['6', '60', '120', '3600'])('for %s s is left to the next model at once', async (seconds) => {
+    const error = refusal(429, { 'retry-after': seconds });
+    expect(await attempts([error], true)).toEqual({ outcome: error, reports: [], calls: 1 });
   });
 
   it.each([refusal(400), refusal(401), refusal(404), new Error('of ours'), 'text'])(

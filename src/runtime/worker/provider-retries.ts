@@ -44,10 +44,12 @@ export async function withRetries<T>(
     } catch (error) {
       const isWorthIt = APICallError.isInstance(error) && error.isRetryable && !signal.aborted;
       if (!isWorthIt || attempt > MAX_CALLS) throw error;
-      const delayMs = requestedDelayMs(error.responseHeaders ?? {}) ?? FIRST_DELAY_MS * 2 ** (attempt - 2);
+      const ownDelayMs = FIRST_DELAY_MS * 2 ** (attempt - 2);
+      const requestedMs = requestedDelayMs(error.responseHeaders ?? {}) ?? ownDelayMs;
       const { code, message } = describeProviderFailure(error);
-      const isSoon = code === 'provider_rate_limited' && delayMs <= MAX_DELAY_WITH_SUBSTITUTE_MS;
+      const isSoon = code === 'provider_rate_limited' && requestedMs <= MAX_DELAY_WITH_SUBSTITUTE_MS;
       if (hasSubstitute && !isSoon) throw error;
+      const delayMs = requestedMs <= MAX_DELAY_MS ? requestedMs : ownDelayMs;
       const data = { attempt, max_attempts: MAX_CALLS, delay_ms: delayMs, code, message };
       await report({ type: 'data-retry', transient: true, data });
       await sleep(delayMs, undefined, { signal });
@@ -64,5 +66,5 @@ function requestedDelayMs(headers: Readonly<Record<string, string>>): number | u
     seconds === undefined ? NaN : Date.parse(seconds) - Date.now(),
   ];
   const delay = candidates.find((value) => !Number.isNaN(value));
-  return delay !== undefined && delay >= 0 && delay <= MAX_DELAY_MS ? Math.round(delay) : undefined;
+  return delay !== undefined && delay >= 0 ? Math.round(delay) : undefined;
 }

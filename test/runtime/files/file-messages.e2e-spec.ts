@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import type { FileItem } from '../../../src/runtime/files/file.dto.js';
-import { age, download, png, SHORT_DAYS, uploaded } from './files.support.js';
+import { age, detailsOf, download, png, SHORT_DAYS, uploaded } from './files.support.js';
 
 let app: Tenant;
 let other: Tenant;
@@ -200,7 +200,9 @@ describe('a file that a message names', () => {
     const file = await uploaded(app, png(randomBytes(20)));
     fake.script({ kind: 'text', deltas: ['A gear.'] });
     await ask([partOf(file), { type: 'text', text: 'What is this?' }], 'thinking');
+    expect(file.deleted).toBe(false);
     await succeed(app, 'FILE_DELETE', { id: file.id });
+    expect(await detailsOf(app, file.id)).toMatchObject({ deleted: true, signed_url: null });
     const gone = await download(app, file.url);
     expect([gone.status, ((await gone.json()) as { code: string }).code]).toEqual([410, 'file_deleted']);
     expect((await thread.messages())[0]?.parts[0]).toMatchObject({ type: 'file', mediaType: 'image/png' });

@@ -48,6 +48,7 @@ describe('an upload', () => {
       sha256: sha256(bytes),
       url: `/api/${app.org}/files/${item.id}`,
       created_at: expect.any(String),
+      deleted: false,
     });
     const answer = await download(app, item.url);
     expect(answer.status).toBe(200);

@@ -19,7 +19,7 @@ interface KindForm {
 /** In the order of the form. */
 export const KIND_FIELDS = [
   { name: 'region', label: 'Region', isSecret: false, placeholder: 'eu-central-1' },
-  { name: 'api_version', label: 'API version', isSecret: false, placeholder: 'The newest one' },
+  { name: 'api_version', label: 'API version', isSecret: false, placeholder: 'None: the responses API' },
   { name: 'api_key', label: 'API key', isSecret: true, placeholder: '' },
   { name: 'access_key_id', label: 'Access key ID', isSecret: true, placeholder: '' },
   { name: 'secret_access_key', label: 'Secret access key', isSecret: true, placeholder: '' },
