@@ -84,7 +84,8 @@ export class RunPosting {
 
   /**
    * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`,
-   *   `idempotency_conflict`, `too_many_runs`, `spend_limit_reached`, `price_missing`, `file_not_found`, or `conflict` for a message id that the thread already holds
+   *   `idempotency_conflict`, `too_many_runs`, `spend_limit_reached`, `price_missing`, `file_not_found`, or `conflict`
+   *   for a message id that the thread already holds
    */
   async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
