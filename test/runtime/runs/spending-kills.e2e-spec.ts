@@ -4,7 +4,7 @@ import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js'
 import type { TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
-import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
+import { ServiceProcess } from '../../support/service-process.js';
 import { postgresStreams, type StreamBackend } from '../../support/stream-backends.js';
 
 /** `SPENDING_RUNS=300` makes a trial of it. A third of the runs can be paid. */
@@ -59,13 +59,18 @@ async function runsIn(status: string): Promise<{ id: string }[]> {
   return (await succeed<{ items: { id: string }[] }>(api, 'RUN_LIST', { where, limit: 1000 })).items;
 }
 
+/** A start takes long on a busy machine. */
+async function startWorker(): Promise<ServiceProcess> {
+  const worker = new ServiceProcess({ ...backend.env, ...ENV, ROLE: 'worker', LOG_LEVEL: 'info' });
+  await worker.printed(/The service is ready/);
+  return worker;
+}
+
 describe('a spending limit', () => {
   it(
     'holds while workers are killed and runs are cancelled, and nothing stays reserved',
     async () => {
-      // One after the other: a start takes most of a slow machine.
-      const workers = [await startWorkerProcess({ ...backend.env, ...ENV })];
-      workers.push(await startWorkerProcess({ ...backend.env, ...ENV }));
+      const workers = await Promise.all([startWorker(), startWorker()]);
       const statuses = new Map<number, number>();
       let left = RUNS;
       const post = async (): Promise<void> => {
@@ -83,7 +88,7 @@ describe('a spending limit', () => {
         await doomed.kill('SIGKILL');
         const [orphan] = await runsIn('running');
         if (orphan !== undefined) await api.tool('RUN_CANCEL', { id: orphan.id });
-        workers.push(await startWorkerProcess({ ...backend.env, ...ENV }));
+        workers.push(await startWorker());
       }
       await posting;
       await eventually(async () => {
