@@ -13,14 +13,14 @@ const LIMIT_USD = RUNS / 3;
 const KILLS = Math.max(2, RUNS / 30);
 const POSTS_AT_ONCE = 10;
 const TIME_LIMIT_MS = 240_000 + RUNS * 1_000;
-/** Only connections tell that a worker has died. */
-const ENV = { RUN_LOCK_MS: '600000', RUN_CONCURRENCY: '8' };
+const ENV = { RUN_LOCK_MS: '12000', RUN_CONCURRENCY: '8' };
 
 let backend: StreamBackend;
 let api: TestApp;
 let provider: FakeOpenAI;
 let agentId: string;
 let answered = 0;
+const workers: ServiceProcess[] = [];
 
 beforeAll(async () => {
   // Each request costs a dollar, as much as is reserved for it.
@@ -43,6 +43,7 @@ beforeAll(async () => {
   await succeed(api, 'MODEL_TIERS_SET', { data: { smart } });
 });
 afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.kill('SIGKILL')));
   await backend?.close();
   await provider?.close();
 });
@@ -70,7 +71,7 @@ describe('a spending limit', () => {
   it(
     'holds while workers are killed and runs are cancelled, and nothing stays reserved',
     async () => {
-      const workers = await Promise.all([startWorker(), startWorker()]);
+      workers.push(...(await Promise.all([startWorker(), startWorker()])));
       const statuses = new Map<number, number>();
       let left = RUNS;
       const post = async (): Promise<void> => {
@@ -117,7 +118,6 @@ describe('a spending limit', () => {
       expect(used).toBeLessThanOrEqual(LIMIT_USD);
       // Each request that the provider has got was paid for.
       expect(answered).toBeLessThanOrEqual(used);
-      await Promise.all(workers.map((worker) => worker.kill('SIGKILL')));
     },
     TIME_LIMIT_MS,
   );
