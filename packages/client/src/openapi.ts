@@ -237,7 +237,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Creates an API key for this organization. Its permissions, lifetime and rate limit cannot exceed those of the calling key. Only this response contains the value of the key. */
+        /** Creates an API key for this organization. Its permissions, lifetime and rate limit cannot exceed those of the calling key. spend limits what the model calls of its runs can cost, together with those of the keys that it makes. Only this response contains the value of the key. */
         post: operations["API_KEY_CREATE"];
         delete?: never;
         options?: never;
@@ -288,7 +288,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must hold the current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire before the key. A key that has expired stays so. */
+        /** Renames an API key, replaces its permissions, or changes its expiry, its rate limit or its spending limit. The calling key must hold the current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire before the key. A key that has expired stays so. A key with a spending limit cannot lift one. */
         post: operations["API_KEY_UPDATE"];
         delete?: never;
         options?: never;
@@ -730,7 +730,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a member or an invitation another role. Nobody can change their own role, only owners can change owners, and the last owner keeps the role. Neither role can hold more than the caller. To give an invited person a role that holds more, invite the person again. */
+        /** Gives a member or an invitation another role, or a member a spending limit. Nobody can change their own role, only owners can change owners, and the last owner keeps the role. Neither role can hold more than the caller. To give an invited person a role that holds more, invite the person again. To lift a spending limit, the caller must hold all management tools. */
         post: operations["MEMBER_UPDATE"];
         delete?: never;
         options?: never;
@@ -917,7 +917,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of members. To lift a limit, it must hold all management tools. */
+        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
         post: operations["ORGANIZATION_UPDATE"];
         delete?: never;
         options?: never;
@@ -1206,7 +1206,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. */
+        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. spend shows each spending limit with what is used, reserved and left in its current window. */
         post: operations["USAGE_STATS"];
         delete?: never;
         options?: never;
@@ -1628,6 +1628,10 @@ export interface components {
         AgentAnswer: {
             item: components["schemas"]["AgentItem"];
         };
+        AgentChanged: {
+            warnings?: components["schemas"]["WarningItem"][];
+            item: components["schemas"]["AgentItem"];
+        };
         AgentConnectionData: {
             /** Format: uuid */
             connection_id: string;
@@ -1650,6 +1654,7 @@ export interface components {
             max_steps?: number;
             approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -1683,6 +1688,7 @@ export interface components {
             max_steps: number;
             approval_timeout: number;
             history: components["schemas"]["AgentHistoryItem"];
+            spend: components["schemas"]["SpendLimitItem"] | null;
             /** @enum {string} */
             status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
@@ -1747,6 +1753,7 @@ export interface components {
             max_steps?: number;
             approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -1842,6 +1849,7 @@ export interface components {
             };
             expiresIn?: number;
             rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         ApiKeyCreated: {
             /** Format: uuid */
@@ -1853,8 +1861,10 @@ export interface components {
                 [key: string]: string[];
             };
             rate_limit?: components["schemas"]["KeyRateLimitItem"];
+            spend?: components["schemas"]["SpendLimitItem"];
             expires_at: (string) | null;
             created_at: string;
+            warnings?: components["schemas"]["WarningItem"][];
         };
         ApiKeyDeleteInput: {
             /** Format: uuid */
@@ -1879,6 +1889,7 @@ export interface components {
                 [key: string]: string[];
             };
             rate_limit: components["schemas"]["KeyRateLimitItem"] | null;
+            spend: components["schemas"]["SpendLimitItem"] | null;
             maker_key: components["schemas"]["MakerKeyItem"] | null;
             expires_at: (string) | null;
             last_used_at: (string) | null;
@@ -1901,8 +1912,10 @@ export interface components {
             };
             expiresIn?: number | null;
             rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         ApiKeyUpdated: {
+            warnings?: components["schemas"]["WarningItem"][];
             item: components["schemas"]["ApiKeyItem"];
         };
         ApprovalAccepted: {
@@ -2294,6 +2307,7 @@ export interface components {
             /** @enum {string} */
             status: "active" | "invited";
             created_at: string;
+            spend: components["schemas"]["SpendLimitItem"] | null;
         };
         MemberPage: {
             items: components["schemas"]["MemberItem"][];
@@ -2316,9 +2330,11 @@ export interface components {
              * @description The id of a member or of an invitation, as listed.
              */
             id: string;
-            role: string;
+            role?: string;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         MemberUpdated: {
+            warnings?: components["schemas"]["WarningItem"][];
             item: components["schemas"]["MemberItem"];
         };
         MessageItem: {
@@ -2377,6 +2393,10 @@ export interface components {
             fast?: components["schemas"]["TierTarget"] | null;
             smart?: components["schemas"]["TierTarget"] | null;
             thinking?: components["schemas"]["TierTarget"] | null;
+        };
+        ModelTiersChanged: {
+            warnings?: components["schemas"]["WarningItem"][];
+            item: components["schemas"]["ModelTiersItem"];
         };
         ModelTiersGetInput: Record<string, unknown>;
         ModelTiersItem: {
@@ -2510,6 +2530,7 @@ export interface components {
             concurrent_runs?: number | null;
             waiting_runs?: number | null;
             file_bytes?: number | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         OrganizationLimitsItem: {
             requests_per_minute?: number;
@@ -2517,8 +2538,10 @@ export interface components {
             concurrent_runs?: number;
             waiting_runs?: number;
             file_bytes?: number;
+            spend?: components["schemas"]["SpendLimitItem"];
         };
         OrganizationOutput: {
+            warnings?: components["schemas"]["WarningItem"][];
             item: components["schemas"]["OrganizationItem"];
         };
         OrganizationUpdateInput: {
@@ -2556,7 +2579,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "price_missing" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "spend_limit_reached" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
             request_id: string;
             errors?: {
                 path: string;
@@ -2885,6 +2908,28 @@ export interface components {
             id: string;
             data: components["schemas"]["ScheduleChange"];
         };
+        SpendLimitInput: {
+            usd_per_day?: number | null;
+            usd_per_month?: number | null;
+        };
+        SpendLimitItem: {
+            usd_per_day?: number;
+            usd_per_month?: number;
+        };
+        SpendUsage: {
+            /** @enum {string} */
+            scope: "organization" | "agent" | "key" | "person";
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            period: "day" | "month";
+            starts_at: string;
+            ends_at: string;
+            limit_usd: number;
+            used_usd: number;
+            reserved_usd: number;
+            left_usd: number;
+        };
         StdioInput: {
             command: string;
             args?: string[];
@@ -3192,6 +3237,7 @@ export interface components {
             total: components["schemas"]["UsageCounts"];
             groups: components["schemas"]["UsageGroup"][];
             truncated: boolean;
+            spend: components["schemas"]["SpendUsage"][];
         };
         UsageStatsInput: {
             from?: string;
@@ -3199,9 +3245,14 @@ export interface components {
             /** @enum {string} */
             by: "agent" | "model" | "key" | "day";
         };
+        WarningItem: {
+            path: string;
+            code: string;
+            message: string;
+        };
         WebhookChange: {
             url?: string;
-            events?: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            events?: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
             agent_ids?: string[] | null;
             enabled?: boolean;
         };
@@ -3210,7 +3261,7 @@ export interface components {
         };
         WebhookData: {
             url: string;
-            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
             agent_ids?: string[] | null;
             enabled?: boolean;
         };
@@ -3220,9 +3271,8 @@ export interface components {
             /** Format: uuid */
             webhook_id: string;
             /** @enum {string} */
-            event: "run.completed" | "run.failed" | "run.cancelled" | "approval.requested";
-            /** Format: uuid */
-            run_id: string;
+            event: "run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold";
+            run_id: string | null;
             /** @enum {string} */
             status: "pending" | "delivered" | "failed";
             attempts: number;
@@ -3248,7 +3298,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
-            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
             agent_ids: string[] | null;
             enabled: boolean;
             disabled_reason: string | null;
@@ -3486,6 +3536,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
@@ -3497,6 +3554,10 @@ export interface operations {
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
+                     *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
                      *         },
                      *         "status": "active",
                      *         "connections": [
@@ -3514,7 +3575,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["AgentAnswer"];
+                    "application/json": components["schemas"]["AgentChanged"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -4204,8 +4265,19 @@ export interface operations {
                      *       "rate_limit": {
                      *         "per_minute": 1
                      *       },
+                     *       "spend": {
+                     *         "usd_per_day": 0.000001,
+                     *         "usd_per_month": 0.000001
+                     *       },
                      *       "expires_at": "2026-11-23T08:30:00.000Z",
-                     *       "created_at": "2026-11-23T08:30:00.000Z"
+                     *       "created_at": "2026-11-23T08:30:00.000Z",
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["ApiKeyCreated"];
@@ -4299,6 +4371,10 @@ export interface operations {
                      *           "rate_limit": {
                      *             "per_minute": 1
                      *           },
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           },
                      *           "maker_key": {
                      *             "id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "name": "support-bot"
@@ -4352,6 +4428,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "name": "support-bot",
@@ -4364,6 +4447,10 @@ export interface operations {
                      *         },
                      *         "rate_limit": {
                      *           "per_minute": 1
+                     *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
                      *         },
                      *         "maker_key": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
@@ -5155,6 +5242,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5228,6 +5319,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5291,6 +5386,10 @@ export interface operations {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
                      *           },
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           },
                      *           "status": "active",
                      *           "connections": [
                      *             {
@@ -5350,6 +5449,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
@@ -5361,6 +5467,10 @@ export interface operations {
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
+                     *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
                      *         },
                      *         "status": "active",
                      *         "connections": [
@@ -5378,7 +5488,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["AgentAnswer"];
+                    "application/json": components["schemas"]["AgentChanged"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5714,7 +5824,11 @@ export interface operations {
                      *         "name": "support-bot",
                      *         "role": "member",
                      *         "status": "active",
-                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         }
                      *       }
                      *     }
                      */
@@ -5760,7 +5874,11 @@ export interface operations {
                      *           "name": "support-bot",
                      *           "role": "member",
                      *           "status": "active",
-                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           }
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -5874,8 +5992,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
-                 *       "role": "member"
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
                  *     }
                  */
                 "application/json": components["schemas"]["MemberUpdateInput"];
@@ -5890,6 +6007,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -5897,7 +6021,11 @@ export interface operations {
                      *         "name": "support-bot",
                      *         "role": "member",
                      *         "status": "active",
-                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         }
                      *       }
                      *     }
                      */
@@ -6049,6 +6177,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "fast": {
                      *           "fallbacks": [
@@ -6125,7 +6260,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["ModelTiersAnswer"];
+                    "application/json": components["schemas"]["ModelTiersChanged"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -6553,6 +6688,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "slug": "default",
@@ -6568,7 +6710,11 @@ export interface operations {
                      *           "runs_per_minute": 1,
                      *           "concurrent_runs": 1,
                      *           "waiting_runs": 1,
-                     *           "file_bytes": 1
+                     *           "file_bytes": 1,
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           }
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
@@ -6613,6 +6759,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "slug": "default",
@@ -6628,7 +6781,11 @@ export interface operations {
                      *           "runs_per_minute": 1,
                      *           "concurrent_runs": 1,
                      *           "waiting_runs": 1,
-                     *           "file_bytes": 1
+                     *           "file_bytes": 1,
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           }
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
@@ -7824,7 +7981,20 @@ export interface operations {
                      *           "unpriced_runs": 1
                      *         }
                      *       ],
-                     *       "truncated": true
+                     *       "truncated": true,
+                     *       "spend": [
+                     *         {
+                     *           "scope": "organization",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "period": "day",
+                     *           "starts_at": "2026-11-23T08:30:00.000Z",
+                     *           "ends_at": "2026-11-23T08:30:00.000Z",
+                     *           "limit_usd": 1,
+                     *           "used_usd": 1,
+                     *           "reserved_usd": 1,
+                     *           "left_usd": 1
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["UsageStats"];

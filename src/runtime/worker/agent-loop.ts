@@ -109,7 +109,7 @@ async function callModel(
 ): Promise<ModelStepResult> {
   const { files, signal } = input;
   const { current } = models;
-  const model = await models.open();
+  const model = await models.open(answer.hasSpendLimit);
   const { messages, release } = await files.open(
     [...history, ...answerMessage(answer, current)],
     current.takesFile,
@@ -121,6 +121,7 @@ async function callModel(
     return await observeCall(step, current, answer, observation);
   } finally {
     release();
+    await models.payments.settle();
   }
 }
 

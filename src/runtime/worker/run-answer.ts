@@ -5,7 +5,7 @@ import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { AnswerState, RunOutcome } from '../runs/records/run-attempt.js';
 import type { RunUsage } from '../runs/records/run.entity.js';
-import type { RunExecution } from '../runs/records/run-execution.js';
+import type { RunExecution, SavedAnswer } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
 import type { MessageFolder } from './message-folder.js';
 import { ModelCallLog } from './model-call-log.js';
@@ -41,6 +41,7 @@ export class RunAnswer {
   /** The size where the current step begins. */
   private sizeBeforeStep = 0;
   private cancelRequested = false;
+  private isSpendLimited: boolean;
   /** The number of steps whose model call is finished. */
   private steps: number;
   private usage: RunUsage;
@@ -56,6 +57,7 @@ export class RunAnswer {
   ) {
     this.steps = run.step;
     this.modelName = run.model;
+    this.isSpendLimited = run.hasSpendLimit;
     this.modelCalls = new ModelCallLog(run);
     this.turns = new WorkTurns([run.organizationId, 'runs'], CHUNKS_PER_TURN);
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
@@ -90,6 +92,11 @@ export class RunAnswer {
 
   get stopWasRequested(): boolean {
     return this.cancelRequested;
+  }
+
+  /** Whether anything in the organization had a spending limit when the run was claimed, or last stored. */
+  get hasSpendLimit(): boolean {
+    return this.isSpendLimited;
   }
 
   parts(): UIMessage['parts'] {
@@ -162,7 +169,7 @@ export class RunAnswer {
    * Stores the answer as streamed so far, with what else belongs into the same transaction. The call can be repeated.
    * @throws StaleAttemptError, StaleWriterError
    */
-  saveWith(store: (state: AnswerState) => Promise<{ cancelRequested: boolean }>): Promise<void> {
+  saveWith(store: (state: AnswerState) => Promise<SavedAnswer>): Promise<void> {
     return this.afterSaves(() => this.saveNow(store));
   }
 
@@ -226,6 +233,7 @@ export class RunAnswer {
     const saved = await throughOutage(() => store(state));
     this.saveCost = performance.now() - startedAt;
     this.cancelRequested ||= saved.cancelRequested;
+    this.isSpendLimited = saved.hasSpendLimit;
   }
 
   /** Returns the current answer, once all of it is in the live stream. */

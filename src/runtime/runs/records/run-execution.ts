@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import { storedCalls } from './model-call.js';
+import { HAS_SPEND_LIMIT } from './new-run.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
 import { finishRun } from './run-finish.js';
@@ -20,7 +21,8 @@ export const SAVE_ANSWER = {
       ON CONFLICT (organization_id, thread_id, id)
         DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
     )
-    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested" FROM fenced`,
+    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested", ${HAS_SPEND_LIMIT} AS "hasSpendLimit"
+      FROM fenced AS runs`,
 };
 
 /** The values of `SAVE_ANSWER`. */
@@ -43,6 +45,12 @@ export function answerValues(
   ];
 }
 
+/** What a worker learns when it stores an answer. */
+export interface SavedAnswer {
+  cancelRequested: boolean;
+  hasSpendLimit: boolean;
+}
+
 /** The worker's writes to a run. The claim fences every write. */
 @Injectable()
 export class RunExecution {
@@ -52,14 +60,11 @@ export class RunExecution {
   ) {}
 
   /**
-   * Stores the answer so far. Returns whether the run was asked to stop.
+   * Stores the answer so far. Returns whether the run was asked to stop, and whether it has to reserve its model calls.
    * @throws StaleAttemptError
    */
-  async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<{ cancelRequested: boolean }> {
-    const [saved] = await this.statements.rows<{ cancelRequested: boolean }>(
-      SAVE_ANSWER,
-      answerValues(claim, model, answer),
-    );
+  async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<SavedAnswer> {
+    const [saved] = await this.statements.rows<SavedAnswer>(SAVE_ANSWER, answerValues(claim, model, answer));
     if (saved === undefined) throw new StaleAttemptError(claim);
     return saved;
   }

@@ -15,6 +15,7 @@ import { RunPosting } from './run-posting.js';
 import { RunReader } from './run-reader.js';
 import { RunRegeneration } from './run-regeneration.js';
 import { RunRevocation } from './run-revocation.js';
+import { RunSpending } from './run-spending.js';
 import { RunTurns } from './run-turns.js';
 
 const RECORDS = [
@@ -28,6 +29,7 @@ const RECORDS = [
   RunReader,
   RunRegeneration,
   RunRevocation,
+  RunSpending,
   RunTurns,
 ];
 
