@@ -13,7 +13,7 @@ const LIMIT_USD = RUNS / 3;
 const KILLS = Math.max(2, RUNS / 30);
 const POSTS_AT_ONCE = 10;
 const TIME_LIMIT_MS = 240_000 + RUNS * 1_000;
-const ENV = { RUN_LOCK_MS: '12000', RUN_CONCURRENCY: '8' };
+const ENV = { RUN_LOCK_MS: '12000', RUN_CONCURRENCY: '8', UPSTREAM_ALLOW_PRIVATE: 'true' };
 
 let backend: StreamBackend;
 let api: TestApp;
