@@ -31,7 +31,8 @@ export class ToolSearch {
       const place = places.get(name);
       return place !== undefined && isPermitted(place) ? [place] : [];
     };
-    return index.find(query, limit, (name) => placeOf(name).length > 0).flatMap(placeOf);
+    const names = await index.find(query, limit, (name) => placeOf(name).length > 0);
+    return names.flatMap(placeOf);
   }
 
   private indexOf(composition: Composition): Promise<ToolIndex> {

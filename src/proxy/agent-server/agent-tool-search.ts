@@ -18,7 +18,7 @@ import { AgentAnswers } from './agent-answers.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { serverInfoOf } from './offering/agent-mcp-server.js';
-import { sees } from './offering/agent-permissions.js';
+import { holdsAny, sees } from './offering/agent-permissions.js';
 
 /** Answers calls of `search_tools` for the clients of an agent. */
 @Injectable()
@@ -67,10 +67,13 @@ export class AgentToolSearch {
     }
   }
 
-  /** Only who is permitted to call a tool of the agent can search. */
+  /** Only who is permitted to call a tool of the agent can search, whether or not it can be listed at the moment. */
   private findFor(caller: ProxyCaller, composition: Composition, args: unknown): Promise<ToolPlace[]> {
     const isPermitted = (place: ToolPlace): boolean => isListed(place) && sees(caller, place);
-    if (![...composition.places.values()].some(isPermitted)) {
+    const places = [...composition.places.values()];
+    const isGranted =
+      places.length === 0 ? holdsAny(caller, composition.sources) : places.some((place) => sees(caller, place));
+    if (!isGranted) {
       throw caller.principal === undefined
         ? credentialMissing()
         : new DomainError('permission_denied', 'The caller is not permitted to call any tool of the agent.');

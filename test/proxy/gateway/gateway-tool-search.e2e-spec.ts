@@ -6,7 +6,7 @@ import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/ga
 import { callProxy, errorIn, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
-import { Upstreams } from '../../support/upstreams.js';
+import { DEAD_URL, Upstreams } from '../../support/upstreams.js';
 
 const SEARCH = { tool_mode: 'search' };
 
@@ -148,6 +148,9 @@ describe('an agent in search mode over the gateway', () => {
     const id = await agentOf(app, [connection], { tool_mode: 'auto' });
     const path = gatewayPath(app, id);
     expect((await listThrough(app, path)).names).toEqual(['search_tools', 'call_tool']);
+    const declared = rpc('tools/list', { _meta: { 'mcp.service': { tool_mode: 'all' } } });
+    const whole = await callProxy(app, path, { key: app.apiKey, body: declared });
+    expect(rpcOf(whole).result?.tools).toHaveLength(41);
     const narrow = await keyFor({ [id]: ['tool_1', 'tool_2'] });
     expect((await listThrough(app, path, narrow)).names).toEqual(['tool_1', 'tool_2']);
 
@@ -156,6 +159,12 @@ describe('an agent in search mode over the gateway', () => {
     expect((await listThrough(app, plain)).names).toEqual(['call_tool', 'search_tools']);
     const { rpc: answer } = await callThrough(app, plain, 'search_tools', { text: 'a' });
     expect(answer.result?.content).toEqual([{ type: 'text', text: 'search_tools says a' }]);
+  });
+
+  it('finds nothing, rather than refusing the caller, while no tool can be listed', async () => {
+    const path = gatewayPath(app, await agentOf(app, [await connectTo(app, DEAD_URL)], SEARCH));
+    const found = await searchThrough(path, { query: 'echo' });
+    expect(found).toEqual({ tools: [], note: 'No tool matches these words. Try others.' });
   });
 
   it('searches 10,000 tools without keeping others waiting', async () => {
