@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
-import { isRecord } from '../core/is-record.js';
 import { throughOutage } from '../core/through-outage.js';
 import { unlessAborted } from '../core/with-timeout.js';
 import type { StateOwner, ToolCaller } from '../upstreams/contract/callers.js';
@@ -12,7 +11,12 @@ import { DomainError } from '../core/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
+import { SEARCH_TOOLS } from './composition/tool-naming.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
+import { placesForModels } from './search/places-for-models.js';
+import { SEARCH_FOR_MODELS, toSummaries, toToolQuery } from './search/search-tools.js';
+import { appliedMode } from './search/tool-mode.js';
+import { ToolSearch } from './search/tool-search.js';
 import { placeOf, targetOf, type ToolTarget } from './tool-target.js';
 
 /** How long a call waits when a rate limit of its connection is reached, before the model gets an error. */
@@ -68,13 +72,8 @@ export interface OpenToolset {
   /** In the order of the gateway's list, including tools that cannot be listed. */
   readonly tools: readonly AgentTool[];
   readonly unavailable: readonly UnavailableMember[];
-}
-
-/** True if the tool is only for the app of its server, and not for models (MCP Apps, `visibility`). */
-function isForAppAlone(meta: UpstreamTool['_meta']): boolean {
-  const ui = meta?.['ui'];
-  const visibility = isRecord(ui) ? ui['visibility'] : undefined;
-  return Array.isArray(visibility) && visibility.includes('app') && !visibility.includes('model');
+  /** The names of the tools that a model gets before it has searched; undefined if it gets all of them. */
+  readonly pinned: ReadonlySet<string> | undefined;
 }
 
 /** The tools of an agent for a run: the gateway's composition, called with the agent's selection as the permission. */
@@ -83,6 +82,7 @@ export class AgentToolset {
   constructor(
     private readonly compositions: AgentComposition,
     private readonly invoker: ToolInvoker,
+    private readonly search: ToolSearch,
   ) {}
 
   /**
@@ -90,12 +90,19 @@ export class AgentToolset {
    * @throws the signal's reason when it is aborted
    */
   async openToolset(agent: AgentToCompose, { caller, owner, signal }: ToolsetContext): Promise<OpenToolset> {
-    const { places, unavailable } = await unlessAborted(
+    const composition = await unlessAborted(
       this.compositions.compositionOf({ ...agent, accountUserId: caller.userId }),
       signal,
     );
-    const offered = [...places.values()].filter(({ tool }) => !isForAppAlone(tool?.definition._meta));
-    return { tools: offered.map((place) => this.toAgentTool(agent.id, place, { caller, owner })), unavailable };
+    const { unavailable, pinnedTools } = composition;
+    const offered = placesForModels(composition);
+    const tools = offered.map((place) => this.toAgentTool(agent.id, place, { caller, owner }));
+    if ((await appliedMode(composition, offered)) === 'all') return { tools, unavailable, pinned: undefined };
+    const permitted = new Set(offered.filter(({ isInactive }) => !isInactive));
+    const search = searchAsTool(agent.id, async (args) =>
+      toSummaries(await this.search.findTools(composition, toToolQuery(args), (place) => permitted.has(place))),
+    );
+    return { tools: [search, ...tools], unavailable, pinned: new Set([search.name, ...pinnedTools]) };
   }
 
   private toAgentTool(agentId: string, place: ToolPlace, { caller, owner }: ToolsetContext): AgentTool {
@@ -140,6 +147,25 @@ export class AgentToolset {
       },
     };
   }
+}
+
+/** The search, which reaches no connection. */
+function searchAsTool(agentId: string, search: (args: unknown) => Promise<CallToolResult>): AgentTool {
+  const target = { connectionId: agentId, upstreamName: SEARCH_TOOLS, place: '', definition: null };
+  return {
+    name: SEARCH_TOOLS,
+    connectionId: agentId,
+    connectionTitle: SEARCH_TOOLS,
+    upstreamName: SEARCH_TOOLS,
+    definition: SEARCH_FOR_MODELS,
+    fault: undefined,
+    isInactive: false,
+    needsApproval: false,
+    target,
+    readTarget: () => Promise.resolve(target),
+    acceptsArguments: () => Promise.resolve(true),
+    call: search,
+  };
 }
 
 function unlessNotFound(error: unknown): undefined {

@@ -15,6 +15,8 @@ import {
 } from './records/agent.dto.js';
 import { AgentsService } from './records/agents.service.js';
 import { AgentComposition } from './composition/agent-composition.js';
+import { placesForModels } from './search/places-for-models.js';
+import { appliedMode, definitionTokens, searchModeTokens } from './search/tool-mode.js';
 
 @Injectable()
 export class AgentTools {
@@ -40,20 +42,30 @@ export class AgentTools {
 
   @ManagementTool({
     name: 'COLLECTION_VIRTUAL_MCP_GET',
-    description: 'Reads one agent and the names of its tools.',
+    description: 'Reads one agent, the names of its tools, and what their definitions cost a model in tokens.',
     input: AgentIdInput,
     output: AgentDetails,
     annotations: READ_ONLY,
   })
   async get({ id }: AgentIdInput, caller: Principal): Promise<AgentDetails> {
     const item = await this.service.get(id, caller);
-    const { places } = await this.compositions.namesOf({ id: item.id, organizationId: caller.organization.id });
+    const composition = await this.compositions.lastKnownOf({
+      id: item.id,
+      organizationId: caller.organization.id,
+    });
+    const { places } = composition;
     const tools = [...places.values()].map(({ name, connection, upstreamName }) => ({
       name,
       connection_id: connection.id,
       upstream_name: upstreamName,
     }));
-    return { item, tools };
+    const offered = placesForModels(composition);
+    const [all, search, applied] = await Promise.all([
+      definitionTokens(offered),
+      searchModeTokens(composition, offered),
+      appliedMode(composition, offered),
+    ]);
+    return { item, tools, definition_tokens: { all, search }, applied_tool_mode: applied };
   }
 
   @ManagementTool({

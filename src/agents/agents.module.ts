@@ -16,6 +16,7 @@ import { AgentPartsReader } from './composition/agent-parts.js';
 import { CompositionBuilder } from './composition/composition-builder.js';
 import { MemberLists } from './composition/member-lists.js';
 import { OfferLists } from './composition/offer-lists.js';
+import { ToolSearch } from './search/tool-search.js';
 import { ConnectionTestTools } from './connection-test.tools.js';
 
 /** Agents (virtual MCPs): their composition and their tools. */
@@ -39,7 +40,8 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     CompositionBuilder,
     MemberLists,
     OfferLists,
+    ToolSearch,
   ],
-  exports: [AgentsService, AgentToolset, AgentComposition, OfferLists],
+  exports: [AgentsService, AgentToolset, AgentComposition, OfferLists, ToolSearch],
 })
 export class AgentsModule {}

@@ -20,6 +20,8 @@ agents:
   Helper:
     instructions: Be brief.
     tier: smart
+    tool_mode: search
+    pinned_tools: [find_ticket]
     connections:
       - search
       - connection: tickets
@@ -98,6 +100,8 @@ describe('signalbox apply', () => {
       {
         title: 'Helper',
         tier: 'smart',
+        tool_mode: 'search',
+        pinned_tools: ['find_ticket'],
         connections: [
           { selected_tools: null },
           { selected_tools: ['find_ticket'], prefix: 't', approval: 'destructive' },
@@ -203,6 +207,8 @@ describe('signalbox apply', () => {
       agents: {
         Helper: {
           instructions: 'Be brief.',
+          tool_mode: 'search',
+          pinned_tools: ['find_ticket'],
           connections: [{ connection: 'search' }, { connection: 'tickets', prefix: 't' }],
         },
       },

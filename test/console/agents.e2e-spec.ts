@@ -101,6 +101,35 @@ inBrowser('the agents in the console', () => {
     await opened.close();
   }, 120_000);
 
+  it('shows what definitions cost, and lets the model search for tools', async () => {
+    const opened = await openAgent('Support');
+    const { page } = opened;
+    await page.getByText(/^all, about \d+ tokens$/).waitFor();
+    await page.getByRole('tab', { name: 'Settings' }).click();
+    await page.getByText(/The definitions of all tools take about \d+ tokens/).waitFor();
+    await page.getByRole('combobox', { name: 'What the model gets' }).selectOption({ label: 'A search for tools' });
+    const pinned = page.getByRole('textbox', { name: 'Pinned tools (optional)' });
+    await pinned.fill('echo, not a tool!');
+    await page.getByRole('button', { name: 'Save agent' }).click();
+    await page.getByText('Each tool must be a name of 1 to 64').first().waitFor();
+    await pinned.fill('echo, get-sum echo');
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('button', { name: 'Save agent' }).click();
+    await page.getByText('The agent was saved.').waitFor();
+    const { body } = await fixture.service
+      .tool('COLLECTION_VIRTUAL_MCP_GET', { id: await idOf('Support') })
+      .expect(200);
+    expect(body.item).toMatchObject({ tool_mode: 'search', pinned_tools: ['echo', 'get-sum'] });
+    await page.getByRole('tab', { name: 'Overview' }).click();
+    await page.getByText(/^a search and the pinned ones, about \d+ tokens$/).waitFor();
+    // Another agent can still choose among all tools of this one.
+    await page.goto(fixture.address('agents/new'));
+    await page.getByRole('button', { name: 'Add Support' }).click();
+    await page.getByText('2 at the moment').waitFor();
+    await opened.close();
+  }, 120_000);
+
   it('warns of a connection that is switched off', async () => {
     const { body } = await fixture.service.tool('COLLECTION_CONNECTIONS_LIST').expect(200);
     const first = body.items.find(({ title }: { title: string }) => title === 'First');

@@ -509,7 +509,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads one agent and the names of its tools. */
+        /** Reads one agent, the names of its tools, and what their definitions cost a model in tokens. */
         post: operations["COLLECTION_VIRTUAL_MCP_GET"];
         delete?: never;
         options?: never;
@@ -1653,6 +1653,9 @@ export interface components {
             tier?: ("fast" | "smart" | "thinking") | null;
             max_steps?: number;
             approval_timeout?: number;
+            /** @enum {string} */
+            tool_mode?: "all" | "search" | "auto";
+            pinned_tools?: string[] | null;
             history?: components["schemas"]["AgentHistoryData"] | null;
             spend?: components["schemas"]["SpendLimitInput"] | null;
             /** @enum {string} */
@@ -1664,6 +1667,9 @@ export interface components {
         };
         AgentDetails: {
             tools: components["schemas"]["AgentToolItem"][];
+            definition_tokens: components["schemas"]["DefinitionTokens"];
+            /** @enum {string} */
+            applied_tool_mode: "all" | "search";
             item: components["schemas"]["AgentItem"];
         };
         AgentHistoryData: {
@@ -1687,6 +1693,9 @@ export interface components {
             tier: ("fast" | "smart" | "thinking") | null;
             max_steps: number;
             approval_timeout: number;
+            /** @enum {string} */
+            tool_mode: "all" | "search" | "auto";
+            pinned_tools: string[];
             history: components["schemas"]["AgentHistoryItem"];
             spend: components["schemas"]["SpendLimitItem"] | null;
             /** @enum {string} */
@@ -1752,6 +1761,9 @@ export interface components {
             tier?: ("fast" | "smart" | "thinking") | null;
             max_steps?: number;
             approval_timeout?: number;
+            /** @enum {string} */
+            tool_mode?: "all" | "search" | "auto";
+            pinned_tools?: string[] | null;
             history?: components["schemas"]["AgentHistoryData"] | null;
             spend?: components["schemas"]["SpendLimitInput"] | null;
             /** @enum {string} */
@@ -2139,6 +2151,10 @@ export interface components {
         };
         DeauthorizedAnswer: {
             ok: boolean;
+        };
+        DefinitionTokens: {
+            all: number;
+            search: number;
         };
         ExportRequest: {
             /**
@@ -3551,6 +3567,10 @@ export interface operations {
                      *         "tier": "fast",
                      *         "max_steps": 1,
                      *         "approval_timeout": 1,
+                     *         "tool_mode": "all",
+                     *         "pinned_tools": [
+                     *           "text"
+                     *         ],
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
@@ -5238,6 +5258,10 @@ export interface operations {
                      *         "tier": "fast",
                      *         "max_steps": 1,
                      *         "approval_timeout": 1,
+                     *         "tool_mode": "all",
+                     *         "pinned_tools": [
+                     *           "text"
+                     *         ],
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
@@ -5307,6 +5331,11 @@ export interface operations {
                      *           "upstream_name": "text"
                      *         }
                      *       ],
+                     *       "definition_tokens": {
+                     *         "all": 1,
+                     *         "search": 1
+                     *       },
+                     *       "applied_tool_mode": "all",
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
@@ -5315,6 +5344,10 @@ export interface operations {
                      *         "tier": "fast",
                      *         "max_steps": 1,
                      *         "approval_timeout": 1,
+                     *         "tool_mode": "all",
+                     *         "pinned_tools": [
+                     *           "text"
+                     *         ],
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
@@ -5382,6 +5415,10 @@ export interface operations {
                      *           "tier": "fast",
                      *           "max_steps": 1,
                      *           "approval_timeout": 1,
+                     *           "tool_mode": "all",
+                     *           "pinned_tools": [
+                     *             "text"
+                     *           ],
                      *           "history": {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
@@ -5464,6 +5501,10 @@ export interface operations {
                      *         "tier": "fast",
                      *         "max_steps": 1,
                      *         "approval_timeout": 1,
+                     *         "tool_mode": "all",
+                     *         "pinned_tools": [
+                     *           "text"
+                     *         ],
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1

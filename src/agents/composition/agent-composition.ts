@@ -33,6 +33,7 @@ type Listener = (connectionId: string) => void;
 export class AgentComposition {
   private readonly live = new KeptCompositions();
   private readonly named = new KeptCompositions();
+  private readonly known = new KeptCompositions();
   private readonly listeners = new Set<Listener>();
 
   constructor(
@@ -73,6 +74,11 @@ export class AgentComposition {
   /** The last known names of the agent's tools; calls no upstream. */
   namesOf(agent: AgentToCompose): Promise<Composition> {
     return this.forAccount(agent, this.named, NOT_CALLED);
+  }
+
+  /** The agent's tools with their last known definitions; calls no upstream. */
+  lastKnownOf(agent: AgentToCompose): Promise<Composition> {
+    return this.forAccount(agent, this.known, (connection) => this.lists.lastKnownOf(connection));
   }
 
   /** Reports every connection or agent that changed in this process. Returns a function that unsubscribes. */
@@ -151,6 +157,7 @@ export class AgentComposition {
   private forget(connectionId: string): void {
     this.live.touch(connectionId);
     this.named.touch(connectionId);
+    this.known.touch(connectionId);
     for (const listener of this.listeners) listener(connectionId);
   }
 }
@@ -193,7 +200,12 @@ function isSameLists(a: AgentParts['lists'], b: AgentParts['lists']): boolean {
 function digestOf(parts: AgentParts): string {
   const known = digests.get(parts);
   if (known !== undefined) return known;
-  const agents = [...parts.agents.values()].map(({ id, connections }) => [id, connections]);
+  const agents = [...parts.agents.values()].map(({ id, connections, toolMode, pinnedTools }) => [
+    id,
+    connections,
+    toolMode,
+    pinnedTools,
+  ]);
   const digest = hash('sha256', JSON.stringify([agents, [...parts.connections.values()], [...parts.lastKnown]]));
   digests.set(parts, digest);
   return digest;

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { TimeSlices } from '../../core/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
-import { composeToolNamesInSlices, prefixFromTitle } from './tool-naming.js';
+import { composeToolNamesInSlices, prefixFromTitle, SEARCH_TOOL_NAMES } from './tool-naming.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
-import type { AgentConnection, ApprovalRule } from '../records/agent.js';
+import { type AgentConnection, type ApprovalRule, DEFAULT_TOOL_MODE } from '../records/agent.js';
 import { type AgentParts, MAX_DEPTH } from './agent-parts.js';
 import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
 import type { MemberList } from './member-lists.js';
@@ -52,7 +52,9 @@ export class CompositionBuilder {
     const { slices } = work;
     const members: Member[] = [];
     let count = 0;
-    for (const selection of work.parts.agents.get(agentId)?.connections ?? []) {
+    const agent = work.parts.agents.get(agentId);
+    const toolMode = agent?.toolMode ?? DEFAULT_TOOL_MODE;
+    for (const selection of agent?.connections ?? []) {
       const member = await this.memberOf(selection, path, work);
       // Deleted since the agent was read.
       if (member === undefined) continue;
@@ -69,6 +71,7 @@ export class CompositionBuilder {
         tools: places.map(({ name }) => name),
       })),
       slices,
+      toolMode === 'all' ? [] : SEARCH_TOOL_NAMES,
     );
     const composed = new Map<string, ToolPlace>();
     for (const { connection, places } of members) {
@@ -83,6 +86,8 @@ export class CompositionBuilder {
     }
     return {
       places: composed,
+      toolMode,
+      pinnedTools: agent?.pinnedTools ?? [],
       hasPublic: [...composed.values()].some(({ isPublic, tool }) => isPublic && tool !== undefined),
       sources: eachOnce(
         members.flatMap((member) => sourcesOf(member, agentId)),

@@ -1,4 +1,5 @@
 import type { Connection } from '../../connections/connection.js';
+import type { ToolMode } from '../records/agent.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 
 /** A permission map entry that allows calling a tool: its resource and its name there. */
@@ -68,6 +69,10 @@ export function isWaiting(member: UnavailableMember): member is WaitingMember {
 export interface Composition {
   /** By composed name, in the order of the agent's connections and by name within each. */
   readonly places: ReadonlyMap<string, ToolPlace>;
+  /** Whether its tools are offered at once or have to be searched for. */
+  readonly toolMode: ToolMode;
+  /** The names of tools that need no search. */
+  readonly pinnedTools: readonly string[];
   /** True if there is a listable tool whose members allow calls without a credential. */
   readonly hasPublic: boolean;
   /** Each connection once, in the agent's order. */

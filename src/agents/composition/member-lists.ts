@@ -31,6 +31,7 @@ const MAX_REMEMBERED = 10_000;
 
 const LATE = { fault: 'The upstream did not list its tools in time.' } as const satisfies MemberList;
 const INACTIVE = { fault: 'The connection is inactive.' } as const satisfies MemberList;
+const NEVER_LISTED = { fault: 'The upstream has not listed its tools yet.' } as const satisfies MemberList;
 const IN_ERROR = { fault: 'The last check of the connection failed.' } as const satisfies MemberList;
 
 /**
@@ -72,6 +73,12 @@ export class MemberLists {
     if (listed.fault === undefined) this.faults.delete(accountKey(connection));
     else this.faults.set(accountKey(connection), true);
     return listed;
+  }
+
+  /** The last known tools of the connection; the upstream is not called. */
+  async lastKnownOf(connection: Connection): Promise<MemberList> {
+    const list = await this.catalog.lastKnownOf(connection);
+    return list === undefined ? NEVER_LISTED : { list };
   }
 
   /** What the upstream lists now, regardless of cached lists. */

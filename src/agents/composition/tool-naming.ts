@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { TimeSlices } from '../../core/time-slices.js';
 
+export const SEARCH_TOOLS = 'search_tools';
+export const CALL_TOOL = 'call_tool';
+/** Tools of the service, whose names no upstream's tool has in an agent that offers a search. */
+export const SEARCH_TOOL_NAMES: readonly string[] = [SEARCH_TOOLS, CALL_TOOL];
+
 /** Tool names that the models of all providers accept: `[A-Za-z0-9_-]`, at most 64 characters. */
 export const MAX_NAME_LENGTH = 64;
 const MAX_PREFIX_LENGTH = 32;
@@ -39,12 +44,16 @@ export function composeToolNames(connections: readonly NamedConnection[]): ToolN
   }
 }
 
-/** The same for many tools; yields to other work. */
+/**
+ * The same for many tools; yields to other work.
+ * @param reserved names that no tool gets, not even as its own
+ */
 export async function composeToolNamesInSlices(
   connections: readonly NamedConnection[],
   slices: TimeSlices,
+  reserved: readonly string[] = [],
 ): Promise<ToolNames> {
-  const steps = naming(connections);
+  const steps = naming(connections, reserved);
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -53,9 +62,12 @@ export async function composeToolNamesInSlices(
 }
 
 /** Yields after each short piece of the work. */
-function* naming(connections: readonly NamedConnection[]): Generator<undefined, ToolNames> {
+function* naming(
+  connections: readonly NamedConnection[],
+  reserved: readonly string[] = [],
+): Generator<undefined, ToolNames> {
   const names = new Map<string, Map<string, string>>(connections.map(({ connectionId }) => [connectionId, new Map()]));
-  const taken = new Set<string>();
+  const taken = new Set(reserved);
   const give = (tool: Tool, name: string): void => {
     taken.add(name);
     names.get(tool.connectionId)?.set(tool.upstreamName, name);

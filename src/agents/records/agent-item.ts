@@ -15,6 +15,8 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     tier: agent.tier,
     max_steps: agent.maxSteps,
     approval_timeout: agent.approvalTimeoutS,
+    tool_mode: agent.toolMode,
+    pinned_tools: [...agent.pinnedTools],
     history: { max_messages: agent.historyMaxMessages, max_tokens: agent.historyMaxTokens },
     spend: agent.spend,
     status: connection.status,

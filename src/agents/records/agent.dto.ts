@@ -28,13 +28,18 @@ import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 import {
+  APPLIED_TOOL_MODES,
+  type AppliedToolMode,
   type ApprovalRule,
   MAX_APPROVAL_TIMEOUT_S,
   MAX_CONNECTIONS,
   MAX_HISTORY_MESSAGES,
   MAX_HISTORY_TOKENS,
   MAX_MAX_STEPS,
+  MAX_PINNED_TOOLS,
   MIN_APPROVAL_TIMEOUT_S,
+  TOOL_MODES,
+  type ToolMode,
 } from './agent.js';
 import { IsApprovalRule } from './approval-rule.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
@@ -45,6 +50,8 @@ const MAX_SELECTED_TOOLS = 1000;
 
 /** Text that `jsonb` can store: no NUL, no unpaired surrogate. */
 const TOOL_NAME = /^[^\x00]{1,256}$/u;
+/** A composed name. */
+const NAME_IN_AGENT = /^[A-Za-z0-9_-]{1,64}$/;
 const PREFIX = /^[a-z0-9_-]{1,32}$/;
 
 export class AgentConnectionData {
@@ -124,6 +131,23 @@ class AgentOptions {
   @Min(MIN_APPROVAL_TIMEOUT_S)
   @Max(MAX_APPROVAL_TIMEOUT_S)
   approval_timeout?: number;
+
+  /**
+   * Which tools a model gets. `all` (default): all of them. `search`: the pinned ones and `search_tools`, which makes
+   * those that it finds callable. `auto`: `search` above 40 tools or 10,000 tokens of definitions.
+   */
+  @MayBeAbsent()
+  @IsIn(TOOL_MODES)
+  tool_mode?: ToolMode;
+
+  /** Tools that a model gets without a search, by their names in the agent. Names that the agent lacks have no effect. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsArray()
+  @ArrayMaxSize(MAX_PINNED_TOOLS)
+  @ArrayUnique()
+  @Matches(NAME_IN_AGENT, { each: true, message: 'each tool must be a name of 1 to 64 of A-Z, a-z, 0-9, _ and -' })
+  pinned_tools?: string[] | null;
 
   /** Null restores the defaults. */
   @IsOptionalObject(() => AgentHistoryData)
@@ -238,6 +262,13 @@ export class AgentItem {
   @IsInt()
   approval_timeout: number;
 
+  @IsIn(TOOL_MODES)
+  tool_mode: ToolMode;
+
+  @IsArray()
+  @IsString({ each: true })
+  pinned_tools: string[];
+
   @ValidateNested()
   @Type(() => AgentHistoryItem)
   history: AgentHistoryItem;
@@ -285,12 +316,32 @@ class AgentToolItem {
   upstream_name: string;
 }
 
+/** Estimated as one token for each 4 bytes of JSON. */
+class DefinitionTokens {
+  /** The definitions of all tools. */
+  @IsInt()
+  all: number;
+
+  /** The definitions of `search_tools` and the pinned tools. */
+  @IsInt()
+  search: number;
+}
+
 export class AgentDetails extends ItemOf(AgentItem) {
   /** The last known tools; no upstream is called. */
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => AgentToolItem)
   tools: AgentToolItem[];
+
+  /** What the definitions that a model gets with each request cost, by mode. */
+  @ValidateNested()
+  @Type(() => DefinitionTokens)
+  definition_tokens: DefinitionTokens;
+
+  /** The mode that applies: what `tool_mode: auto` means for these tools. */
+  @IsIn(APPLIED_TOOL_MODES)
+  applied_tool_mode: AppliedToolMode;
 }
 
 export class AgentPage extends PageOf(AgentItem) {}

@@ -6,6 +6,8 @@ import {
   DEFAULT_HISTORY_MESSAGES,
   DEFAULT_HISTORY_TOKENS,
   DEFAULT_MAX_STEPS,
+  DEFAULT_TOOL_MODE,
+  type ToolMode,
 } from './agent.js';
 
 /** The settings of an agent; its connection of type VIRTUAL has the same id and stores title and status. */
@@ -44,4 +46,11 @@ export class AgentEntity {
   /** Of the model calls of its runs; null: no limit. */
   @Column({ type: 'jsonb', nullable: true })
   spend: SpendLimit | null;
+
+  @Column({ type: 'varchar', length: 8, name: 'tool_mode', default: DEFAULT_TOOL_MODE })
+  toolMode: ToolMode;
+
+  /** Tools that need no search, by their names in the agent. */
+  @Column({ type: 'jsonb', name: 'pinned_tools', default: [] })
+  pinnedTools: string[];
 }

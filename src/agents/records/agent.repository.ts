@@ -13,7 +13,8 @@ const COMPOSITION_LOCK = 0x41474e54;
 
 /** SQL for the bytes that `findAll` reads of the agent whose id is `connection.id`. */
 export const AGENT_BYTES = `
-  coalesce((SELECT octet_length(agent.instructions) FROM agents agent WHERE agent.id = connection.id), 0)
+  coalesce((SELECT coalesce(octet_length(agent.instructions), 0) + json_octets(agent.pinned_tools)
+              FROM agents agent WHERE agent.id = connection.id), 0)
     + coalesce((SELECT sum(100 + json_octets(member.selected_tools) + json_octets(member.approval))
                   FROM agent_connections member WHERE member.agent_id = connection.id), 0)`;
 
@@ -37,6 +38,7 @@ const RUNNABLE = {
   text: `
     SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier,
            agent.max_steps AS "maxSteps", agent.approval_timeout AS "approvalTimeoutS",
+           agent.tool_mode AS "toolMode", agent.pinned_tools AS "pinnedTools",
            (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
                      'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval)
                        ORDER BY member.position), '[]')
@@ -88,7 +90,15 @@ export class AgentRepository {
     settings: Partial<
       Pick<
         AgentEntity,
-        'instructions' | 'tier' | 'maxSteps' | 'historyMaxMessages' | 'historyMaxTokens' | 'approvalTimeoutS' | 'spend'
+        | 'instructions'
+        | 'tier'
+        | 'maxSteps'
+        | 'historyMaxMessages'
+        | 'historyMaxTokens'
+        | 'approvalTimeoutS'
+        | 'spend'
+        | 'toolMode'
+        | 'pinnedTools'
       >
     >,
   ): Promise<void> {

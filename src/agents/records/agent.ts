@@ -15,6 +15,15 @@ export const DEFAULT_APPROVAL_TIMEOUT_S = 86_400;
 export const MIN_APPROVAL_TIMEOUT_S = 60;
 export const MAX_APPROVAL_TIMEOUT_S = 2_592_000;
 
+/** Which tools a model or client gets at first: all, or only a search for the others. `auto` decides by their number. */
+export const TOOL_MODES = ['all', 'search', 'auto'] as const;
+export type ToolMode = (typeof TOOL_MODES)[number];
+/** What a mode means for given tools. */
+export const APPLIED_TOOL_MODES = ['all', 'search'] as const;
+export type AppliedToolMode = (typeof APPLIED_TOOL_MODES)[number];
+export const DEFAULT_TOOL_MODE: ToolMode = 'all';
+export const MAX_PINNED_TOOLS = 100;
+
 /**
  * Which calls of a connection's tools need an approval: of no tool, of destructive tools, of all tools, or of these
  * tools.
@@ -46,6 +55,9 @@ export interface RunnableAgent {
   readonly maxSteps: number;
   /** How long somebody can answer a request for an approval, in seconds. */
   readonly approvalTimeoutS: number;
+  readonly toolMode: ToolMode;
+  /** Tools that need no search, by their names in the agent. */
+  readonly pinnedTools: readonly string[];
   readonly status: ConnectionStatus;
   /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];

@@ -9,7 +9,13 @@ import { changedRateLimit, type SpendLimit } from '../../core/limits.js';
 import type { Principal } from '../../core/principal.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
-import { type AgentConnection, DEFAULT_APPROVAL_TIMEOUT_S, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
+import {
+  type AgentConnection,
+  DEFAULT_APPROVAL_TIMEOUT_S,
+  DEFAULT_MAX_STEPS,
+  DEFAULT_TOOL_MODE,
+  type RunnableAgent,
+} from './agent.js';
 import type { AgentCreateData, AgentItem, AgentListInput, AgentPage, AgentUpdateData } from './agent.dto.js';
 import { toConnections, toHistory, toItem } from './agent-item.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
@@ -81,6 +87,8 @@ export class AgentsService {
         maxSteps,
         approvalTimeoutS,
         spend: changedRateLimit<SpendLimit>(null, data.spend ?? null),
+        toolMode: data.tool_mode ?? DEFAULT_TOOL_MODE,
+        pinnedTools: data.pinned_tools ?? [],
         ...toHistory(data.history),
       });
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
@@ -114,6 +122,8 @@ export class AgentsService {
         maxSteps,
         approvalTimeoutS: data.approval_timeout,
         spend: data.spend === undefined ? undefined : changedRateLimit(current.spend, data.spend),
+        toolMode: data.tool_mode,
+        pinnedTools: data.pinned_tools === null ? [] : data.pinned_tools,
         ...history,
       });
       if (connections !== undefined) {

@@ -69,6 +69,8 @@ CREATE TABLE agents (
   history_max_tokens integer NOT NULL DEFAULT 100000,
   approval_timeout integer NOT NULL DEFAULT 86400,
   spend jsonb,
+  tool_mode varchar(8) NOT NULL DEFAULT 'all'::varchar,
+  pinned_tools jsonb NOT NULL DEFAULT '[]'::jsonb,
   CONSTRAINT agents_pkey PRIMARY KEY (id),
   CONSTRAINT agents_id_fkey FOREIGN KEY (id) REFERENCES connections(id) ON DELETE CASCADE,
   CONSTRAINT agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE

@@ -19,7 +19,7 @@ import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.j
 import { AgentMcpServer, type AgentServerContext, serverInfoOf } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { holdsAny } from './offering/agent-permissions.js';
-import { hindranceFor, toolListText } from './offering/agent-tool-list.js';
+import { hindranceFor, toolListText, wantsAllTools } from './offering/agent-tool-list.js';
 
 /** The capabilities for requests that upstreams can send to a client through an agent. */
 const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
@@ -55,7 +55,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const { id, params } = message;
     // The list has a single page.
     if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
-    const text = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner)}}`;
+    const text = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner, wantsAllTools(params))}}`;
     // The SDK's server would omit what tools of the modern era do not have, such as `execution`.
     const isModern = isModernMessage(request.headers, message);
     const body = isModern ? toModernMessage(text, { method: 'tools/list', serverInfo: serverInfoOf(caller) }) : text;
@@ -79,7 +79,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     return this.hosted.close();
   }
 
-  private async listText(caller: ProxyCaller, owner: SessionOwner | undefined): Promise<string> {
+  private async listText(caller: ProxyCaller, owner: SessionOwner | undefined, isWhole: boolean): Promise<string> {
     const { principal, connection } = caller;
     const mayBePublic = connection.publicTools === 'honor';
     // The list is empty whatever the agent consists of.
@@ -87,7 +87,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const composition = owner
       ? this.sessionCompositions.compositionOf(owner)
       : this.compositions.compositionOf(connection);
-    return toolListText(caller, await composition);
+    return toolListText(caller, await composition, { isWhole });
   }
 
   private announceSession({ reply, caller, message }: McpRequestContext): void {

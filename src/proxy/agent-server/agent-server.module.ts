@@ -17,6 +17,7 @@ import { SessionComposition } from './client-upstream-sessions/session-compositi
 import { SessionResources } from './client-upstream-sessions/session-resources.js';
 import { ModernAgentRequests } from './modern-agent-requests.js';
 import { AgentAnswers } from './agent-answers.js';
+import { AgentToolSearch } from './agent-tool-search.js';
 import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
@@ -47,6 +48,7 @@ import { ListChanges } from './offering/list-changes.js';
     AgentPromptsAndResources,
     AgentRequestHandler,
     AgentToolRouter,
+    AgentToolSearch,
     ClientSessionHandler,
     ClientSessionStreams,
     ClientUpstreamSessionOpener,
@@ -61,6 +63,7 @@ import { ListChanges } from './offering/list-changes.js';
     AgentNotificationStream,
     AgentRequestHandler,
     AgentToolRouter,
+    AgentToolSearch,
     ClientSessionStreams,
     ClientUpstreamSessions,
   ],

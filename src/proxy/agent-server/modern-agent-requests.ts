@@ -9,10 +9,12 @@ import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
-import { AgentToolRouter, renameTool } from './offering/agent-tool-router.js';
+import { AgentToolRouter } from './offering/agent-tool-router.js';
+import { mirroredArguments } from './offering/mirrored-arguments.js';
+import { renameTool } from './offering/rename-tool.js';
 
 /**
- * Names that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not
+ * Values that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not
  * look encoded.
  */
 const PLAIN = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
@@ -35,7 +37,12 @@ export class ModernAgentRequests {
     const { message, request } = context;
     // The upstream checks the envelope too, but only after this service has validated the arguments.
     if (message.kind === 'request') requireEnvelope(request.headers, message);
-    await this.forward(await this.tools.route(context));
+    const call = await this.tools.route(context);
+    // Clients repeat arguments in headers only for tools that they have listed.
+    const mirrored = call.isWithinCall
+      ? mirroredArguments(call.caller.inputSchema, call.message.params['arguments'])
+      : {};
+    await this.forward(call, mirrored);
   }
 
   /**
@@ -51,10 +58,15 @@ export class ModernAgentRequests {
     return true;
   }
 
-  private async forward(context: McpRequestContext<InboundRequest>): Promise<void> {
+  /** @param mirrored headers that repeat arguments, in addition to those of the client */
+  private async forward(
+    context: McpRequestContext<InboundRequest>,
+    mirrored: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const { request, message } = context;
     const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
-    const headers = namedHeaders(request.headers, String(name));
+    const added = Object.entries(mirrored).map(([header, value]) => [header, encoded(value)]);
+    const headers = { ...namedHeaders(request.headers, String(name)), ...Object.fromEntries(added) };
     await this.modern.forwardModernRequest({ ...context, route: { kind: 'stateless', headers } });
   }
 
@@ -94,6 +106,9 @@ function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller)
 export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
   const forwarded = forwardedHeaders(headers);
   if (!('mcp-name' in forwarded)) return forwarded;
-  const encoded = PLAIN.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
-  return { ...forwarded, 'mcp-name': encoded };
+  return { ...forwarded, 'mcp-name': encoded(name) };
+}
+
+function encoded(value: string): string {
+  return PLAIN.test(value) ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`;
 }

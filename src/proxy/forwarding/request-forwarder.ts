@@ -151,9 +151,12 @@ export class RequestForwarder {
   }
 }
 
+/** What a client of an agent declares in `_meta` does not change the list of a connection. */
+const HARMLESS_META: ReadonlySet<string> = new Set(['progressToken', 'mcp.service']);
+
 /** Other params could select a list that is not the same for every caller. */
 function isUnparameterized({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {
-  return Object.keys(others).length === 0 && Object.keys(meta as object).every((name) => name === 'progressToken');
+  return Object.keys(others).length === 0 && Object.keys(meta as object).every((name) => HARMLESS_META.has(name));
 }
 
 /** A caller that has hung up reads nothing, and a stream without a reader never ends. */

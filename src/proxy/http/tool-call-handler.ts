@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
 import { AgentToolRouter } from '../agent-server/offering/agent-tool-router.js';
+import { AgentToolSearch } from '../agent-server/agent-tool-search.js';
 import { pooledRoute, startRequest } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
@@ -15,6 +16,7 @@ export class ToolCallHandler {
     private readonly callers: CallerResolver,
     private readonly requests: RequestForwarder,
     private readonly agentTools: AgentToolRouter,
+    private readonly agentSearch: AgentToolSearch,
   ) {}
 
   /** @throws DomainError */
@@ -25,6 +27,7 @@ export class ToolCallHandler {
     const route = pooledRoute(caller, message);
     const context = startRequest({ request, reply, entryPoint: 'call_tool', caller, message, route });
     const isAgent = caller.connection.type === 'VIRTUAL';
+    if (isAgent && (await this.agentSearch.answerSearch(context))) return;
     const routed = isAgent ? await this.agentTools.route(context) : context;
     await this.requests.forwardRequest(routed, { acceptsStream: !isAgent });
   }

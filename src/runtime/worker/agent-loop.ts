@@ -4,7 +4,8 @@ import type { TierModel } from '../../agents/models/models.service.js';
 import type { ConversationMessage } from '../files/model-files.js';
 import { INTERRUPTED } from '../../platform/telemetry/names.js';
 import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
-import { type ModelStepInput, type ModelStepResult, streamModelStep, toToolSet } from './model-step.js';
+import { type ModelStepInput, type ModelStepResult, streamModelStep } from './model-step.js';
+import type { OfferedTools } from './offered-tools.js';
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
@@ -22,7 +23,9 @@ export interface AgentLoopInput {
   instructions: string;
   history: readonly ConversationMessage[];
   files: RunFiles;
+  /** All tools of the agent, which calls can reach. */
   tools: readonly AgentTool[];
+  offered: OfferedTools;
   temperature: number | null;
   maxSteps: number;
   /** How long somebody can answer a request for an approval, in seconds. */
@@ -45,8 +48,7 @@ export async function runAgentLoop(
   control: RunAttemptControl,
 ): Promise<FinishReason> {
   const tools = new Map(input.tools.map((tool) => [tool.name, tool]));
-  const toolSet = toToolSet(input.tools);
-  const { observation } = input;
+  const { observation, offered } = input;
   const { signal } = control;
   const { approvals, approvalTimeoutS, files } = input;
   const settlement = { tools, approvals, approvalTimeoutS, files, control, observation };
@@ -55,10 +57,11 @@ export async function runAgentLoop(
     await settleToolCalls(answer, settlement, true);
     await answer.push({ type: 'finish-step' });
   }
+  await offered.record(answer);
   let finishReason: FinishReason = 'stop';
   while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
     if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
-    const step = await callModels({ ...input, tools: toolSet, signal }, answer, observation);
+    const step = await callModels({ ...input, tools: offered.toolSet(answer.parts()), signal }, answer, observation);
     finishReason = step.finishReason;
     answer.countStep(step.usage);
     if (endsWithToolCalls(answer.parts())) {
@@ -66,6 +69,7 @@ export async function runAgentLoop(
       if (answer.stopWasRequested) control.stop('cancelled');
       signal.throwIfAborted();
       await settleToolCalls(answer, settlement, false);
+      await offered.record(answer);
     }
     await answer.push({ type: 'finish-step' });
     if (answer.finishedSteps < input.maxSteps && endsWithToolCalls(answer.parts()) && (await input.shouldYield())) {

@@ -11,6 +11,7 @@ import { AnswerFiles } from '../files/answer-files.js';
 import { ModelFiles } from '../files/model-files.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
+import { OfferedTools } from './offered-tools.js';
 import { RunFiles } from './run-files.js';
 import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
@@ -48,7 +49,7 @@ export class AgentSessionService {
     // The runs of a thread build on what the earlier ones have left at an upstream, such as an open page.
     const owner = ownerOfThread({ id: run.threadId, createdAt: run.threadCreatedAt }, run.holderId);
     const reading = this.agents.findForRun(organizationId, agentId);
-    const [agent, messages, { tools, unavailable }] = await Promise.all([
+    const [agent, messages, toolset] = await Promise.all([
       reading,
       this.transcript.readHistory(run, this.maxHistoryBytes),
       this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, owner, signal }),
@@ -57,12 +58,14 @@ export class AgentSessionService {
     const history = messages
       .filter(({ id }) => id !== run.messageId)
       .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) }));
+    const { tools, unavailable } = toolset;
     return {
       agentName: agent.title,
       instructions: instructionsOf(agent, systemMessagesOf(messages), unavailable.map(labelOf)),
       history,
       files: new RunFiles(run, this.modelFiles, this.answerFiles),
       tools,
+      offered: new OfferedTools(toolset, history),
       temperature: run.temperature,
       maxSteps: agent.maxSteps,
       approvalTimeoutS: agent.approvalTimeoutS,

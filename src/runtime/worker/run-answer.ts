@@ -103,6 +103,10 @@ export class RunAnswer {
     return this.folder.parts();
   }
 
+  get metadata(): Record<string, unknown> | undefined {
+    return this.folder.metadata;
+  }
+
   pendingToolCalls(): PendingToolCall[] {
     return pendingToolCalls(this.folder.parts());
   }

@@ -67,6 +67,12 @@ export class ToolCatalog {
     return entry.list;
   }
 
+  /** The tools as cached or stored; undefined if there are none. Calls no upstream, and does not count as a use. */
+  async lastKnownOf(connection: Connection): Promise<ToolList | undefined> {
+    const entry = this.entries.get(accountKey(connection));
+    return entry?.revision === connection.revision && entry.list !== undefined ? entry.list : this.stored(connection);
+  }
+
   /** A list that is not outdated, so that a public mark that was withdrawn has no effect. */
   async fresh(connection: Connection): Promise<ToolList> {
     const list = await this.toolsOf(connection);
@@ -151,10 +157,13 @@ export class ToolCatalog {
   }
 
   private async load(connection: Connection): Promise<ToolList> {
+    return (await this.stored(connection)) ?? this.fetch(connection);
+  }
+
+  private async stored(connection: Connection): Promise<ToolList | undefined> {
     const stored = await this.directory.lastKnownTools(connection);
     // The stored tools came from `listTools`.
-    if (stored !== undefined) return toToolList(stored.tools as UpstreamTool[], stored.at.getTime());
-    return this.fetch(connection);
+    return stored && toToolList(stored.tools as UpstreamTool[], stored.at.getTime());
   }
 
   private async fetch(connection: Connection): Promise<ToolList> {

@@ -45,6 +45,9 @@ interface Lists {
 /** Sends one request to the MCP server. @throws McpError, SignalboxError */
 type McpRequest = <Result>(method: string, params?: object, signal?: AbortSignal) => Promise<Result>;
 
+/** Also of an agent that offers a search to other clients. */
+const ALL_TOOLS = { _meta: { 'mcp.service': { tool_mode: 'all' } } };
+
 const METHOD_NOT_FOUND = -32_601;
 /** A server that has more pages than this does not end. */
 const MAX_PAGES = 100;
@@ -130,7 +133,7 @@ async function readAll<Kind extends keyof Lists>(
   for (let page = 0; page < MAX_PAGES; page++) {
     const answer = await request<Record<string, unknown>>(
       `${kind}/list`,
-      cursor === undefined ? {} : { cursor },
+      { ...(cursor !== undefined && { cursor }), ...(kind === 'tools' && ALL_TOOLS) },
       signal,
     );
     const found = answer[kind];

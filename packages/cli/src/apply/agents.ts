@@ -22,6 +22,8 @@ const COPIED = [
   'history',
   'approval_timeout',
   'spend',
+  'tool_mode',
+  'pinned_tools',
   'status',
 ] as const;
 

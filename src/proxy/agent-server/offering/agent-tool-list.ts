@@ -5,7 +5,10 @@ import {
   type ListedPlace,
   type UnavailableMember,
 } from '../../../agents/composition/composition.js';
+import { CALL_FOR_CLIENTS, SEARCH_FOR_CLIENTS } from '../../../agents/search/search-tools.js';
+import { appliedMode } from '../../../agents/search/tool-mode.js';
 import { DomainError } from '../../../core/domain-error.js';
+import { isRecord } from '../../../core/is-record.js';
 import { allowsAny, allowsNothing } from '../../../core/permissions.js';
 import { TimeSlices } from '../../../core/time-slices.js';
 import type { KnownTool } from '../../../upstreams/catalog/tool-list.js';
@@ -18,19 +21,50 @@ import { sees } from './agent-permissions.js';
 /** The JSON text of a tool's definition without its name, cached as long as the upstream's list. */
 const texts = new WeakMap<KnownTool, string>();
 
-/** The result of `tools/list` as JSON text. Except for the name, the definitions are what the upstreams sent. */
-export async function toolListText(caller: ProxyCaller, composition: Composition): Promise<string> {
+/** The key of what this service and its clients say in `_meta`. */
+const SERVICE_META = 'mcp.service';
+
+/** The tools of the service itself that find and call those that are not listed. */
+const SEARCH_TEXTS = [SEARCH_FOR_CLIENTS, CALL_FOR_CLIENTS].map((tool) => JSON.stringify(tool));
+
+/**
+ * The result of `tools/list` as JSON text. Except for the name, the definitions are what the upstreams sent. In search
+ * mode it has the search and the pinned tools.
+ * @param options.isWhole the client has declared that it wants all tools, whatever the mode (`wantsAllTools`)
+ */
+export async function toolListText(
+  caller: ProxyCaller,
+  composition: Composition,
+  { isWhole = false } = {},
+): Promise<string> {
   const slices = new TimeSlices();
-  const tools: string[] = [];
+  const visible: ListedPlace[] = [];
   const places = mayHoldAny(caller, composition) ? composition.places.values() : [];
   for (const place of places) {
-    if (isListed(place) && sees(caller, place)) tools.push(textOf(place));
+    if (isListed(place) && sees(caller, place)) visible.push(place);
+    if (slices.isOver) await slices.next();
+  }
+  const isSearched = !isWhole && visible.length > 0 && (await appliedMode(composition, visible)) === 'search';
+  const tools = isSearched ? [...SEARCH_TEXTS] : [];
+  for (const place of isSearched ? pinnedOf(composition, visible) : visible) {
+    tools.push(textOf(place));
     if (slices.isOver) await slices.next();
   }
   const hindrance = hindranceFor(caller, composition.unavailable);
   if (tools.length === 0 && hindrance !== undefined) tools.push(JSON.stringify(signInTool(hindrance.message)));
   const meta = unavailableMeta(caller, composition.unavailable);
   return `{"tools":[${tools.join(',')}]${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
+}
+
+/** True if the client declares with `tools/list` that it wants all tools of the agent. */
+export function wantsAllTools({ _meta: meta }: Readonly<Record<string, unknown>>): boolean {
+  const declared = isRecord(meta) ? meta[SERVICE_META] : undefined;
+  return isRecord(declared) && declared['tool_mode'] === 'all';
+}
+
+function pinnedOf({ pinnedTools }: Composition, visible: readonly ListedPlace[]): ListedPlace[] {
+  const pinned = new Set(pinnedTools);
+  return visible.filter(({ name }) => pinned.has(name));
 }
 
 /**
@@ -41,7 +75,7 @@ export function unavailableMeta(
   unavailable: readonly UnavailableMember[],
 ): Record<string, unknown> | undefined {
   const known = knownTo(caller, unavailable);
-  return known.length === 0 ? undefined : { 'mcp.service': { unavailable: known } };
+  return known.length === 0 ? undefined : { [SERVICE_META]: { unavailable: known } };
 }
 
 /**

@@ -11,6 +11,9 @@ import { type InboundRequest, traceContextOf } from '../../protocol/inbound-mess
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
+import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
+import { callWithin } from './call-tool.js';
+import { renameTool } from './rename-tool.js';
 import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
 import { type Connection, requireActive } from '../../../connections/connection.js';
@@ -37,22 +40,27 @@ export class AgentToolRouter {
   async route(
     context: McpRequestContext,
     compose = () => this.compositions.compositionOf(context.caller.connection),
-  ): Promise<McpRequestContext<InboundRequest>> {
+  ): Promise<RoutedCall> {
     const { caller, message } = context;
     const { name } = message.params;
     if (message.kind !== 'request' || typeof name !== 'string' || name === '') {
       throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
     }
     const startedAt = performance.now();
+    let call = message;
     try {
       requireActive(caller.connection);
       const composition = await compose();
-      const place = composition.places.get(name);
-      if (place === undefined) throw absentTool(caller, name, composition);
+      if (name === CALL_TOOL && composition.toolMode !== 'all') call = callWithin(message);
+      const place = placeOf(call, caller, composition);
       const toolCaller = await this.callerOf(caller, place);
-      return startRequest({ ...context, caller: toolCaller, message: renameTool(message, place.upstreamName) });
+      const target = { caller: toolCaller, message: renameTool(call, place.upstreamName) };
+      return { ...startRequest({ ...context, ...target }), caller: toolCaller, isWithinCall: call !== message };
     } catch (error) {
-      throw await this.recordRefusal(toDomainError(error), context, name, startedAt);
+      const refusal = await this.recordRefusal(toDomainError(error), { ...context, message: call }, startedAt);
+      // For `call_tool`, the name is an argument, which a model can correct.
+      const isWrongName = call !== message && refusal.code === 'unknown_tool';
+      throw isWrongName ? new DomainError('invalid_arguments', refusal.message) : refusal;
     }
   }
 
@@ -68,13 +76,12 @@ export class AgentToolRouter {
   private async recordRefusal(
     error: DomainError,
     { caller, message, entryPoint, request }: McpRequestContext,
-    toolName: string,
     startedAt: number,
   ): Promise<DomainError> {
     const call = {
       connection: caller.connection,
       agentId: caller.connection.id,
-      toolName,
+      toolName: String(message.params['name']),
       args: message.params['arguments'],
       caller: caller.asToolCaller,
       entryPoint,
@@ -85,6 +92,13 @@ export class AgentToolRouter {
     const isAnonymous = caller.principal === undefined && error.code === 'permission_denied';
     return isAnonymous ? credentialMissing() : error;
   }
+}
+
+function placeOf({ params }: InboundRequest, caller: ProxyCaller, composition: Composition): ToolPlace {
+  const name = String(params['name']);
+  const place = composition.places.get(name);
+  if (place === undefined) throw absentTool(caller, name, composition);
+  return place;
 }
 
 /** Until a person has signed in, tools can be absent for that reason, and a stand-in is listed if all of them are. */
@@ -110,6 +124,13 @@ function unknownTool(
   return caller.mayCall(name)
     ? new DomainError('unknown_tool', `The agent has no tool with this name.${suggestion}`)
     : new DomainError('permission_denied', 'The caller is not permitted to call this tool of the agent.');
+}
+
+/** A tool call for the tool's connection. */
+export interface RoutedCall extends McpRequestContext<InboundRequest> {
+  readonly caller: AgentToolCaller;
+  /** True if the client has sent it as a call of `call_tool`. */
+  readonly isWithinCall: boolean;
 }
 
 /** A caller of one tool of a connection through an agent. */
@@ -138,30 +159,13 @@ class AgentToolCaller extends ProxyCaller {
     return isTaskOnly(this.place.tool?.definition);
   }
 
+  /** Of the tool, unchecked; undefined while it cannot be listed. */
+  get inputSchema(): object | undefined {
+    return this.place.tool?.inputSchema;
+  }
+
   /** Permits this tool only, and nothing else of the connection. */
   override mayCall(tool: string): boolean {
     return tool === this.place.upstreamName && mayCall(this.agentCaller, this.place);
   }
-}
-
-/**
- * Returns the request with the upstream's tool name. Only the bytes of the name change.
- * @throws Error for a request without `params.name`
- */
-export function renameTool(request: InboundRequest, upstreamName: string): InboundRequest {
-  const { nameRange, body, params, idStart, idEnd } = request;
-  if (params['name'] === upstreamName) return request;
-  if (nameRange === undefined) throw new Error('The position of the tool name is not known.');
-  const name = Buffer.from(JSON.stringify(upstreamName));
-  const { start, end } = nameRange;
-  const growth = name.length - (end - start);
-  const isIdAfter = idStart > start;
-  return {
-    ...request,
-    body: Buffer.concat([body.subarray(0, start), name, body.subarray(end)]),
-    params: { ...params, name: upstreamName },
-    nameRange: { start, end: start + name.length },
-    idStart: isIdAfter ? idStart + growth : idStart,
-    idEnd: isIdAfter ? idEnd + growth : idEnd,
-  };
 }

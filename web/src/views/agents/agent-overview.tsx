@@ -12,7 +12,8 @@ import { ConnectionTest } from '../connections/connection-test.js';
 import type { Agent, ApprovalRule } from './form/agent-draft.js';
 import { type Connection, useConnectionsById } from './member-connections.js';
 
-type AgentTool = ToolOutput<'COLLECTION_VIRTUAL_MCP_GET'>['tools'][number];
+type Details = ToolOutput<'COLLECTION_VIRTUAL_MCP_GET'>;
+type AgentTool = Details['tools'][number];
 
 const SHOWN = 200;
 
@@ -20,7 +21,17 @@ const SHOWN = 200;
  * What an agent is made of: its settings, its connections with their state, and its tools under the names that models
  * see.
  */
-export function AgentOverview({ agent, tools }: { readonly agent: Agent; readonly tools: readonly AgentTool[] }) {
+export function AgentOverview({
+  agent,
+  tools,
+  tokens,
+  mode,
+}: {
+  readonly agent: Agent;
+  readonly tools: readonly AgentTool[];
+  readonly tokens: Details['definition_tokens'];
+  readonly mode: Details['applied_tool_mode'];
+}) {
   const connections = useConnectionsById(agent.connections.map(({ connection_id: id }) => id));
   const self = useTool('COLLECTION_CONNECTIONS_GET', { id: agent.id });
   const reason = self.data?.item.status_reason;
@@ -43,6 +54,7 @@ export function AgentOverview({ agent, tools }: { readonly agent: Agent; readonl
               `${formatNumber(agent.history.max_messages)} messages, ${formatNumber(agent.history.max_tokens)} tokens`,
             ],
             ['Time for an approval', `${formatNumber(agent.approval_timeout / 60)} minutes`],
+            ['Tools for the model', offerInWords(mode, tokens)],
             ['Changed', <Time key="changed" value={agent.updated_at} />],
           ]}
         />
@@ -69,6 +81,11 @@ export function AgentOverview({ agent, tools }: { readonly agent: Agent; readonl
       </Section>
     </div>
   );
+}
+
+function offerInWords(mode: Details['applied_tool_mode'], tokens: Details['definition_tokens']): string {
+  const offer = mode === 'search' ? 'a search and the pinned ones' : 'all';
+  return `${offer}, about ${formatNumber(tokens[mode])} tokens`;
 }
 
 function Members({

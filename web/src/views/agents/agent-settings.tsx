@@ -5,11 +5,12 @@ import { ConfirmButton } from '../../ui/dialog.js';
 import { Section } from '../../ui/page.js';
 import { NoPermission } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
-import { type Agent, agentDataOf } from './form/agent-draft.js';
+import { type Agent, type AgentDraft, agentDataOf } from './form/agent-draft.js';
 import { AgentForm } from './form/agent-form.js';
+import type { DefinitionTokens } from './form/tool-mode-section.js';
 
 /** Everything about an agent that can be changed, and its deletion. */
-export function AgentSettings({ agent }: { readonly agent: Agent }) {
+export function AgentSettings({ agent, tokens }: { readonly agent: Agent; readonly tokens: DefinitionTokens }) {
   const { may } = useOrganization();
   const showToast = useToast();
   const update = useChange('COLLECTION_VIRTUAL_MCP_UPDATE', [
@@ -17,20 +18,25 @@ export function AgentSettings({ agent }: { readonly agent: Agent }) {
     'COLLECTION_VIRTUAL_MCP_LIST',
     'COLLECTION_CONNECTIONS_LIST',
   ]);
+  const save = async (draft: AgentDraft): Promise<void> => {
+    try {
+      await update.mutateAsync({ id: agent.id, data: agentDataOf(draft, agent) });
+      // The form starts again with the saved agent, so callbacks of the mutation would be lost.
+      showToast('The agent was saved.');
+    } catch {
+      // The form shows the error.
+    }
+  };
   return (
     <div className="flex min-w-0 flex-col gap-4">
       {may('COLLECTION_VIRTUAL_MCP_UPDATE') ? (
         <AgentForm
           agent={agent}
+          tokens={tokens}
           submitLabel="Save agent"
           isBusy={update.isPending}
           error={update.error}
-          onSubmit={(draft) =>
-            update.mutate(
-              { id: agent.id, data: agentDataOf(draft, agent) },
-              { onSuccess: () => showToast('The agent was saved.') },
-            )
-          }
+          onSubmit={(draft) => void save(draft)}
         />
       ) : (
         <NoPermission detail="Your role or key cannot change agents." />

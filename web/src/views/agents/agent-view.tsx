@@ -39,7 +39,7 @@ function ExistingAgent() {
         <Loading label="Loading the agent" />
       </Page>
     );
-  const { item, tools } = agent.data;
+  const { item, tools, definition_tokens: tokens, applied_tool_mode: mode } = agent.data;
   return (
     <Page
       title={item.title}
@@ -64,10 +64,18 @@ function ExistingAgent() {
         selected={TABS.includes(tab) ? tab : 'overview'}
         onSelect={(id) => void navigate({ search: id === 'overview' ? {} : { tab: id } })}
         tabs={[
-          { id: 'overview', label: 'Overview', content: () => <AgentOverview agent={item} tools={tools} /> },
+          {
+            id: 'overview',
+            label: 'Overview',
+            content: () => <AgentOverview {...{ agent: item, tools, tokens, mode }} />,
+          },
           { id: 'use', label: 'Use it', content: () => <UseAgent agent={item} tools={tools} /> },
           { id: 'access', label: 'Access', content: () => <AccessTab id={item.id} /> },
-          { id: 'settings', label: 'Settings', content: () => <AgentSettings key={item.updated_at} agent={item} /> },
+          {
+            id: 'settings',
+            label: 'Settings',
+            content: () => <AgentSettings key={item.updated_at} agent={item} tokens={tokens} />,
+          },
         ]}
       />
     </Page>

@@ -25,6 +25,9 @@ export interface AgentDraft {
   readonly historyTokens: string;
   readonly approvalMinutes: string;
   readonly spend: SpendDraft;
+  readonly toolMode: Agent['tool_mode'];
+  /** Names of tools, separated by white space or commas. */
+  readonly pinnedTools: string;
   readonly isActive: boolean;
   readonly members: readonly MemberDraft[];
 }
@@ -41,6 +44,8 @@ export function agentDraftOf(agent?: Agent): AgentDraft {
     historyTokens: textOf(agent?.history.max_tokens),
     approvalMinutes: textOf(agent && agent.approval_timeout / 60),
     spend: spendDraftOf(agent?.spend),
+    toolMode: agent?.tool_mode ?? 'all',
+    pinnedTools: agent?.pinned_tools.join(', ') ?? '',
     isActive: agent?.status !== 'inactive',
     members:
       agent?.connections.map(({ connection_id: connectionId, selected_tools: selectedTools, prefix, approval }) => ({
@@ -67,6 +72,8 @@ export function agentDataOf(draft: AgentDraft, stored?: Agent): ToolInput<'COLLE
       max_steps: numberOf(draft.maxSteps),
       approval_timeout: approvalMinutes === undefined ? undefined : Math.round(approvalMinutes * 60),
     }),
+    tool_mode: draft.toolMode,
+    pinned_tools: [...new Set(draft.pinnedTools.split(/[\s,]+/).filter((name) => name !== ''))],
     history: defined({ max_messages: numberOf(draft.historyMessages), max_tokens: numberOf(draft.historyTokens) }),
     spend: spendOf(draft.spend),
     // Sent only if it changed: "active" would clear the fault of an agent in the status "error".

@@ -9,6 +9,7 @@ import { useConnectionsById } from '../member-connections.js';
 import { type Agent, type AgentDraft, agentDraftOf, type MemberDraft, newMember } from './agent-draft.js';
 import { ConnectionPicker } from './connection-picker.js';
 import { MemberFields } from './member-fields.js';
+import { type DefinitionTokens, ToolModeSection } from './tool-mode-section.js';
 import { NameConflicts } from './name-conflicts-section.js';
 
 const TIERS = [
@@ -21,6 +22,7 @@ const TIERS = [
 /** The form that creates or changes an agent. */
 export function AgentForm({
   agent,
+  tokens,
   submitLabel,
   isBusy,
   error,
@@ -28,6 +30,8 @@ export function AgentForm({
 }: {
   /** Undefined for a new agent. */
   readonly agent?: Agent;
+  /** What the definitions of its tools cost a model. */
+  readonly tokens?: DefinitionTokens;
   readonly submitLabel: string;
   readonly isBusy: boolean;
   readonly error: Error | null;
@@ -72,6 +76,7 @@ export function AgentForm({
         />
       </Section>
       <Members agentId={agent?.id} members={draft.members} error={error} onChange={(members) => set({ members })} />
+      <ToolModeSection draft={draft} set={set} tokens={tokens} error={error} />
       <Limits draft={draft} set={set} />
       <ErrorMessage error={error} />
       <div>

@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { Composition, ToolPlace } from '../composition/composition.js';
+import type { ToolQuery } from './search-tools.js';
+import { ToolIndex } from './tool-index.js';
+
+/** Limits the tools of all cached indexes together; an index takes a few kilobytes for each. */
+const MAX_INDEXED = 50_000;
+/** An index that was not used for this long belongs to a composition that may be gone. */
+const UNUSED_MS = 10 * 60_000;
+
+/** Searches the tools of agents. The index of a composition is built with its first search. */
+@Injectable()
+export class ToolSearch {
+  private readonly indexes = new LRUCache<Composition, Promise<ToolIndex>>({
+    maxSize: MAX_INDEXED,
+    sizeCalculation: (_index, { places }) => places.size + 1,
+    ttl: UNUSED_MS,
+    updateAgeOnGet: true,
+  });
+
+  /** The best tools among those that are permitted, best first. */
+  async findTools(
+    composition: Composition,
+    { query, limit }: ToolQuery,
+    isPermitted: (place: ToolPlace) => boolean,
+  ): Promise<ToolPlace[]> {
+    const { places } = composition;
+    const index = await this.indexOf(composition);
+    const placeOf = (name: string): ToolPlace[] => {
+      const place = places.get(name);
+      return place !== undefined && isPermitted(place) ? [place] : [];
+    };
+    const names = await index.find(query, limit, (name) => placeOf(name).length > 0);
+    return names.flatMap(placeOf);
+  }
+
+  private indexOf(composition: Composition): Promise<ToolIndex> {
+    const known = this.indexes.get(composition);
+    if (known !== undefined) return known;
+    const index = ToolIndex.of(composition.places.values());
+    this.indexes.set(composition, index);
+    return index;
+  }
+}
