@@ -14,6 +14,7 @@ import {
   AgentUpdateInput,
 } from './records/agent.dto.js';
 import { AgentsService } from './records/agents.service.js';
+import { DressingCheck } from './dressing-check.js';
 import { AgentComposition } from './composition/agent-composition.js';
 
 @Injectable()
@@ -22,6 +23,7 @@ export class AgentTools {
     private readonly service: AgentsService,
     private readonly compositions: AgentComposition,
     private readonly warnings: SpendWarnings,
+    private readonly dressings: DressingCheck,
   ) {}
 
   @ManagementTool({
@@ -60,12 +62,14 @@ export class AgentTools {
     name: 'COLLECTION_VIRTUAL_MCP_CREATE',
     description:
       'Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs ' +
-      'grants on every selected tool; selected_tools null requires * on the connection.',
+      'grants on every selected tool; selected_tools null requires * on the connection. A selected tool can be an ' +
+      'object that gives it a name, a description, and arguments which are fixed or hidden.',
     input: AgentCreateInput,
     output: AgentChanged,
     annotations: CREATES,
   })
   async create(input: AgentCreateInput, caller: Principal): Promise<AgentChanged> {
+    await this.dressings.requireFit(input.data.connections, caller);
     const item = await this.service.create(input.data, caller);
     return { item, ...(await this.warnings.after(input.data.spend, caller)) };
   }
@@ -81,6 +85,7 @@ export class AgentTools {
     annotations: UPDATES,
   })
   async update(input: AgentUpdateInput, caller: Principal): Promise<AgentChanged> {
+    await this.dressings.requireFit(input.data.connections, caller);
     const item = await this.service.update(input.id, input.data, caller);
     return { item, ...(await this.warnings.after(input.data.spend, caller)) };
   }

@@ -9,7 +9,7 @@ import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
-import { AgentToolRouter, renameTool } from './offering/agent-tool-router.js';
+import { AgentToolRouter, renameTool, type RoutedToolCall } from './offering/agent-tool-router.js';
 
 /**
  * Names that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not
@@ -51,10 +51,10 @@ export class ModernAgentRequests {
     return true;
   }
 
-  private async forward(context: McpRequestContext<InboundRequest>): Promise<void> {
+  private async forward({ argumentHeaders = {}, ...context }: RoutedToolCall): Promise<void> {
     const { request, message } = context;
     const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
-    const headers = namedHeaders(request.headers, String(name));
+    const headers = withHeaders(namedHeaders(request.headers, String(name)), argumentHeaders);
     await this.modern.forwardModernRequest({ ...context, route: { kind: 'stateless', headers } });
   }
 
@@ -93,7 +93,21 @@ function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller)
  */
 export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
   const forwarded = forwardedHeaders(headers);
-  if (!('mcp-name' in forwarded)) return forwarded;
-  const encoded = PLAIN.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
-  return { ...forwarded, 'mcp-name': encoded };
+  return 'mcp-name' in forwarded ? { ...forwarded, 'mcp-name': encoded(name) } : forwarded;
+}
+
+/** @param changes by name in lower case; null removes a header */
+function withHeaders(
+  headers: Record<string, string>,
+  changes: Readonly<Record<string, string | null>>,
+): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name]) => !Object.hasOwn(changes, name));
+  const set = Object.entries(changes).flatMap(([name, value]): [string, string][] =>
+    value === null ? [] : [[name, encoded(value)]],
+  );
+  return Object.fromEntries([...kept, ...set]);
+}
+
+function encoded(text: string): string {
+  return PLAIN.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
 }

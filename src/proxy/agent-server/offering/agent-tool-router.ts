@@ -1,13 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import { type Composition, connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
+import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
+import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
 import { suggestionFor } from '../../../core/closest-name.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
-import { type InboundRequest, traceContextOf } from '../../protocol/inbound-message.js';
+import { type InboundRequest, readRequest, traceContextOf } from '../../protocol/inbound-message.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
@@ -15,6 +17,12 @@ import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
 import { type Connection, requireActive } from '../../../connections/connection.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
+
+/** A tool call for the tool's connection. */
+export interface RoutedToolCall extends McpRequestContext<InboundRequest> {
+  /** The headers that repeat arguments which the agent has set, in lower case; null removes one. */
+  readonly argumentHeaders?: ToolDressing['headers'] | undefined;
+}
 
 /**
  * Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to
@@ -37,9 +45,9 @@ export class AgentToolRouter {
   async route(
     context: McpRequestContext,
     compose = () => this.compositions.compositionOf(context.caller.connection),
-  ): Promise<McpRequestContext<InboundRequest>> {
+  ): Promise<RoutedToolCall> {
     const { caller, message } = context;
-    const { name } = message.params;
+    const { name, arguments: args = {} } = message.params;
     if (message.kind !== 'request' || typeof name !== 'string' || name === '') {
       throw new DomainError('invalid_rpc_request', '`params.name` must be the name of a tool.');
     }
@@ -49,19 +57,27 @@ export class AgentToolRouter {
       const composition = await compose();
       const place = composition.places.get(name);
       if (place === undefined) throw absentTool(caller, name, composition);
-      const toolCaller = await this.callerOf(caller, place);
-      return startRequest({ ...context, caller: toolCaller, message: renameTool(message, place.upstreamName) });
+      const { dressing, upstreamName } = place;
+      const refusal = dressing && refusalOfArguments(dressing, args);
+      const toolCaller = await this.callerOf(caller, place, refusal);
+      const filled = dressing === undefined || refusal ? message : fillRequest(message, dressing);
+      const routed = startRequest({ ...context, caller: toolCaller, message: renameTool(filled, upstreamName) });
+      return { ...routed, argumentHeaders: dressing?.headers };
     } catch (error) {
       throw await this.recordRefusal(toDomainError(error), context, name, startedAt);
     }
   }
 
-  private async callerOf(caller: ProxyCaller, place: ToolPlace): Promise<AgentToolCaller> {
+  private async callerOf(
+    caller: ProxyCaller,
+    place: ToolPlace,
+    refusal: DomainError | undefined,
+  ): Promise<AgentToolCaller> {
     const { organizationId } = caller.connection;
     const connection = await this.directory.findConnection(organizationId, place.connection.id);
     if (connection === undefined) throw unknownTool(caller, place.name);
     const bound = connectionFor(connection, caller.principal?.userId);
-    return new AgentToolCaller(caller, place, connectionOf(place, bound));
+    return new AgentToolCaller(caller, place, connectionOf(place, bound), refusal);
   }
 
   /** @param startedAt on the monotonic clock, in milliseconds */
@@ -119,6 +135,7 @@ class AgentToolCaller extends ProxyCaller {
     private readonly agentCaller: ProxyCaller,
     private readonly place: ToolPlace,
     connection: Connection,
+    private readonly argumentRefusal: DomainError | undefined,
   ) {
     // A tool that the agent does not publish is not public through it, even if the connection publishes it.
     const isPublic = isOpen(agentCaller, place) || mayCall(agentCaller, place);
@@ -133,6 +150,10 @@ class AgentToolCaller extends ProxyCaller {
     return this.agentCaller.connection.id;
   }
 
+  override get refusal(): DomainError | undefined {
+    return this.argumentRefusal;
+  }
+
   /** An agent has no tasks, so that any client can call its tools. */
   override get callsAsTask(): boolean {
     return isTaskOnly(this.place.tool?.definition);
@@ -142,6 +163,11 @@ class AgentToolCaller extends ProxyCaller {
   override mayCall(tool: string): boolean {
     return tool === this.place.upstreamName && mayCall(this.agentCaller, this.place);
   }
+}
+
+/** The request with the fixed arguments put in. Only their bytes change. */
+function fillRequest({ body }: InboundRequest, dressing: ToolDressing): InboundRequest {
+  return readRequest(Buffer.from(fillRequestText(dressing, body.toString('utf8'))));
 }
 
 /**
