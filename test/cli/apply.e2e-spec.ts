@@ -23,7 +23,11 @@ agents:
     connections:
       - search
       - connection: tickets
-        tools: [find_ticket]
+        tools:
+          - find_ticket
+          - tool: find
+            name: find_mine
+            arguments: { fixed: { /owner: me }, hidden: [/limit] }
         prefix: t
         approval: destructive
 roles:
@@ -100,7 +104,14 @@ describe('signalbox apply', () => {
         tier: 'smart',
         connections: [
           { selected_tools: null },
-          { selected_tools: ['find_ticket'], prefix: 't', approval: 'destructive' },
+          {
+            selected_tools: [
+              'find_ticket',
+              { tool: 'find', name: 'find_mine', arguments: { fixed: { '/owner': 'me' }, hidden: ['/limit'] } },
+            ],
+            prefix: 't',
+            approval: 'destructive',
+          },
         ],
       },
     ]);
