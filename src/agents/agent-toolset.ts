@@ -12,6 +12,7 @@ import type { Connection } from '../connections/connection.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { SEARCH_TOOLS } from './composition/tool-naming.js';
+import { fillArguments, refusalOfArguments } from './dressing/filled-arguments.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
 import { placesForModels } from './search/places-for-models.js';
 import { SEARCH_FOR_MODELS, toSummaries, toToolQuery } from './search/search-tools.js';
@@ -47,7 +48,7 @@ export interface AgentTool {
   readonly connectionId: string;
   readonly connectionTitle: string;
   readonly upstreamName: string;
-  /** As the upstream listed it, with its schema unchecked; undefined while it cannot be listed. */
+  /** As the upstream listed it, or as agents dress it, with its schema unchecked; undefined while it cannot be listed. */
   readonly definition: UpstreamTool | undefined;
   /** Why it cannot be listed. Calls are attempted regardless. */
   readonly fault: UnavailableMember | undefined;
@@ -59,6 +60,8 @@ export interface AgentTool {
   readonly target: ToolTarget;
   /** What a call reaches now; undefined once the connection is deleted. Rejects with StorageLostError. */
   readTarget(signal: AbortSignal): Promise<ToolTarget | undefined>;
+  /** The arguments that the upstream gets in a call with these, as far as they are not refused. */
+  fillArguments(args: Record<string, unknown>): Record<string, unknown>;
   /** False if a call with these arguments would be refused because of them. */
   acceptsArguments(args: Record<string, unknown>): Promise<boolean>;
   /**
@@ -106,9 +109,13 @@ export class AgentToolset {
   }
 
   private toAgentTool(agentId: string, place: ToolPlace, { caller, owner }: ToolsetContext): AgentTool {
-    const { name, upstreamName, tool, fault, isInactive, needsApproval } = place;
+    const { name, upstreamName, tool, fault, isInactive, needsApproval, dressing } = place;
     const { id: connectionId, organizationId, title: connectionTitle } = place.connection;
     const { userId } = caller;
+    const refusalOf = (args: Record<string, unknown>): DomainError | undefined =>
+      dressing && refusalOfArguments(dressing, args);
+    const filled = (args: Record<string, unknown>): Record<string, unknown> =>
+      dressing === undefined ? args : fillArguments(dressing, args);
     const permitted = (toolName: string): boolean => toolName === upstreamName;
     const findConnection = (): Promise<Connection> =>
       throughOutage(() => this.invoker.requireConnection({ organizationId, connectionId, userId }));
@@ -121,18 +128,26 @@ export class AgentToolset {
       fault,
       isInactive,
       needsApproval,
-      target: targetOf(place.connection, upstreamName, tool?.definition),
+      target: targetOf(
+        place.connection,
+        place,
+        dressing === undefined ? tool?.definition : dressing.upstreamDefinition,
+      ),
       readTarget: async (signal) => {
         const connection = await findConnection().catch(unlessNotFound);
         if (connection === undefined) return undefined;
-        return targetOf(connection, upstreamName, await this.invoker.findDefinition(connection, upstreamName, signal));
+        return targetOf(connection, place, await this.invoker.findDefinition(connection, upstreamName, signal));
       },
-      acceptsArguments: (args) => this.invoker.acceptsArguments(place.connection, upstreamName, args),
+      fillArguments: filled,
+      acceptsArguments: async (args) =>
+        refusalOf(args) === undefined &&
+        (await this.invoker.acceptsArguments(place.connection, upstreamName, filled(args))),
       call: async (args, { signal, trace = {}, approvedPlace } = {}) => {
         const connection = connectionOf(place, await findConnection());
-        const isUnapproved =
-          approvedPlace === undefined ? needsApproval : approvedPlace !== placeOf(connection, upstreamName);
-        const what = { connection, toolName: upstreamName, args, permitted, isUnapproved };
+        const isUnapproved = approvedPlace === undefined ? needsApproval : approvedPlace !== placeOf(connection, place);
+        const refusal = refusalOf(args);
+        const sent = refusal === undefined ? filled(args) : args;
+        const what = { connection, toolName: upstreamName, args: sent, refusal, permitted, isUnapproved };
         const call: ToolCall = {
           ...what,
           caller,
@@ -163,6 +178,7 @@ function searchAsTool(agentId: string, search: (args: unknown) => Promise<CallTo
     needsApproval: false,
     target,
     readTarget: () => Promise.resolve(target),
+    fillArguments: (args) => args,
     acceptsArguments: () => Promise.resolve(true),
     call: search,
   };

@@ -14,6 +14,7 @@ import {
   AgentUpdateInput,
 } from './records/agent.dto.js';
 import { AgentsService } from './records/agents.service.js';
+import { DressingCheck } from './dressing-check.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import { placesForModels } from './search/places-for-models.js';
 import { appliedMode, definitionTokens, searchModeTokens } from './search/tool-mode.js';
@@ -24,6 +25,7 @@ export class AgentTools {
     private readonly service: AgentsService,
     private readonly compositions: AgentComposition,
     private readonly warnings: SpendWarnings,
+    private readonly dressings: DressingCheck,
   ) {}
 
   @ManagementTool({
@@ -72,12 +74,14 @@ export class AgentTools {
     name: 'COLLECTION_VIRTUAL_MCP_CREATE',
     description:
       'Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs ' +
-      'grants on every selected tool; selected_tools null requires * on the connection.',
+      'grants on every selected tool; selected_tools null requires * on the connection. A selected tool can be an ' +
+      'object that gives it a name, a description, and arguments which are fixed or hidden.',
     input: AgentCreateInput,
     output: AgentChanged,
     annotations: CREATES,
   })
   async create(input: AgentCreateInput, caller: Principal): Promise<AgentChanged> {
+    await this.dressings.requireFit(input.data.connections, caller);
     const item = await this.service.create(input.data, caller);
     return { item, ...(await this.warnings.after(input.data.spend, caller)) };
   }
@@ -93,6 +97,7 @@ export class AgentTools {
     annotations: UPDATES,
   })
   async update(input: AgentUpdateInput, caller: Principal): Promise<AgentChanged> {
+    await this.dressings.requireFit(input.data.connections, caller);
     const item = await this.service.update(input.id, input.data, caller);
     return { item, ...(await this.warnings.after(input.data.spend, caller)) };
   }

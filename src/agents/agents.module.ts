@@ -15,6 +15,8 @@ import { AgentComposition } from './composition/agent-composition.js';
 import { AgentPartsReader } from './composition/agent-parts.js';
 import { CompositionBuilder } from './composition/composition-builder.js';
 import { MemberLists } from './composition/member-lists.js';
+import { DressingCheck } from './dressing-check.js';
+import { ToolDresser } from './dressing/tool-dresser.js';
 import { OfferLists } from './composition/offer-lists.js';
 import { ToolSearch } from './search/tool-search.js';
 import { ConnectionTestTools } from './connection-test.tools.js';
@@ -38,6 +40,8 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     AgentComposition,
     AgentPartsReader,
     CompositionBuilder,
+    ToolDresser,
+    DressingCheck,
     MemberLists,
     OfferLists,
     ToolSearch,

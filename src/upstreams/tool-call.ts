@@ -1,4 +1,5 @@
 import type { EntryPoint } from '../audit/calls/audit-record.js';
+import type { DomainError } from '../core/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import type { AppliedLimit } from '../platform/limits/rate-limits.js';
 import type { StateOwner, ToolCaller } from './contract/callers.js';
@@ -24,6 +25,8 @@ export interface ToolCall {
   /** The upstream's own name of the tool. */
   readonly toolName: string;
   readonly args: unknown;
+  /** Why the arguments are refused, whatever the tool's schema says of them. */
+  readonly refusal?: DomainError | undefined;
   readonly caller: ToolCaller;
   /** Who has a session of its own with an upstream that has state; absent: the shared one is used. */
   readonly owner?: StateOwner;

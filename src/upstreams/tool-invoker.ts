@@ -144,7 +144,7 @@ export class ToolInvoker {
       }
       requireActive(connection);
       if (!isAdmitted) throw denied();
-      const refusal = refusalOf(await this.checkArguments(found, call));
+      const refusal = call.refusal ?? refusalOf(await this.checkArguments(found, call));
       if (refusal !== undefined) throw refusal;
       if (call.isUnapproved === true) throw new DomainError('permission_denied', 'The call needs an approval.');
       return invocation;

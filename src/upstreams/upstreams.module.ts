@@ -127,6 +127,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
   ],
   exports: [
     ToolInvoker,
+    ArgumentChecker,
     InvocationLog,
     ToolCatalog,
     ListChangeFeed,

@@ -25,7 +25,11 @@ agents:
     connections:
       - search
       - connection: tickets
-        tools: [find_ticket]
+        tools:
+          - find_ticket
+          - tool: find
+            name: find_mine
+            arguments: { fixed: { /owner: me }, hidden: [/limit] }
         prefix: t
         approval: destructive
 roles:
@@ -104,7 +108,14 @@ describe('signalbox apply', () => {
         pinned_tools: ['find_ticket'],
         connections: [
           { selected_tools: null },
-          { selected_tools: ['find_ticket'], prefix: 't', approval: 'destructive' },
+          {
+            selected_tools: [
+              'find_ticket',
+              { tool: 'find', name: 'find_mine', arguments: { fixed: { '/owner': 'me' }, hidden: ['/limit'] } },
+            ],
+            prefix: 't',
+            approval: 'destructive',
+          },
         ],
       },
     ]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { inBrowser } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
@@ -54,6 +55,37 @@ inBrowser('the agents in the console', () => {
     ]);
     expect(body.items[0]).toMatchObject({ instructions: 'Answer in one sentence.', status: 'active' });
     await opened.expectAccessible();
+    await opened.close();
+  }, 120_000);
+
+  it('gives a tool a name, a description and a fixed argument', async () => {
+    const opened = await fixture.open(`agents/${await idOf('Support')}?tab=settings`);
+    const { page } = opened;
+    await page.getByRole('combobox', { name: 'Tool of First to change' }).selectOption({ label: 'get-sum' });
+    await page.getByRole('button', { name: 'Change how it is offered' }).click();
+    await page.getByRole('textbox', { name: 'Name of get-sum (optional)' }).fill('add_two');
+    await page.getByRole('textbox', { name: 'Description of get-sum (optional)' }).fill('Adds 2.');
+    await page.getByRole('combobox', { name: 'Argument /a of get-sum' }).selectOption({ label: 'Fixed value' });
+    const value = page.getByRole('textbox', { name: 'Value of /a of get-sum' });
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await value.fill('two');
+    await page.getByRole('button', { name: 'Save agent' }).click();
+    await page.getByText('does not accept a fixed value: a must be number').first().waitFor();
+    await value.fill('2');
+    await page.getByRole('button', { name: 'Save agent' }).click();
+    const dressed = {
+      tool: 'get-sum',
+      name: 'add_two',
+      description: 'Adds 2.',
+      arguments: { fixed: { '/a': 2 } },
+    };
+    await eventually(async () => {
+      const { body } = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_GET', { id: await idOf('Support') });
+      expect(body.item.connections).toMatchObject([{ selected_tools: ['echo', dressed], approval: ['get-sum'] }]);
+    });
+    await page.getByRole('tab', { name: 'Overview' }).click();
+    await page.getByRole('row', { name: /add_two.*First.*get-sum/ }).waitFor();
     await opened.close();
   }, 120_000);
 

@@ -185,6 +185,23 @@ const limits = fc.record(
 /** A limit that applies would refuse runs whose model has no price. */
 const noSpend = fc.constantFrom(null, {}, 0, '5', { usd_per_day: 0 }, { usd_per_day: null }, { usd_per_month: 1e300 });
 
+/** Tools as an agent dresses them, with paths that are pointers or almost so. */
+const dressedTools = fc.record(
+  {
+    tool: toolNames,
+    name: fc.oneof(toolNames, fc.constantFrom('echo', 'a'.repeat(64), 'a b')),
+    description: fc.string(),
+    arguments: fc.record(
+      {
+        fixed: fc.dictionary(fc.constantFrom('/message', '/a/b', '/', 'message', '/__proto__', '/~2'), fc.jsonValue()),
+        hidden: fc.array(fc.constantFrom('/message', '/message/a', '/a~1b', '', '/constructor'), { maxLength: 3 }),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: ['tool'] },
+);
+
 /** What a property is, whichever tool takes it. */
 const MEANINGS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   spend: noSpend,
@@ -192,7 +209,7 @@ const MEANINGS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   connection_id: ref('connection'),
   thread_id: ref('thread'),
   provider_id: ref('provider'),
-  selected_tools: fc.oneof(fc.constant(null), fc.uniqueArray(toolNames, { maxLength: 4 })),
+  selected_tools: fc.oneof(fc.constant(null), fc.uniqueArray(fc.oneof(toolNames, dressedTools), { maxLength: 4 })),
   connection_url: addresses,
   base_url: fc.oneof({ weight: 4, arbitrary: fc.constant('@@address:v1@@') }, { weight: 1, arbitrary: addresses }),
   connection_token: fc.oneof(

@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs grants on every selected tool; selected_tools null requires * on the connection. */
+        /** Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs grants on every selected tool; selected_tools null requires * on the connection. A selected tool can be an object that gives it a name, a description, and arguments which are fixed or hidden. */
         post: operations["COLLECTION_VIRTUAL_MCP_CREATE"];
         delete?: never;
         options?: never;
@@ -1635,14 +1635,34 @@ export interface components {
         AgentConnectionData: {
             /** Format: uuid */
             connection_id: string;
-            selected_tools?: string[] | null;
+            selected_tools?: (string | {
+                tool: string;
+                name?: string;
+                description?: string;
+                arguments?: {
+                    fixed?: {
+                        [key: string]: unknown;
+                    };
+                    hidden?: string[];
+                };
+            })[] | null;
             prefix?: string | null;
             approval?: ("none" | "destructive" | "all") | string[];
         };
         AgentConnectionItem: {
             /** Format: uuid */
             connection_id: string;
-            selected_tools: string[] | null;
+            selected_tools: (string | {
+                tool: string;
+                name?: string;
+                description?: string;
+                arguments?: {
+                    fixed?: {
+                        [key: string]: unknown;
+                    };
+                    hidden?: string[];
+                };
+            })[] | null;
             prefix: string | null;
             approval: ("none" | "destructive" | "all") | string[];
         };

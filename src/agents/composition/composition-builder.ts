@@ -3,9 +3,12 @@ import { TimeSlices } from '../../core/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
 import { composeToolNamesInSlices, prefixFromTitle, SEARCH_TOOL_NAMES } from './tool-naming.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
+import { ToolDresser } from '../dressing/tool-dresser.js';
 import { type AgentConnection, type ApprovalRule, DEFAULT_TOOL_MODE } from '../records/agent.js';
+import { toolOf } from '../records/selected-tool.js';
 import { type AgentParts, MAX_DEPTH } from './agent-parts.js';
 import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
+import { dressedPlace } from './dressed-place.js';
 import type { MemberList } from './member-lists.js';
 
 /** The tools of one agent. */
@@ -42,6 +45,8 @@ type Brought = Pick<Member, 'places' | 'sources' | 'unavailable' | 'memberIds'>;
  */
 @Injectable()
 export class CompositionBuilder {
+  constructor(private readonly dresser: ToolDresser) {}
+
   /** An agent that was just deleted is empty. */
   build(parts: AgentParts): Promise<Composition> {
     const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), placesLeft: MAX_PLACES };
@@ -65,10 +70,11 @@ export class CompositionBuilder {
     }
     work.placesLeft -= count;
     const names = await composeToolNamesInSlices(
-      members.map(({ connection, prefix, places }) => ({
+      members.map(({ connection, selection, prefix, places }) => ({
         connectionId: connection.id,
         prefix,
         tools: places.map(({ name }) => name),
+        chosen: chosenNames(selection),
       })),
       slices,
       toolMode === 'all' ? [] : SEARCH_TOOL_NAMES,
@@ -111,13 +117,37 @@ export class CompositionBuilder {
         bring(
           connection,
           parts.lists.get(connection.id),
-          parts.lastKnown.get(connection.id) ?? selection.selectedTools ?? [],
+          parts.lastKnown.get(connection.id) ?? selectedNames(selection) ?? [],
         );
     if (slices.isOver) await slices.next();
     const prefix = selection.prefix ?? prefixFromTitle(connection.title);
-    const selected = selection.selectedTools === null ? undefined : new Set(selection.selectedTools);
-    const places = selected === undefined ? brought.places : brought.places.filter(({ name }) => selected.has(name));
-    return { ...brought, connection, selection, prefix, places: withApproval(places, selection.approval) };
+    const selected = selectedNames(selection);
+    const chosen = selected === undefined ? brought.places : brought.places.filter(({ name }) => selected.has(name));
+    const places = withApproval(chosen, selection.approval);
+    const member = { ...brought, connection, selection, prefix, places };
+    return isDressing(selection) ? this.dress(member, slices) : member;
+  }
+
+  /** The member's tools as the agent dresses them; one tool can be dressed several times, under different names. */
+  private async dress(member: Member, slices: TimeSlices): Promise<Member> {
+    const byName = new Map(member.places.map((place) => [place.name, place]));
+    const places: ToolPlace[] = [];
+    const misfits: UnavailableMember[] = [];
+    for (const selected of member.selection.selectedTools ?? []) {
+      const place = byName.get(toolOf(selected));
+      if (place === undefined) continue;
+      if (typeof selected === 'string') {
+        places.push(place);
+        continue;
+      }
+      const { tool, connection } = place;
+      const result = tool && (await this.dresser.dressTool(tool, selected, connection));
+      const dressed = dressedPlace(place, selected, result);
+      places.push(dressed);
+      if (result?.misfit !== undefined && dressed.fault !== undefined) misfits.push(dressed.fault);
+      if (slices.isOver) await slices.next();
+    }
+    return { ...member, places, unavailable: [...member.unavailable, ...misfits] };
   }
 
   private async bringAgent(agent: Connection, path: readonly string[], work: Work): Promise<Brought> {
@@ -180,9 +210,9 @@ function withoutTools(member: Member): Member {
 }
 
 /** @param lastKnown the names of its tools when it cannot be listed */
-function bring(connection: Connection, listed: MemberList | undefined, lastKnown: readonly string[]): Brought {
+function bring(connection: Connection, listed: MemberList | undefined, lastKnown: Iterable<string>): Brought {
   const list = listed?.list;
-  const names = list === undefined ? lastKnown : [...list.tools.keys()];
+  const names = [...(list === undefined ? lastKnown : list.tools.keys())];
   const mayBePublic = connection.publicTools === 'honor';
   const isInactive = connection.status === 'inactive';
   const fault = listed?.fault === undefined ? undefined : unavailableFor(connection, listed.fault, listed.signInPage);
@@ -195,6 +225,21 @@ function bring(connection: Connection, listed: MemberList | undefined, lastKnown
   const source = { connection, prefix: '', kinds: new Set(OFFER_KINDS), grantors: [connection.id] };
   const unavailable = fault === undefined ? [] : [fault];
   return { places, sources: [source], unavailable, memberIds: [connection.id] };
+}
+
+/** The member's own names of the selected tools; undefined if all are selected. */
+function selectedNames({ selectedTools }: AgentConnection): ReadonlySet<string> | undefined {
+  return selectedTools === null ? undefined : new Set(selectedTools.map(toolOf));
+}
+
+function isDressing({ selectedTools }: AgentConnection): boolean {
+  return selectedTools?.some((selected) => typeof selected !== 'string') === true;
+}
+
+/** The names that the agent itself gives to tools. */
+function chosenNames({ selectedTools }: AgentConnection): ReadonlySet<string> {
+  const names = selectedTools?.map((selected) => (typeof selected === 'string' ? undefined : selected.name));
+  return new Set(names?.filter((name) => name !== undefined));
 }
 
 function isAgent({ type }: Connection): boolean {

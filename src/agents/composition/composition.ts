@@ -1,6 +1,7 @@
 import type { Connection } from '../../connections/connection.js';
 import type { ToolMode } from '../records/agent.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
+import type { ToolDressing } from '../dressing/tool-dressing.js';
 
 /** A permission map entry that allows calling a tool: its resource and its name there. */
 export interface Grant {
@@ -17,8 +18,10 @@ export interface ToolPlace {
   readonly upstreamName: string;
   /** One of them suffices: for the agent, for an agent inside it, or for the connection. */
   readonly grants: readonly Grant[];
-  /** As the upstream listed it; undefined while the connection is unavailable. */
+  /** As the upstream listed it, or as agents dress it; undefined while it is unavailable. */
   readonly tool: KnownTool | undefined;
+  /** Set if an agent on the way to the tool dresses it. */
+  readonly dressing?: ToolDressing;
   /** The connection that is unavailable; set exactly while `tool` is undefined. */
   readonly fault: UnavailableMember | undefined;
   /** The connection, or a nested agent that contributes the tool, is switched off: calls are refused. */

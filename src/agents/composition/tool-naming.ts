@@ -18,8 +18,10 @@ export interface NamedConnection {
   readonly connectionId: string;
   /** `[a-z0-9_-]`, at most 32 characters. */
   readonly prefix: string;
-  /** The upstream's own names, without duplicates. */
+  /** The upstream's own names, without duplicates, and names that the agent gives. */
   readonly tools: readonly string[];
+  /** The names among them that the agent gives. */
+  readonly chosen?: ReadonlySet<string>;
 }
 
 /** Composed names by connection id and upstream name. */
@@ -29,10 +31,11 @@ interface Tool {
   readonly connectionId: string;
   readonly prefix: string;
   readonly upstreamName: string;
+  readonly isChosen: boolean;
 }
 
 /**
- * Names the tools of an agent. A tool keeps its own name if it is unique in the agent; tools that share a name are
+ * Names the tools of an agent. A name that the agent gives to one tool goes to that tool. Any other tool keeps its own name if it is unique in the agent; tools that share a name are
  * called `<prefix>_<tool>`. If that name is taken too (equal prefixes, or a tool of exactly that name), a digest of
  * connection and tool is added. Names are unique and do not depend on the order of connections and tools.
  */
@@ -72,24 +75,31 @@ function* naming(
     taken.add(name);
     names.get(tool.connectionId)?.set(tool.upstreamName, name);
   };
-  let unnamed = toolsOf(connections);
-  for (const proposal of [ownName, prefixedName]) {
+  /** Gives each tool the proposed name, unless another tool has or wants it; returns the tools without a name. */
+  const propose = function* (tools: readonly Tool[], proposal: (tool: Tool) => string): Generator<undefined, Tool[]> {
     const rivals = new Map<string, Tool[]>();
-    for (const tool of unnamed) {
+    for (const tool of tools) {
       const name = proposal(tool);
       const others = rivals.get(name);
       if (others === undefined) rivals.set(name, [tool]);
       else others.push(tool);
       yield;
     }
-    unnamed = [];
+    const unnamed: Tool[] = [];
     for (const [name, [tool, ...others]] of rivals) {
       if (tool === undefined) continue;
       if (others.length === 0 && !taken.has(name)) give(tool, name);
-      else for (const one of [tool, ...others]) unnamed.push(one);
+      else unnamed.push(tool, ...others);
       yield;
     }
-  }
+    return unnamed;
+  };
+  // Chosen names come first, so that no upstream can take one by listing a tool of that name.
+  const { chosen = [], listed = [] } = Object.groupBy(toolsOf(connections), ({ isChosen }) =>
+    isChosen ? 'chosen' : 'listed',
+  );
+  let unnamed = [...(yield* propose(chosen, ownName)), ...listed];
+  for (const proposal of [ownName, prefixedName]) unnamed = yield* propose(unnamed, proposal);
   for (const tool of unnamed.toSorted(byIdentity)) {
     give(tool, digestedName(tool, taken));
     yield;
@@ -111,8 +121,13 @@ export function prefixFromTitle(title: string): string {
 }
 
 function toolsOf(connections: readonly NamedConnection[]): Tool[] {
-  return connections.flatMap(({ connectionId, prefix, tools }) =>
-    tools.map((upstreamName) => ({ connectionId, prefix, upstreamName })),
+  return connections.flatMap(({ connectionId, prefix, tools, chosen }) =>
+    tools.map((upstreamName) => ({
+      connectionId,
+      prefix,
+      upstreamName,
+      isChosen: chosen?.has(upstreamName) === true,
+    })),
   );
 }
 

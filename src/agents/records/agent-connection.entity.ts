@@ -1,5 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { ApprovalRule } from './agent.js';
+import type { SelectedTool } from './selected-tool.js';
 
 /** A connection's place in an agent. The connection can itself be an agent. */
 @Entity('agent_connections')
@@ -18,7 +19,7 @@ export class AgentConnectionEntity {
 
   /** Null selects all tools of the connection. */
   @Column({ type: 'jsonb', name: 'selected_tools', nullable: true })
-  selectedTools: string[] | null;
+  selectedTools: SelectedTool[] | null;
 
   @Column({ type: 'varchar', length: 32, nullable: true })
   prefix: string | null;

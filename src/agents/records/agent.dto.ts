@@ -42,14 +42,12 @@ import {
   type ToolMode,
 } from './agent.js';
 import { IsApprovalRule } from './approval-rule.js';
+import type { SelectedTool } from './selected-tool.js';
+import { IsSelectedTools } from './selected-tools-rule.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
 const MAX_INSTRUCTIONS_LENGTH = 100_000;
-const MAX_SELECTED_TOOLS = 1000;
-
-/** Text that `jsonb` can store: no NUL, no unpaired surrogate. */
-const TOOL_NAME = /^[^\x00]{1,256}$/u;
 /** A composed name. */
 const NAME_IN_AGENT = /^[A-Za-z0-9_-]{1,64}$/;
 const PREFIX = /^[a-z0-9_-]{1,32}$/;
@@ -58,14 +56,14 @@ export class AgentConnectionData {
   @IsUUID()
   connection_id: string;
 
-  /** The upstream's own names of the selected tools; null or absent selects all. */
+  /**
+   * The selected tools; null or absent selects all. A tool is given by the upstream's own name, or as an object that
+   * gives it a name, a description or arguments of the agent's own.
+   */
   @MayBeAbsent()
   @MayBeNull()
-  @IsArray()
-  @ArrayMaxSize(MAX_SELECTED_TOOLS)
-  @ArrayUnique()
-  @Matches(TOOL_NAME, { each: true, message: 'each tool must be a name of 1 to 256 characters' })
-  selected_tools?: string[] | null;
+  @IsSelectedTools()
+  selected_tools?: SelectedTool[] | null;
 
   /** Prefixes a tool's name where the name alone would be ambiguous; by default derived from the connection's title. */
   @MayBeAbsent()
@@ -217,9 +215,8 @@ class AgentConnectionItem {
   connection_id: string;
 
   @MayBeNull()
-  @IsArray()
-  @IsString({ each: true })
-  selected_tools: string[] | null;
+  @IsSelectedTools()
+  selected_tools: SelectedTool[] | null;
 
   @MayBeNull()
   @IsString()

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, In, Repository } from 'typeorm';
+import { type EntityManager, In, type QueryDeepPartialEntity, Repository } from 'typeorm';
 import type { SqlClause } from '../../core/paging/sql-clause.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import type { AgentConnection, RunnableAgent } from './agent.js';
@@ -168,6 +168,8 @@ export class AgentRepository {
       prefix,
       approval,
     }));
-    if (rows.length > 0) await manager.insert(AgentConnectionEntity, rows);
+    // TypeORM's type for parts of entities does not know JSON of any form.
+    const parts = rows as QueryDeepPartialEntity<AgentConnectionEntity>[];
+    if (rows.length > 0) await manager.insert(AgentConnectionEntity, parts);
   }
 }

@@ -1,5 +1,6 @@
 import type { Tier } from '../../core/tier.js';
 import type { ConnectionStatus } from '../../connections/connection.js';
+import type { SelectedTool } from './selected-tool.js';
 
 export const DEFAULT_MAX_STEPS = 20;
 export const MAX_MAX_STEPS = 100;
@@ -33,8 +34,8 @@ export type ApprovalRule = 'none' | 'destructive' | 'all' | readonly string[];
 /** One connection of an agent. */
 export interface AgentConnection {
   readonly connectionId: string;
-  /** The upstream's own names of the selected tools; null selects all. */
-  readonly selectedTools: readonly string[] | null;
+  /** By the upstream's own names; null selects all tools as they are. */
+  readonly selectedTools: readonly SelectedTool[] | null;
   /**
    * Prefixes a tool's name where the name alone would be ambiguous; null derives the prefix from the connection's
    * title.

@@ -1,5 +1,7 @@
+import { textInOrder } from '../../core/json/text-in-order.js';
 import { allows, ANY, type PermissionMap } from '../../core/permissions.js';
 import { type AgentConnection, type ApprovalRule, MAX_AGENTS } from './agent.js';
+import { type SelectedTool, toolOf } from './selected-tool.js';
 
 /** The selected tools of one connection; null selects all. */
 export type Selection = Pick<AgentConnection, 'connectionId' | 'selectedTools'>;
@@ -16,7 +18,7 @@ const READ_AT_ONCE = 20;
 /**
  * What an edit adds to the tools that an agent can call. A new prefix renames tools and so changes what grants under
  * the agent's id mean: it counts as newly selecting all tools of that connection. So does a rule that asks for fewer
- * approvals.
+ * approvals. A tool that the edit dresses differently counts as newly selected.
  */
 export function addedSelections(before: readonly AgentConnection[], after: readonly AgentConnection[]): Selection[] {
   const stored = new Map(before.map((member) => [member.connectionId, member]));
@@ -24,10 +26,11 @@ export function addedSelections(before: readonly AgentConnection[], after: reado
     const { connectionId, selectedTools, prefix } = member;
     const known = stored.get(connectionId);
     if (known === undefined || known.prefix !== prefix || isLoosened(known.approval, member.approval)) return [member];
-    if (known.selectedTools === null) return [];
-    if (selectedTools === null) return [member];
-    const kept = new Set(known.selectedTools);
-    const added = selectedTools.filter((tool) => !kept.has(tool));
+    if (selectedTools === null) return known.selectedTools === null ? [] : [member];
+    const kept = new Set(known.selectedTools?.map(textInOrder));
+    const isKept = (selected: SelectedTool): boolean =>
+      known.selectedTools === null ? typeof selected === 'string' : kept.has(textInOrder(selected));
+    const added = selectedTools.filter((selected) => !isKept(selected));
     return added.length === 0 ? [] : [{ connectionId, selectedTools: added }];
   });
 }
@@ -53,7 +56,7 @@ export async function missingGrants(
 }
 
 function isGranted(permissions: PermissionMap, { connectionId, selectedTools }: Selection): boolean {
-  return (selectedTools ?? [ANY]).every((tool) => allows(permissions, connectionId, tool));
+  return (selectedTools ?? [ANY]).every((selected) => allows(permissions, connectionId, toolOf(selected)));
 }
 
 /**

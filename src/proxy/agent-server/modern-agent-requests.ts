@@ -9,8 +9,7 @@ import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
-import { AgentToolRouter } from './offering/agent-tool-router.js';
-import { mirroredArguments } from './offering/mirrored-arguments.js';
+import { AgentToolRouter, type RoutedToolCall } from './offering/agent-tool-router.js';
 import { renameTool } from './offering/rename-tool.js';
 
 /**
@@ -37,12 +36,7 @@ export class ModernAgentRequests {
     const { message, request } = context;
     // The upstream checks the envelope too, but only after this service has validated the arguments.
     if (message.kind === 'request') requireEnvelope(request.headers, message);
-    const call = await this.tools.route(context);
-    // Clients repeat arguments in headers only for tools that they have listed.
-    const mirrored = call.isWithinCall
-      ? mirroredArguments(call.caller.inputSchema, call.message.params['arguments'])
-      : {};
-    await this.forward(call, mirrored);
+    await this.forward(await this.tools.route(context));
   }
 
   /**
@@ -58,15 +52,10 @@ export class ModernAgentRequests {
     return true;
   }
 
-  /** @param mirrored headers that repeat arguments, in addition to those of the client */
-  private async forward(
-    context: McpRequestContext<InboundRequest>,
-    mirrored: Readonly<Record<string, string>> = {},
-  ): Promise<void> {
+  private async forward({ argumentHeaders = {}, ...context }: RoutedToolCall): Promise<void> {
     const { request, message } = context;
     const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
-    const added = Object.entries(mirrored).map(([header, value]) => [header, encoded(value)]);
-    const headers = { ...namedHeaders(request.headers, String(name)), ...Object.fromEntries(added) };
+    const headers = withHeaders(namedHeaders(request.headers, String(name)), argumentHeaders);
     await this.modern.forwardModernRequest({ ...context, route: { kind: 'stateless', headers } });
   }
 
@@ -105,10 +94,21 @@ function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller)
  */
 export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
   const forwarded = forwardedHeaders(headers);
-  if (!('mcp-name' in forwarded)) return forwarded;
-  return { ...forwarded, 'mcp-name': encoded(name) };
+  return 'mcp-name' in forwarded ? { ...forwarded, 'mcp-name': encoded(name) } : forwarded;
 }
 
-function encoded(value: string): string {
-  return PLAIN.test(value) ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`;
+/** @param changes by name in lower case; null removes a header */
+function withHeaders(
+  headers: Record<string, string>,
+  changes: Readonly<Record<string, string | null>>,
+): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name]) => !Object.hasOwn(changes, name));
+  const set = Object.entries(changes).flatMap(([name, value]): [string, string][] =>
+    value === null ? [] : [[name, encoded(value)]],
+  );
+  return Object.fromEntries([...kept, ...set]);
+}
+
+function encoded(text: string): string {
+  return PLAIN.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
 }

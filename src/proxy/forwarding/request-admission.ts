@@ -62,6 +62,7 @@ export class RequestAdmission {
         connection: caller.connection,
         toolName: name,
         args,
+        refusal: caller.refusal,
         caller:
           caller.principal === undefined
             ? { ...caller.asToolCaller, address: networkOf(request.ip) }

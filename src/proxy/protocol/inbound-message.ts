@@ -81,6 +81,13 @@ export function readMessage(body: unknown): InboundMessage {
   return { kind: 'request', id, idStart, idEnd, nameRange, method, params, body };
 }
 
+/** The same for a body that is known to be a request. */
+export function readRequest(body: Buffer): InboundRequest {
+  const message = readMessage(body);
+  if (message.kind !== 'request') throw new TypeError('The body is not a request.');
+  return message;
+}
+
 function inBytes(range: TextRange, text: string, body: Buffer): ByteRange {
   const isAscii = text.length === body.length;
   if (isAscii) return range;

@@ -28,6 +28,11 @@ export class ProxyCaller {
     return false;
   }
 
+  /** Why the arguments of the caller's tool call are refused, whatever the tool's schema says of them. */
+  get refusal(): DomainError | undefined {
+    return undefined;
+  }
+
   /** True if the caller is permitted to use everything that the connection offers. */
   get holdsAll(): boolean {
     return this.mayCall(ALL);

@@ -36,10 +36,14 @@ export async function saveStep(
 
 /** Nobody is asked about a call that cannot be made anyway. */
 async function gate(call: PendingToolCall, tool: AgentTool | undefined): Promise<GatedCall[]> {
-  const { toolCallId, toolName, input } = call;
-  if (tool === undefined || !tool.needsApproval || tool.isInactive || !isRecord(input)) return [];
-  if (!(await tool.acceptsArguments(input))) return [];
-  return [{ toolCallId, toolName, target: tool.target, input }];
+  if (tool === undefined || !tool.needsApproval || tool.isInactive || !isRecord(call.input)) return [];
+  if (!(await tool.acceptsArguments(call.input))) return [];
+  return [gatedCall(call, tool, tool.target)];
+}
+
+/** A call with all that an approval of it is for: the arguments are those that the upstream gets. */
+function gatedCall({ toolCallId, toolName, input }: PendingToolCall, tool: AgentTool, target: ToolTarget): GatedCall {
+  return { toolCallId, toolName, target, input: isRecord(input) ? tool.fillArguments(input) : input };
 }
 
 /**
@@ -96,10 +100,10 @@ async function applyDecisions(answer: RunAnswer, settlement: ToolCallSettlement)
   for (const call of answer.gatedToolCalls()) {
     const decision = approvals.decisionOn(call);
     if (decision === undefined) throw new TypeError(`The call ${call.toolCallId} has no approval.`);
-    const reached = await targetNow(decision, tools.get(call.toolName), signal);
-    if (reached !== undefined && !isApproved(reached, decision)) {
-      const { toolCallId, toolName, input } = call;
-      changed.push({ toolCallId, toolName, input, target: reached });
+    const tool = tools.get(call.toolName);
+    const reached = await targetNow(decision, tool, signal);
+    if (tool !== undefined && reached !== undefined && !isApproved(reached, decision)) {
+      changed.push(gatedCall(call, tool, reached));
       continue;
     }
     if (call.isRequested) await answer.append(toResponse(decision));

@@ -6,12 +6,14 @@ import { compare, type Change, type Existing, type Section } from './section.js'
 
 type AgentData = ToolInput<'COLLECTION_VIRTUAL_MCP_CREATE'>['data'];
 
+type ConnectionData = NonNullable<AgentData['connections']>[number];
+
 /** A connection of an agent; a string in the manifest is short for its name. */
 interface Use {
   readonly connection: string;
-  readonly tools?: string[] | null;
+  readonly tools?: ConnectionData['selected_tools'];
   readonly prefix?: string | null;
-  readonly approval?: NonNullable<AgentData['connections']>[number]['approval'];
+  readonly approval?: ConnectionData['approval'];
 }
 
 const COPIED = [

@@ -1,23 +1,32 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import { type Composition, connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
+import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
+import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
 import { suggestionFor } from '../../../core/closest-name.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
-import { type InboundRequest, traceContextOf } from '../../protocol/inbound-message.js';
+import { type InboundRequest, readRequest, traceContextOf } from '../../protocol/inbound-message.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
 import { callWithin } from './call-tool.js';
+import { mirroredArguments } from './mirrored-arguments.js';
 import { renameTool } from './rename-tool.js';
 import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
 import { type Connection, requireActive } from '../../../connections/connection.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
+
+/** A tool call for the tool's connection. */
+export interface RoutedToolCall extends McpRequestContext<InboundRequest> {
+  /** The headers that repeat arguments which the client does not repeat, in lower case; null removes one. */
+  readonly argumentHeaders?: ToolDressing['headers'] | undefined;
+}
 
 /**
  * Finds the connection and the tool behind a composed name. `ToolInvoker` decides whether the caller is permitted to
@@ -40,7 +49,7 @@ export class AgentToolRouter {
   async route(
     context: McpRequestContext,
     compose = () => this.compositions.compositionOf(context.caller.connection),
-  ): Promise<RoutedCall> {
+  ): Promise<RoutedToolCall> {
     const { caller, message } = context;
     const { name } = message.params;
     if (message.kind !== 'request' || typeof name !== 'string' || name === '') {
@@ -53,9 +62,15 @@ export class AgentToolRouter {
       const composition = await compose();
       if (name === CALL_TOOL && composition.toolMode !== 'all') call = callWithin(message);
       const place = placeOf(call, caller, composition);
-      const toolCaller = await this.callerOf(caller, place);
-      const target = { caller: toolCaller, message: renameTool(call, place.upstreamName) };
-      return { ...startRequest({ ...context, ...target }), caller: toolCaller, isWithinCall: call !== message };
+      const { dressing, upstreamName, tool } = place;
+      const { arguments: args = {} } = call.params;
+      const refusal = dressing && refusalOfArguments(dressing, args);
+      const toolCaller = await this.callerOf(caller, place, refusal);
+      const filled = dressing === undefined || refusal ? call : fillRequest(call, dressing);
+      const routed = startRequest({ ...context, caller: toolCaller, message: renameTool(filled, upstreamName) });
+      // Clients repeat arguments in headers only for tools that they have listed.
+      const mirrored = call === message ? undefined : mirroredArguments(tool?.inputSchema, args);
+      return { ...routed, argumentHeaders: { ...mirrored, ...dressing?.headers } };
     } catch (error) {
       const refusal = await this.recordRefusal(toDomainError(error), { ...context, message: call }, startedAt);
       // For `call_tool`, the name is an argument, which a model can correct.
@@ -64,12 +79,16 @@ export class AgentToolRouter {
     }
   }
 
-  private async callerOf(caller: ProxyCaller, place: ToolPlace): Promise<AgentToolCaller> {
+  private async callerOf(
+    caller: ProxyCaller,
+    place: ToolPlace,
+    refusal: DomainError | undefined,
+  ): Promise<AgentToolCaller> {
     const { organizationId } = caller.connection;
     const connection = await this.directory.findConnection(organizationId, place.connection.id);
     if (connection === undefined) throw unknownTool(caller, place.name);
     const bound = connectionFor(connection, caller.principal?.userId);
-    return new AgentToolCaller(caller, place, connectionOf(place, bound));
+    return new AgentToolCaller(caller, place, connectionOf(place, bound), refusal);
   }
 
   /** @param startedAt on the monotonic clock, in milliseconds */
@@ -126,13 +145,6 @@ function unknownTool(
     : new DomainError('permission_denied', 'The caller is not permitted to call this tool of the agent.');
 }
 
-/** A tool call for the tool's connection. */
-export interface RoutedCall extends McpRequestContext<InboundRequest> {
-  readonly caller: AgentToolCaller;
-  /** True if the client has sent it as a call of `call_tool`. */
-  readonly isWithinCall: boolean;
-}
-
 /** A caller of one tool of a connection through an agent. */
 class AgentToolCaller extends ProxyCaller {
   /** @param connection the tool's current connection */
@@ -140,6 +152,7 @@ class AgentToolCaller extends ProxyCaller {
     private readonly agentCaller: ProxyCaller,
     private readonly place: ToolPlace,
     connection: Connection,
+    private readonly argumentRefusal: DomainError | undefined,
   ) {
     // A tool that the agent does not publish is not public through it, even if the connection publishes it.
     const isPublic = isOpen(agentCaller, place) || mayCall(agentCaller, place);
@@ -154,18 +167,22 @@ class AgentToolCaller extends ProxyCaller {
     return this.agentCaller.connection.id;
   }
 
+  override get refusal(): DomainError | undefined {
+    return this.argumentRefusal;
+  }
+
   /** An agent has no tasks, so that any client can call its tools. */
   override get callsAsTask(): boolean {
     return isTaskOnly(this.place.tool?.definition);
-  }
-
-  /** Of the tool, unchecked; undefined while it cannot be listed. */
-  get inputSchema(): object | undefined {
-    return this.place.tool?.inputSchema;
   }
 
   /** Permits this tool only, and nothing else of the connection. */
   override mayCall(tool: string): boolean {
     return tool === this.place.upstreamName && mayCall(this.agentCaller, this.place);
   }
+}
+
+/** The request with the fixed arguments put in. Only their bytes change. */
+function fillRequest({ body }: InboundRequest, dressing: ToolDressing): InboundRequest {
+  return readRequest(Buffer.from(fillRequestText(dressing, body.toString('utf8'))));
 }

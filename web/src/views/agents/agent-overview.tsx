@@ -185,7 +185,8 @@ function Tools({
     <>
       <p className="text-sm text-muted-foreground">
         {formatNumber(tools.length)} tools under the names that models and MCP clients see.{' '}
-        {renamed > 0 && `${formatNumber(renamed)} have a prefix, because several connections offer the same name.`}
+        {renamed > 0 &&
+          `${formatNumber(renamed)} have another name: one that the agent gives, or a prefix, because several connections offer the same.`}
       </p>
       <TextField label="Find tools" isLabelHidden placeholder="Find tools" value={text} onChange={setText} />
       <DataTable

@@ -4,11 +4,13 @@ import { type SpendDraft, spendDraftOf, spendOf } from '../../../spending/spend-
 export type Agent = ListItem<'COLLECTION_VIRTUAL_MCP_LIST'>;
 export type ApprovalRule = Agent['connections'][number]['approval'];
 
+export type SelectedTool = NonNullable<Agent['connections'][number]['selected_tools']>[number];
+
 /** A connection of the agent, as the form holds it. */
 export interface MemberDraft {
   readonly connectionId: string;
-  /** The upstream's own names; null selects all, future ones included. */
-  readonly selectedTools: readonly string[] | null;
+  /** By the upstream's own names; null selects all, future ones included. */
+  readonly selectedTools: readonly SelectedTool[] | null;
   /** Empty: derived from the connection's title. */
   readonly prefix: string;
   readonly approval: ApprovalRule;

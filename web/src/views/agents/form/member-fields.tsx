@@ -6,7 +6,9 @@ import { SelectField, TextField } from '../../../ui/field.js';
 import { Loading } from '../../../ui/states.js';
 import type { Connection } from '../member-connections.js';
 import type { ApprovalRule, MemberDraft } from './agent-draft.js';
+import { DressedTools } from './dressed-tools.js';
 import { prefixOf } from './name-conflicts.js';
+import { toolOf, withTools } from './selected-tools.js';
 import { ToolChoice } from './tool-choice.js';
 
 const SELECTIONS = [
@@ -91,12 +93,20 @@ export function MemberFields({
             title={title}
             tools={tools.data ?? []}
             isUnreadable={tools.isError && tools.data === undefined}
-            selected={selectedTools}
+            selected={selectedTools && [...new Set(selectedTools.map(toolOf))]}
             asking={typeof approval === 'string' ? undefined : approval}
-            onSelected={(names) => set({ selectedTools: names })}
+            onSelected={(names) => set({ selectedTools: withTools(selectedTools ?? [], names) })}
             onAsking={(names) => set({ approval: [...names] })}
           />
         ))}
+      {selectedTools !== null && tools.isSuccess && (
+        <DressedTools
+          title={title}
+          tools={tools.data}
+          selected={selectedTools}
+          onChange={(selected) => set({ selectedTools: selected })}
+        />
+      )}
       {isOpen || member.prefix !== '' ? (
         <TextField
           label={`Prefix of ${title} (optional)`}

@@ -2,6 +2,7 @@ import { useToolsOf } from '../../../api/mcp.js';
 import type { Connection } from '../member-connections.js';
 import type { MemberDraft } from './agent-draft.js';
 import { nameConflicts, prefixOf } from './name-conflicts.js';
+import { wantedNameOf } from './selected-tools.js';
 
 const SHOWN = 20;
 
@@ -18,7 +19,7 @@ export function NameConflicts({
     members.map(({ connectionId, prefix, selectedTools }, index) => ({
       connectionId,
       prefix: prefix || prefixOf(connections.get(connectionId)?.title ?? ''),
-      tools: selectedTools ?? tools[index]?.map(({ name }) => name) ?? [],
+      tools: selectedTools?.map(wantedNameOf) ?? tools[index]?.map(({ name }) => name) ?? [],
     })),
   );
   if (conflicts.length === 0) return null;

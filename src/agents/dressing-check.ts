@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { connectionFor } from '../connections/connection-account.js';
+import { ConnectionDirectory } from '../connections/connection-directory.js';
+import { DomainError, type FieldError } from '../core/domain-error.js';
+import { allows } from '../core/permissions.js';
+import type { Principal } from '../core/principal.js';
+import type { KnownTool } from '../upstreams/catalog/tool-list.js';
+import { AgentComposition } from './composition/agent-composition.js';
+import { MemberLists } from './composition/member-lists.js';
+import type { AgentConnectionData } from './records/agent.dto.js';
+import { ToolDresser } from './dressing/tool-dresser.js';
+
+/** Checks, before an agent is saved, that its dressed arguments fit the tools as far as these are known. */
+@Injectable()
+export class DressingCheck {
+  constructor(
+    private readonly dresser: ToolDresser,
+    private readonly directory: ConnectionDirectory,
+    private readonly lists: MemberLists,
+    private readonly compositions: AgentComposition,
+  ) {}
+
+  /**
+   * Tools that the caller is not permitted to call are not looked at: the errors say what their schemas contain.
+   * @throws DomainError `invalid_request`
+   */
+  async requireFit(members: readonly AgentConnectionData[] = [], caller: Principal): Promise<void> {
+    const faults: FieldError[] = [];
+    for (const [index, { connection_id, selected_tools }] of members.entries()) {
+      const id = connection_id.toLowerCase();
+      const dressed = (selected_tools ?? []).flatMap((selected, at) => {
+        const isChecked = typeof selected !== 'string' && selected.arguments !== undefined;
+        return isChecked && allows(caller.permissions, id, selected.tool) ? [{ selected, at }] : [];
+      });
+      if (dressed.length === 0) continue;
+      const owner = { id, organizationId: caller.organization.id };
+      const toolNamed = await this.toolsOf(owner, caller);
+      for (const { selected, at } of dressed) {
+        const tool = toolNamed(selected.tool);
+        const message = tool && (await this.dresser.dressTool(tool, selected, owner)).misfit;
+        if (message === undefined) continue;
+        faults.push({ path: `data.connections[${index}].selected_tools[${at}]`, code: 'tool_mismatch', message });
+      }
+    }
+    const [first] = faults;
+    if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+  }
+
+  /** Finds the tools of a connection or an agent by its own names for them. */
+  private async toolsOf(
+    { id, organizationId }: { readonly id: string; readonly organizationId: string },
+    { userId }: Principal,
+  ): Promise<(name: string) => KnownTool | undefined> {
+    const connection = await this.directory.findConnection(organizationId, id);
+    // Saving refuses it.
+    if (connection === undefined) return () => undefined;
+    if (connection.type === 'VIRTUAL') {
+      const { places } = await this.compositions.compositionOf({ id, organizationId, accountUserId: userId });
+      return (name) => places.get(name)?.tool;
+    }
+    const { list } = await this.lists.listsOf(connectionFor(connection, userId));
+    return (name) => list?.tools.get(name);
+  }
+}

@@ -1,0 +1,144 @@
+import { isRecord } from '../../core/is-record.js';
+import { type ArgumentPath, type DressedArguments, namesIn, pointerTo } from './tool-dressing.js';
+
+/** A token of HTTP (RFC 9110, 5.6.2): the name comes from the upstream. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** The most references that one schema can go through to another. */
+const MAX_REFERENCES = 16;
+
+/** The dressing cannot be applied to the schema, in words that follow the name of the tool. */
+export class SchemaMisfit extends Error {
+  override readonly name = 'SchemaMisfit';
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** What a dressing makes of the input schema of a tool. */
+export interface DressedSchema {
+  /** Without the covered arguments. */
+  readonly shown: Schema;
+  /** What the schema says of the fixed arguments alone. */
+  readonly fixed: Schema;
+  /** The headers that repeat covered arguments (`x-mcp-header`), in lower case, with the paths of the arguments. */
+  readonly headers: ReadonlyMap<string, ArgumentPath>;
+}
+
+/** The covered arguments of one object, by name. */
+interface Cover {
+  readonly isFixed: boolean;
+  readonly inner: Map<string, Cover>;
+}
+
+/**
+ * Takes the covered arguments out of an input schema. Each must be among the `properties` of its object, directly or
+ * through a `$ref` within the schema. An object all of whose arguments are covered is left out, if calls get it anyway.
+ * @throws SchemaMisfit for an argument that the schema does not have, and for a required one without a fixed value
+ */
+export function dressSchema(root: object, args: DressedArguments): DressedSchema {
+  const headers = new Map<string, ArgumentPath>();
+  const { shown, fixed } = uncover(root as Schema, coverOf(args), [], { root: root as Schema, headers });
+  const { $schema, $defs, definitions } = root as Schema;
+  const known = Object.fromEntries(
+    Object.entries({ $schema, $defs, definitions }).filter(([, value]) => value !== undefined),
+  );
+  return { shown, fixed: { ...known, ...fixed }, headers };
+}
+
+function coverOf({ fixed, covered }: DressedArguments): Cover {
+  const top: Cover = { isFixed: false, inner: new Map() };
+  const values = new Set(fixed.map(({ path }) => pointerTo(path)));
+  for (const path of covered) {
+    let at = top;
+    const isFixed = values.has(pointerTo(path));
+    for (const [depth, name] of path.entries()) {
+      const isLast = depth === path.length - 1;
+      const next = at.inner.get(name) ?? { isFixed: isLast && isFixed, inner: new Map<string, Cover>() };
+      at.inner.set(name, next);
+      at = next;
+    }
+  }
+  return top;
+}
+
+interface Uncovered {
+  readonly shown: Schema;
+  readonly fixed: Schema;
+}
+
+function uncover(
+  node: Schema,
+  { inner }: Cover,
+  path: ArgumentPath,
+  whole: { readonly root: Schema; readonly headers: Map<string, ArgumentPath> },
+): Uncovered {
+  const schema = followed(node, whole.root, path);
+  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
+  const required = new Set(Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []);
+  const kept = new Map(Object.entries(properties));
+  const fixed: [string, unknown][] = [];
+  for (const [name, cover] of inner) {
+    const at = [...path, name];
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (property === undefined) throw new SchemaMisfit(`has no argument ${pointerTo(at)} in its input schema`);
+    if (cover.inner.size > 0) {
+      const nested = uncover(isRecord(property) ? property : {}, cover, at, whole);
+      if (!holdsFixed(cover)) {
+        kept.set(name, nested.shown);
+        continue;
+      }
+      fixed.push([name, nested.fixed]);
+      if (Object.keys(nested.shown['properties'] as object).length === 0) kept.delete(name);
+      else kept.set(name, nested.shown);
+      // Calls get the object because of its fixed arguments, and then need its other required ones.
+      if (isNeeded(nested.shown) && kept.has(name)) required.add(name);
+      else required.delete(name);
+      continue;
+    }
+    if (cover.isFixed) fixed.push([name, property]);
+    else if (required.has(name) && !(isRecord(property) && Object.hasOwn(property, 'default'))) {
+      throw new SchemaMisfit(`requires the hidden argument ${pointerTo(at)}, which has no fixed value`);
+    }
+    kept.delete(name);
+    required.delete(name);
+    const header = isRecord(property) ? property['x-mcp-header'] : undefined;
+    if (typeof header === 'string' && TOKEN.test(header)) whole.headers.set(`mcp-param-${header.toLowerCase()}`, at);
+  }
+  return {
+    shown: {
+      ...schema,
+      properties: Object.fromEntries(kept),
+      ...('required' in schema || required.size > 0 ? { required: [...required] } : {}),
+    },
+    fixed: { type: 'object', properties: Object.fromEntries(fixed) },
+  };
+}
+
+function holdsFixed({ isFixed, inner }: Cover): boolean {
+  return isFixed || [...inner.values()].some(holdsFixed);
+}
+
+function isNeeded({ required }: Schema): boolean {
+  return Array.isArray(required) && required.length > 0;
+}
+
+/** The schema with what its `$ref` refers to, so that the properties are its own. */
+function followed(node: Schema, root: Schema, path: ArgumentPath): Schema {
+  let schema = node;
+  for (let count = 0; typeof schema['$ref'] === 'string'; count++) {
+    const { $ref, ...own } = schema;
+    const target = count < MAX_REFERENCES ? find(root, $ref as string) : undefined;
+    if (target === undefined) throw new SchemaMisfit(`has a reference at ${pointerTo(path)} that leads nowhere`);
+    schema = { ...target, ...own };
+  }
+  return schema;
+}
+
+/** Only references within the schema are followed. */
+function find(root: Schema, reference: string): Schema | undefined {
+  if (!reference.startsWith('#')) return undefined;
+  let at: unknown = root;
+  for (const name of namesIn(reference.slice(1))) {
+    at = isRecord(at) && Object.hasOwn(at, name) ? at[name] : undefined;
+  }
+  return isRecord(at) ? at : undefined;
+}

@@ -1,0 +1,394 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { type McpUpstream, startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
+import { type Fixture, startFixture } from '../conformance/fixture/start-fixture.js';
+import { answer, createAskingAgent, startWaiting } from '../runtime/approvals/approvals.support.js';
+import { toolPartsOf } from '../runtime/runs/runs.support.js';
+import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { eventually } from '../support/eventually.js';
+import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
+import { expectProblem } from '../support/problem.js';
+import { callProxy, rpcOf } from '../support/proxy-calls.js';
+import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
+
+const text = { type: 'string' };
+const SEARCH = {
+  type: 'object' as const,
+  properties: {
+    repo: text,
+    query: text,
+    limit: { type: 'integer', default: 10 },
+    filter: { type: 'object', properties: { state: { enum: ['open', 'closed'] }, label: text }, required: ['state'] },
+  },
+  required: ['repo', 'query'],
+};
+/** A search of one repository. */
+const DOCS = {
+  tool: 'search',
+  name: 'search_docs',
+  description: 'Searches the documentation.',
+  arguments: { fixed: { '/repo': 'docs', '/filter/state': 'open' }, hidden: ['/limit'] },
+};
+
+const REFUSED = { isError: true, _meta: { 'mcp.service': { code: 'invalid_arguments' } } };
+
+let app: Tenant;
+let upstream: McpUpstream;
+let connectionId: string;
+
+beforeAll(async () => {
+  app = await newTenant();
+  upstream = await startMcpUpstream({
+    search: { description: 'Searches.', inputSchema: SEARCH, handler: (args) => JSON.stringify(args) },
+    list: { annotations: { readOnlyHint: true }, handler: () => 'listed' },
+  });
+  connectionId = await connectTo(app, upstream.url, { title: 'Code' });
+});
+beforeEach(() => {
+  upstream.calls.length = 0;
+});
+afterAll(async () => {
+  await app?.close();
+  await upstream?.close();
+});
+
+const dressed = (...selected: unknown[]) => [{ connection_id: connectionId, selected_tools: selected }];
+const agentWith = (...selected: unknown[]): Promise<string> =>
+  createAgent(app, [], { connections: dressed(...selected) });
+const sent = (): unknown[] => upstream.calls.map(({ tool, arguments: args }) => [tool, args]);
+
+describe('a dressed tool through the gateway', () => {
+  it('is listed and called under its own name, without the arguments that it does not show', async () => {
+    const path = gatewayPath(app, await agentWith('list', DOCS));
+    const { tools } = await listThrough(app, path);
+    const { query, filter } = SEARCH.properties;
+    expect(tools).toEqual([
+      expect.objectContaining({ name: 'list', annotations: { readOnlyHint: true } }),
+      {
+        name: 'search_docs',
+        description: 'Searches the documentation.',
+        inputSchema: {
+          type: 'object',
+          properties: { query, filter: { ...filter, properties: { label: text }, required: [] } },
+          required: ['query'],
+        },
+      },
+    ]);
+    const { rpc } = await callThrough(app, path, 'search_docs', { query: 'pins', filter: { label: 'a' } });
+    expect(rpc.result).toMatchObject({ content: [{ type: 'text' }] });
+    expect(sent()).toEqual([['search', { query: 'pins', repo: 'docs', filter: { state: 'open', label: 'a' } }]]);
+    expect((await callThrough(app, path, 'search', { repo: 'all', query: 'x' })).rpc.error).toMatchObject({
+      data: { code: 'unknown_tool' },
+    });
+  });
+
+  it.each([
+    ['the argument', { query: 'x', repo: 'mine' }],
+    ['a variant of its name', { query: 'x', Repo: 'mine' }],
+    ['an argument of an object', { query: 'x', filter: { state: 'closed' } }],
+    ['an object that is none', { query: 'x', filter: 'closed' }],
+    ['a hidden argument', { query: 'x', limit: 1000 }],
+    ['a fault in others', { query: 7 }],
+  ])('refuses %s', async (_what, args) => {
+    const path = gatewayPath(app, await agentWith(DOCS));
+    const { rpc, headers } = await callThrough(app, path, 'search_docs', args);
+    expect(rpc.result).toMatchObject(REFUSED);
+    expect(sent()).toEqual([]);
+    const record = { tool_name: 'search', connection_id: connectionId, error_code: 'invalid_arguments' };
+    expect(await auditOf(app, String(headers['x-request-id']))).toMatchObject(record);
+  });
+
+  it('refuses a request with the argument twice', async () => {
+    const path = gatewayPath(app, await agentWith(DOCS));
+    const args = '{"query":"x","filter":{"label":"a"},"filter":{"state":"closed"}}';
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_docs","arguments":${args}}}`;
+    expect(rpcOf(await callProxy(app, path, { key: app.apiKey, body })).error).toMatchObject({
+      data: { code: 'invalid_rpc_request' },
+    });
+    expect(sent()).toEqual([]);
+  });
+
+  it('is one of several, each with its own values', async () => {
+    const path = gatewayPath(
+      app,
+      await agentWith('search', DOCS, {
+        tool: 'search',
+        name: 'search_code',
+        arguments: { fixed: { '/repo': 'code' } },
+      }),
+    );
+    expect((await listThrough(app, path)).names).toEqual(['search', 'search_code', 'search_docs']);
+    for (const name of ['search_code', 'search_docs']) await callThrough(app, path, name, { query: 'x' });
+    await callThrough(app, path, 'search', { repo: 'all', query: 'x' });
+    expect(sent()).toEqual([
+      ['search', { repo: 'code', query: 'x' }],
+      ['search', { repo: 'docs', filter: { state: 'open' }, query: 'x' }],
+      ['search', { repo: 'all', query: 'x' }],
+    ]);
+  });
+
+  it('is permitted under its name for the agent, and under the own one for the connection', async () => {
+    const id = await agentWith(DOCS);
+    const path = gatewayPath(app, id);
+    const outcomeWith = async (permissions: Record<string, string[]>): Promise<unknown> => {
+      const key = await keyWith(app, permissions);
+      const { names } = await listThrough(app, path, key);
+      const { rpc } = await callThrough(app, path, 'search_docs', { query: 'x' }, key);
+      return [names, rpc.error === undefined];
+    };
+    expect(await outcomeWith({ [id]: ['search_docs'] })).toEqual([['search_docs'], true]);
+    expect(await outcomeWith({ [connectionId]: ['search'] })).toEqual([['search_docs'], true]);
+    expect(await outcomeWith({ [id]: ['search'] })).toEqual([[], false]);
+    expect(await outcomeWith({ [connectionId]: ['search_docs'] })).toEqual([[], false]);
+    // Whoever cannot call the tool learns nothing of its arguments.
+    const key = await keyWith(app, { [id]: ['list'] });
+    const { rpc } = await callThrough(app, path, 'search_docs', { repo: 'mine' }, key);
+    expect(rpc.error).toMatchObject({ data: { code: 'permission_denied' } });
+  });
+
+  it('keeps its name when another connection has a tool of that name', async () => {
+    const other = await startMcpUpstream({ search_docs: { handler: () => 'taken' } });
+    try {
+      const taken = await connectTo(app, other.url, { title: 'Other' });
+      const id = await createAgent(app, [], { connections: [{ connection_id: taken }, ...dressed(DOCS)] });
+      const path = gatewayPath(app, id);
+      expect((await listThrough(app, path)).names).toEqual(['other_search_docs', 'search_docs']);
+      await callThrough(app, path, 'search_docs', { query: 'x' });
+      expect(sent()).toHaveLength(1);
+      expect(other.calls).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('can be dressed again by an agent outside, whose values do not replace those inside', async () => {
+    const inner = await agentWith(DOCS);
+    const outside = (args: object) => [
+      { connection_id: inner, selected_tools: [{ tool: 'search_docs', name: 'find', arguments: args }] },
+    ];
+    const outer = await createAgent(app, [], { connections: outside({ fixed: { '/query': 'pins' } }) });
+    const path = gatewayPath(app, outer);
+    await callThrough(app, path, 'find', {});
+    expect(sent()).toEqual([['search', { query: 'pins', repo: 'docs', filter: { state: 'open' } }]]);
+    const { rpc } = await callThrough(app, path, 'find', { repo: 'mine' });
+    expect(rpc.result).toMatchObject(REFUSED);
+    const connections = outside({ fixed: { '/repo': 'mine' } });
+    const refused = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Wider', connections } });
+    expectProblem(refused, 400, 'invalid_request');
+  });
+});
+
+describe.each([
+  ['legacy', 'legacy' as const],
+  ['modern', { pin: '2026-07-28' }],
+])('a dressed tool for a client of the %s era', (_era, mode) => {
+  let client: Client;
+  let fixture: Fixture;
+  beforeAll(async () => {
+    fixture = await startFixture();
+    const connection = await connectTo(app, fixture.url);
+    const region = { tool: 'test_header_parameter', name: 'in_zurich', arguments: { fixed: { '/region': 'Zürich' } } };
+    const connections = [{ connection_id: connection, selected_tools: [region, 'test_tool_with_progress'] }];
+    const url = new URL(gatewayPath(app, await createAgent(app, [], { connections })), app.url);
+    client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+    const requestInit = { headers: { authorization: `Bearer ${app.apiKey}`, 'mcp-param-region': 'Bern' } };
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
+  });
+  afterAll(async () => {
+    await client?.close();
+    await fixture?.close();
+  });
+
+  it('sends a fixed argument in its header too, whatever header the caller sends', async () => {
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === 'in_zurich')?.inputSchema).toMatchObject({ properties: {}, required: [] });
+    const { content } = await client.callTool({ name: 'in_zurich', arguments: {} });
+    expect(content).toEqual([{ type: 'text', text: 'In Zürich.' }]);
+  });
+});
+
+describe('a dressed tool in a run', () => {
+  async function run(agentId: string, message: string): Promise<unknown> {
+    const thread = await ThreadClient.create(app, agentId);
+    const stream = await thread.stream();
+    const taskId = await thread.postMessage(message);
+    const { parts } = await thread.expectWhole(taskId, await stream.collectUntilDone());
+    return toolPartsOf(parts);
+  }
+
+  it('is called with what is fixed, and refuses what is not shown', async () => {
+    const id = await agentWith(DOCS);
+    expect(await run(id, '/call search_docs {"query":"x"}')).toMatchObject([
+      { toolName: 'search_docs', input: { query: 'x' }, state: 'output-available' },
+    ]);
+    expect(sent()).toEqual([['search', { query: 'x', repo: 'docs', filter: { state: 'open' } }]]);
+    expect(await run(id, '/call search_docs {"query":"x","repo":"mine"}')).toMatchObject([
+      { state: 'output-error', errorText: expect.stringContaining('arguments.repo is not accepted') },
+    ]);
+    expect(upstream.calls).toHaveLength(1);
+  });
+
+  it('asks by the rules of both names, shows all arguments, and asks again when a value changes', async () => {
+    const asking = (repo: string) => [
+      {
+        connection_id: connectionId,
+        selected_tools: [{ ...DOCS, arguments: { fixed: { '/repo': repo } } }],
+        approval: ['search'],
+      },
+    ];
+    const id = await createAgent(app, [], { connections: asking('docs') });
+    const { thread, taskId, stream, approvals } = await startWaiting(app, id, '/call search_docs {"query":"x"}');
+    expect(approvals).toMatchObject([
+      { tool_name: 'search_docs', upstream_tool: 'search', input: { query: 'x', repo: 'docs' } },
+    ]);
+    await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections: asking('secrets') } });
+    await answer(app, thread.id, approvals[0]?.id ?? '', { approved: true }).expect(202);
+    const again = await eventually(async () => {
+      const [pending] = (await thread.run(taskId)).pending_approvals;
+      return pending !== undefined && pending.id !== approvals[0]?.id && pending;
+    });
+    expect(again).toMatchObject({ input: { query: 'x', repo: 'secrets' } });
+    expect(sent()).toEqual([]);
+    await answer(app, thread.id, again.id, { approved: true }).expect(202);
+    await stream.collectUntilDone();
+    expect(sent()).toEqual([['search', { query: 'x', repo: 'secrets' }]]);
+
+    const outer = await createAskingAgent(app, await agentWith(DOCS, 'list'), ['search_docs']);
+    const waiting = await startWaiting(app, outer, '/call search_docs {"query":"x"}');
+    expect(waiting.approvals).toMatchObject([{ tool_name: 'search_docs' }]);
+    await waiting.thread.cancel();
+  });
+});
+
+describe('a dressing that does not fit its tool', () => {
+  const misfits: [string, object, string][] = [
+    ['a value of another type', { fixed: { '/repo': 7 } }, 'repo must be string'],
+    ['a value that is not offered', { fixed: { '/filter/state': 'lost' } }, 'must be one of "open", "closed"'],
+    ['an argument that is not there', { fixed: { '/repository': 'docs' } }, 'has no argument /repository'],
+    ['a hidden argument that is required', { hidden: ['/repo'] }, 'requires the hidden argument /repo'],
+  ];
+
+  it.each(misfits)('is refused when it is saved: %s', async (_what, args, message) => {
+    const data = { title: 'Misfit', connections: dressed('list', { tool: 'search', arguments: args }) };
+    const refused = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data });
+    expectProblem(refused, 400, 'invalid_request');
+    expect(refused.body.errors).toEqual([
+      {
+        path: 'data.connections[0].selected_tools[1]',
+        code: 'tool_mismatch',
+        message: expect.stringContaining(message),
+      },
+    ]);
+    const id = await agentWith('list');
+    const { connections } = data;
+    const updated = await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections } });
+    expectProblem(updated, 400, 'invalid_request');
+  });
+
+  it('says nothing of the schema to a caller who cannot call the tool', async () => {
+    const key = await keyWith(app, { self: ['COLLECTION_VIRTUAL_MCP_CREATE'] });
+    const data = { title: 'Probe', connections: dressed({ tool: 'search', arguments: { fixed: { '/repo': 7 } } }) };
+    expectProblem(await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data }, key), 403, 'permission_widening');
+  });
+
+  it.each(misfits)('makes a tool that changes later unavailable: %s', async (_what, args, message) => {
+    const changing = await startMcpUpstream({ search: { handler: () => 'found' }, list: { handler: () => 'listed' } });
+    changing.tools['search'] = {
+      inputSchema: { type: 'object', properties: { repo: {}, repository: {}, filter: { properties: { state: {} } } } },
+      handler: () => 'found',
+    };
+    try {
+      const id = await connectTo(app, changing.url, { title: 'Changing' });
+      const connections = [{ connection_id: id, selected_tools: ['list', { tool: 'search', arguments: args }] }];
+      const agent = await agentOf(app, connections as never);
+      const path = gatewayPath(app, agent);
+      expect((await listThrough(app, path)).names).toEqual(['list', 'search']);
+      changing.tools['search'] = { inputSchema: SEARCH, handler: () => 'found' };
+      const reason = expect.stringContaining(message);
+      const check = { ok: false, tools: 1, error: reason };
+      expect(await succeed(app, 'CONNECTION_TEST', { id: agent })).toMatchObject(check);
+      expect((await listThrough(app, path)).names).toEqual(['list']);
+      expect((await listThrough(app, path)).unavailable).toEqual([{ connectionId: id, title: 'Changing', reason }]);
+      const called = await callThrough(app, path, 'search', { query: 'x' });
+      expect(called.rpc.error).toMatchObject({ data: { code: 'tool_schema_invalid' }, message: reason });
+      expect(changing.calls).toEqual([]);
+    } finally {
+      await changing.close();
+    }
+  });
+
+  it('is not known while the connection cannot be listed: then the values are put in all the same', async () => {
+    const id = await connectTo(app, 'http://127.0.0.1:9/mcp', { title: 'Down' });
+    const connections = [{ connection_id: id, selected_tools: [DOCS] }];
+    const agent = await agentOf(app, connections as never);
+    await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { connection_url: upstream.url } });
+    await callThrough(app, gatewayPath(app, agent), 'search_docs', { query: 'x' });
+    expect(sent()).toEqual([['search', { query: 'x', repo: 'docs', filter: { state: 'open' } }]]);
+  });
+});
+
+describe('the selection of dressed tools', () => {
+  it('is returned as it was given', async () => {
+    const selected = ['list', DOCS, { tool: 'search', arguments: { fixed: { '/repo': 'a' } } }];
+    const id = await agentWith(...selected);
+    const { item, tools } = await succeed<{ item: { connections: object[] }; tools: object[] }>(
+      app,
+      'COLLECTION_VIRTUAL_MCP_GET',
+      { id },
+    );
+    expect(item.connections).toMatchObject([{ selected_tools: selected }]);
+    expect(tools).toEqual([
+      { name: 'list', connection_id: connectionId, upstream_name: 'list' },
+      { name: 'search', connection_id: connectionId, upstream_name: 'search' },
+      { name: 'search_docs', connection_id: connectionId, upstream_name: 'search' },
+    ]);
+  });
+
+  it.each<[string, unknown[]]>([
+    ['neither a name nor an object', [7]],
+    ['a list', [['search']]],
+    ['null', [null]],
+    ['no tool', [{ name: 'x' }]],
+    ['an empty tool', [{ tool: '' }]],
+    ['an unknown property', [{ tool: 'search', title: 'x' }]],
+    ['an unknown property of its arguments', [{ tool: 'search', arguments: { fix: {} } }]],
+    ['a name that models do not take', [{ tool: 'search', name: 'a b' }]],
+    ['a name that is too long', [{ tool: 'search', name: 'a'.repeat(65) }]],
+    ['a description that is too long', [{ tool: 'search', description: 'a'.repeat(10_001) }]],
+    ['the name of another tool', ['list', { tool: 'search', name: 'list' }]],
+    ['the same tool twice under one name', ['search', { tool: 'search', description: 'x' }]],
+    ['a path that is no pointer', [{ tool: 'search', arguments: { fixed: { repo: 'a' } } }]],
+    ['the whole as a path', [{ tool: 'search', arguments: { fixed: { '': {} } } }]],
+    ['a wrong escape', [{ tool: 'search', arguments: { hidden: ['/a~2'] } }]],
+    ['a path of nine names', [{ tool: 'search', arguments: { hidden: ['/a'.repeat(9)] } }]],
+    ['a path in another', [{ tool: 'search', arguments: { fixed: { '/filter': {} }, hidden: ['/filter/state'] } }]],
+    ['a path twice', [{ tool: 'search', arguments: { hidden: ['/limit', '/limit'] } }]],
+    ['hidden arguments that are no list', [{ tool: 'search', arguments: { hidden: '/limit' } }]],
+    ['fixed arguments that are a list', [{ tool: 'search', arguments: { fixed: ['/limit'] } }]],
+    [
+      '101 hidden arguments',
+      [{ tool: 'search', arguments: { hidden: Array.from({ length: 101 }, (_, i) => `/${i}`) } }],
+    ],
+    ['a value with NUL', [{ tool: 'search', arguments: { fixed: { '/repo': 'a\0' } } }]],
+    ['more than 128 KiB', [{ tool: 'search', arguments: { fixed: { '/repo': 'a'.repeat(131_072) } } }]],
+  ])('is refused with %s', async (_what, selected) => {
+    const data = { title: 'Refused', connections: dressed(...selected) };
+    const refused = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data });
+    expectProblem(refused, 400, 'invalid_request');
+    expect(refused.body.errors[0].path).toContain('data.connections');
+  });
+
+  it('needs the permission for a tool that is dressed differently, in whatever order its keys are', async () => {
+    const id = await agentWith('list', DOCS);
+    const key = await keyWith(app, { self: ['COLLECTION_VIRTUAL_MCP_UPDATE'] });
+    const update = (...selected: unknown[]) =>
+      app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections: dressed(...selected) } }, key);
+    const reordered = Object.fromEntries(Object.entries(DOCS).toReversed());
+    await update(reordered, 'list').expect(200);
+    await update(DOCS).expect(200);
+    for (const other of ['search', { ...DOCS, name: 'other' }, { ...DOCS, arguments: {} }]) {
+      expectProblem(await update(other), 403, 'permission_widening');
+    }
+  });
+});
