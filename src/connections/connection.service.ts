@@ -8,6 +8,8 @@ import type { Principal } from '../core/principal.js';
 import type { ConnectionCreateData, ConnectionItem, ConnectionPage, ConnectionUpdateData } from './connection.dto.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { toItem } from './connection-item.js';
+import type { ConnectionEntity } from './connection.entity.js';
+import { ConnectionPins } from './connection-pins.js';
 import { ConnectionRepository } from './connection.repository.js';
 import type { ListSpec } from '../core/paging/list-spec.js';
 import { CONNECTION_STATUSES, CONNECTION_TYPES } from './connection.js';
@@ -41,6 +43,7 @@ export class ConnectionService {
   constructor(
     private readonly repository: ConnectionRepository,
     private readonly editor: ConnectionEditor,
+    private readonly pins: ConnectionPins,
   ) {}
 
   /** Connections of every type: agents are listed as VIRTUAL. */
@@ -67,6 +70,7 @@ export class ConnectionService {
       title: data.title,
       ...this.editor.newColumns(id, data, caller),
     });
+    await this.beginPin(connection, caller);
     return toItem(connection);
   }
 
@@ -76,6 +80,7 @@ export class ConnectionService {
       this.editor.changedColumns(stored, data, caller),
     );
     if (connection === null) throw unknownConnection();
+    await this.beginPin(connection, caller);
     return toItem(connection);
   }
 
@@ -84,6 +89,10 @@ export class ConnectionService {
     const item = await this.get(id, caller);
     if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownConnection();
     return item;
+  }
+
+  private async beginPin({ id, pin, pinnedAt }: ConnectionEntity, { userId }: Principal): Promise<void> {
+    if (pin !== 'off' && pinnedAt === null) await this.pins.begin(id, userId);
   }
 }
 

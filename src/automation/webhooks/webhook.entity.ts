@@ -1,7 +1,13 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 
 /** What a webhook can be told of. */
-export const WEBHOOK_EVENTS = ['run.completed', 'run.failed', 'run.cancelled', 'approval.requested'] as const;
+export const WEBHOOK_EVENTS = [
+  'run.completed',
+  'run.failed',
+  'run.cancelled',
+  'approval.requested',
+  'tools.changed',
+] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
 /** An address that is told of events of its organization. */
@@ -21,7 +27,7 @@ export class WebhookEntity {
   @Column({ type: 'jsonb' })
   events: WebhookEvent[];
 
-  /** Only events of these agents; null means all agents. */
+  /** Only events of runs of these agents; null means all agents. */
   @Column({ type: 'jsonb', name: 'agent_ids', nullable: true })
   agentIds: string[] | null;
 
