@@ -45,10 +45,14 @@ CREATE TABLE connections (
   import_name varchar(128),
   shared_state boolean NOT NULL DEFAULT false,
   status_since timestamptz(3) DEFAULT now(),
+  pin varchar(8) NOT NULL DEFAULT 'off'::varchar,
+  pin_epoch integer NOT NULL DEFAULT 0,
+  pinned_at timestamptz(3),
   CONSTRAINT connections_pkey PRIMARY KEY (id),
   CONSTRAINT connections_organization_id_id_key UNIQUE (organization_id, id),
   CONSTRAINT connections_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT connections_oauth_check CHECK (((oauth IS NOT NULL) OR (oauth_client_secret IS NULL))),
+  CONSTRAINT connections_pin_check CHECK (((pin)::text = ANY ((ARRAY['off'::varchar, 'warn'::varchar, 'block'::varchar])::text[]))),
   CONSTRAINT connections_public_tools_check CHECK (((public_tools)::text = ANY ((ARRAY['honor'::varchar, 'ignore'::varchar])::text[]))),
   CONSTRAINT connections_status_check CHECK (((status)::text = ANY ((ARRAY['active'::varchar, 'inactive'::varchar, 'error'::varchar])::text[]))),
   CONSTRAINT connections_stdio_check CHECK ((((connection_type)::text = 'STDIO'::text) = (stdio IS NOT NULL)))
@@ -454,6 +458,22 @@ CREATE INDEX password_links_maker_idx ON password_links USING btree (organizatio
 CREATE INDEX password_links_member_idx ON password_links USING btree (organization_id, user_id);
 CREATE INDEX password_links_user_idx ON password_links USING btree (user_id);
 
+CREATE TABLE pinned_tools (
+  connection_id uuid NOT NULL,
+  fingerprint varchar(64) NOT NULL,
+  organization_id uuid NOT NULL,
+  nameless_fingerprint varchar(64) NOT NULL,
+  tool_name text NOT NULL,
+  definition json NOT NULL,
+  is_listed boolean NOT NULL,
+  listed_at timestamptz(3) NOT NULL DEFAULT now(),
+  approved_at timestamptz(3),
+  CONSTRAINT pinned_tools_pkey PRIMARY KEY (connection_id, fingerprint),
+  CONSTRAINT pinned_tools_organization_id_connection_id_fkey FOREIGN KEY (organization_id, connection_id) REFERENCES connections(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT pinned_tools_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE TRIGGER pinned_tools_webhooks AFTER INSERT ON pinned_tools REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION webhook_tools_changed();
+
 CREATE UNLOGGED TABLE rate_limits (
   key varchar(255) NOT NULL,
   points integer NOT NULL DEFAULT 0,
@@ -714,7 +734,7 @@ CREATE TABLE webhook_deliveries (
   organization_id uuid NOT NULL,
   webhook_id uuid NOT NULL,
   event varchar(32) NOT NULL,
-  run_id uuid NOT NULL,
+  run_id uuid,
   body text NOT NULL,
   status varchar(16) NOT NULL DEFAULT 'pending'::varchar,
   attempts integer NOT NULL DEFAULT 0,
@@ -773,5 +793,7 @@ UNION ALL
 -- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, INOUT _run uuid, OUT _outcome text) RETURNS record: 822282c168d337936d01571c7bf93bf5
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
 -- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
--- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 993fcca9120ca3d562ef72cc87d064ca
+-- webhook_deliver(_event text, _organization uuid, _agent uuid, _run uuid, _data json) RETURNS void: a6de72c7a7cafb6ea96825aef1ad6c04
+-- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: a082bb9f5bcd7728f6a22b86f7d25662
 -- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
+-- webhook_tools_changed() RETURNS trigger: 959d1c41fd612ab198d3c0684604fa5e
