@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from './connection.js';
+import type { ConnectionEntity } from './connection.entity.js';
 import { connectionFor } from './connection-account.js';
 import { ConnectionDirectory } from './connection-directory.js';
 
@@ -20,9 +21,10 @@ export class ConnectionPins {
     this.approve = approve;
   }
 
-  /** Call after the pin was switched on. @param userId whose account at the upstream is used */
-  async begin(connectionId: string, userId: string | null): Promise<void> {
-    const connection = await this.directory.findAnywhere(connectionId);
+  /** Call after a connection was written. @param userId whose account at the upstream is used */
+  async begin({ id, pin, pinnedAt }: ConnectionEntity, userId: string | null): Promise<void> {
+    if (pin === 'off' || pinnedAt !== null) return;
+    const connection = await this.directory.findAnywhere(id);
     if (connection !== undefined) await this.approve?.(connectionFor(connection, userId));
   }
 }

@@ -8,7 +8,6 @@ import type { Principal } from '../core/principal.js';
 import type { ConnectionCreateData, ConnectionItem, ConnectionPage, ConnectionUpdateData } from './connection.dto.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { toItem } from './connection-item.js';
-import type { ConnectionEntity } from './connection.entity.js';
 import { ConnectionPins } from './connection-pins.js';
 import { ConnectionRepository } from './connection.repository.js';
 import type { ListSpec } from '../core/paging/list-spec.js';
@@ -70,7 +69,7 @@ export class ConnectionService {
       title: data.title,
       ...this.editor.newColumns(id, data, caller),
     });
-    await this.beginPin(connection, caller);
+    await this.pins.begin(connection, caller.userId);
     return toItem(connection);
   }
 
@@ -80,7 +79,7 @@ export class ConnectionService {
       this.editor.changedColumns(stored, data, caller),
     );
     if (connection === null) throw unknownConnection();
-    await this.beginPin(connection, caller);
+    await this.pins.begin(connection, caller.userId);
     return toItem(connection);
   }
 
@@ -89,10 +88,6 @@ export class ConnectionService {
     const item = await this.get(id, caller);
     if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownConnection();
     return item;
-  }
-
-  private async beginPin({ id, pin, pinnedAt }: ConnectionEntity, { userId }: Principal): Promise<void> {
-    if (pin !== 'off' && pinnedAt === null) await this.pins.begin(id, userId);
   }
 }
 

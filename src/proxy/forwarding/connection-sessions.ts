@@ -74,12 +74,11 @@ export class ConnectionSessions {
       throw new DomainError('method_not_allowed', 'The upstream does not send unsolicited messages.');
     }
     const body = keepAlive(
-      relayUnsolicited(
-        answer.body,
-        filter,
-        () => this.sessionTools.listChanged(caller.connection, session.key),
-        { request, reply, rooms: this.rooms },
-      ),
+      relayUnsolicited(answer.body, filter, () => this.sessionTools.listChanged(caller.connection, session.key), {
+        request,
+        reply,
+        rooms: this.rooms,
+      }),
     );
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
   }

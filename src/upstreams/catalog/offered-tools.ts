@@ -57,7 +57,7 @@ export class OfferedTools {
         if (!(latest instanceof Promise)) state = latest;
         else latest.catch(() => undefined);
         passed.push(...tools);
-        return tools.flatMap((tool) => offerTool(tool, state.statusOf(tool), connection.pin) ?? []);
+        return tools.flatMap((tool) => offerTool(tool, state.statusOfRead(tool), connection.pin) ?? []);
       },
       record: async () => {
         if (passed.length > 0) await this.pins.recordList(connection, passed.splice(0), false);
@@ -70,7 +70,9 @@ export class OfferedTools {
     const tools = new Map<string, KnownTool>();
     let hasPublic = false;
     for (const [name, tool] of list.tools) {
-      const definition = offerTool(tool.definition, state.statusOf(tool.definition), pin);
+      // A kept list may show a definition that has changed since; only calls have to know that.
+      const status = pin === 'block' ? state.statusOf(tool.definition) : state.statusOfRead(tool.definition);
+      const definition = offerTool(tool.definition, status, pin);
       if (definition === undefined) continue;
       hasPublic ||= tool.isPublic;
       tools.set(name, definition === tool.definition ? tool : { ...tool, definition });

@@ -44,13 +44,19 @@ export class PinState {
     return this.approvedNames;
   }
 
+  /** The status of a tool in a list that was just read. */
+  statusOfRead(tool: UpstreamTool): ToolStatus {
+    if (this.approved.has(fingerprintOf(tool).whole)) return 'approved';
+    return this.approvedNames.has(tool.name) ? 'changed' : 'new';
+  }
+
   /**
-   * The status of a listed tool. An approved definition does not count while the last list in any process has another
-   * one of the same name.
+   * The same for a list that is kept: an approved definition does not count while the last list that any process has
+   * read shows another one of the same name.
    */
   statusOf(tool: UpstreamTool): ToolStatus {
-    if (this.approved.has(fingerprintOf(tool).whole) && !this.withheldNames.has(tool.name)) return 'approved';
-    return this.approvedNames.has(tool.name) ? 'changed' : 'new';
+    const status = this.statusOfRead(tool);
+    return status === 'approved' && this.withheldNames.has(tool.name) ? 'changed' : status;
   }
 
   /** True if the last list that showed a tool of this name showed a definition that is not approved. */

@@ -120,11 +120,7 @@ export class ToolChanges {
     throw new DomainError('not_found', 'There is no connection with this id in the organization.');
   }
 
-  private async toItems(
-    { id }: Connection,
-    changed: readonly UpstreamTool[],
-    state: PinState,
-  ): Promise<ChangedTool[]> {
+  private async toItems({ id }: Connection, changed: readonly UpstreamTool[], state: PinState): Promise<ChangedTool[]> {
     const added = changed.filter((tool) => state.statusOf(tool) === 'new');
     const approved = await this.repository.findApproved(
       id,
