@@ -124,6 +124,8 @@ function toConnection({ connection, organization }: ConnectionWithOrganization):
     rateLimit: connection.rateLimit,
     sharedState: connection.sharedState,
     auditContent: organization.auditContent,
+    pin: connection.pin,
+    pinEpoch: connection.pinEpoch,
     revision: connection.revision,
     sealed: {
       token: connection.connectionToken,

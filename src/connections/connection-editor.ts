@@ -3,12 +3,13 @@ import { DomainError, type FieldError } from '../core/domain-error.js';
 import { changedRateLimit, type ConnectionRateLimit } from '../core/limits.js';
 import { allows, ANY } from '../core/permissions.js';
 import type { Principal } from '../core/principal.js';
+import { requirePermission } from '../core/require-permission.js';
 import { AddressPolicy } from '../platform/net/address-policy.js';
 import { AddressRefusedError } from '../platform/net/address-refused-error.js';
 import { headerFaults } from '../platform/net/forbidden-headers.js';
 import { AuthEditor } from './auth-editor.js';
 import { refuseCredentialsForNewOrigin } from './credential-origin-check.js';
-import { type ConnectionType, DEFAULT_TIMEOUT_MS } from './connection.js';
+import { type ConnectionType, DEFAULT_TIMEOUT_MS, PIN_RULES } from './connection.js';
 import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
@@ -17,8 +18,11 @@ import { nothingStored, unmasked } from './masked-values.js';
 import { StdioEditor } from './stdio-editor.js';
 import { UpstreamKinds } from './upstream-kinds.js';
 
+/** The permission to approve definitions of tools. */
+const APPROVAL = 'CONNECTION_TOOLS_APPROVE';
+
 const ABOUT = ['connection_type', 'title', 'description', 'status'];
-const TARGET = [...ABOUT, 'timeout', 'public_tools', 'rate_limit', 'shared_state'];
+const TARGET = [...ABOUT, 'timeout', 'public_tools', 'rate_limit', 'shared_state', 'pin'];
 
 const WITH_ADDRESS = [...TARGET, 'connection_url', 'connection_token', 'connection_headers'];
 
@@ -70,6 +74,7 @@ export class ConnectionEditor {
       publicTools: data.public_tools ?? 'honor',
       rateLimit: changedRateLimit<ConnectionRateLimit>(null, data.rate_limit ?? null),
       sharedState: data.shared_state ?? false,
+      pin: data.pin ?? 'off',
     };
   }
 
@@ -90,6 +95,7 @@ export class ConnectionEditor {
       publicTools: data.public_tools,
       rateLimit: data.rate_limit === undefined ? undefined : changedRateLimit(stored.rateLimit, data.rate_limit),
       sharedState: data.shared_state,
+      ...pinColumns(stored, data, caller),
       ...target,
       revision: isRetargeted ? stored.revision + 1 : undefined,
       status,
@@ -171,6 +177,18 @@ function refuseOpening(stored: ConnectionEntity, data: ConnectionUpdateData, { p
   const message = 'Making tools public requires a grant on all tools of the connection.';
   const fault = { path: 'data.public_tools', code: 'permission_widening', message };
   throw new DomainError('permission_widening', message, [fault]);
+}
+
+/**
+ * Switching the pin on begins with no approved definition: those of the next complete list are approved. A weaker pin
+ * has the effect of approving everything.
+ * @throws DomainError `permission_denied`
+ */
+function pinColumns(stored: ConnectionEntity, { pin }: ConnectionUpdateData, caller: Principal): ConnectionColumns {
+  if (pin === undefined || pin === stored.pin) return {};
+  if (PIN_RULES.indexOf(pin) < PIN_RULES.indexOf(stored.pin))
+    requirePermission(caller, APPROVAL, `A weaker pin needs the permission ${APPROVAL}.`);
+  return { pin, pinEpoch: stored.pinEpoch + 1, ...(stored.pin === 'off' && { pinnedAt: null }) };
 }
 
 function required<Name extends 'connection_url' | 'stdio'>(

@@ -7,6 +7,7 @@ import type { ConnectionCreateData, ConnectionUpdateData } from './connection.dt
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionImportInput, ConnectionImportItem } from './connection-import.dto.js';
 import { ConnectionEditor } from './connection-editor.js';
+import { ConnectionPins } from './connection-pins.js';
 import { ConnectionRepository } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
 import { readServerEntry, withoutPrefix } from './server-entry.js';
@@ -21,6 +22,7 @@ export class ConnectionImportService {
     private readonly repository: ConnectionRepository,
     private readonly editor: ConnectionEditor,
     private readonly secrets: ConnectionSecrets,
+    private readonly pins: ConnectionPins,
   ) {}
 
   /**
@@ -71,7 +73,8 @@ export class ConnectionImportService {
     if (isDry) return { action: 'create' };
     const { connection_type: connectionType, title } = data;
     try {
-      await this.repository.insert({ id, organizationId, connectionType, title, importName: name, ...columns });
+      const identity = { id, organizationId, connectionType, title, importName: name };
+      await this.pins.begin(await this.repository.insert({ ...identity, ...columns }), caller.userId);
       return { action: 'create', id };
     } catch (error) {
       if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
@@ -102,9 +105,9 @@ export class ConnectionImportService {
     const updated = await this.repository.updateOfOrganization(stored.organizationId, id, (locked) =>
       this.editor.changedColumns(locked, changes, caller),
     );
-    return updated === null
-      ? { action: 'refused', reason: 'The connection was deleted meanwhile.' }
-      : { action: 'update', id };
+    if (updated === null) return { action: 'refused', reason: 'The connection was deleted meanwhile.' };
+    await this.pins.begin(updated, caller.userId);
+    return { action: 'update', id };
   }
 
   /**
@@ -118,7 +121,8 @@ export class ConnectionImportService {
       data.stdio === undefined ? this.addressChanges(stored, data) : this.programChanges(stored, data.stdio);
     const { shared_state = stored.sharedState } = data;
     const sharing = shared_state === stored.sharedState ? {} : { shared_state };
-    const changes = { ...status, ...sharing, ...target };
+    const { pin = stored.pin } = data;
+    const changes = { ...status, ...sharing, ...(pin !== stored.pin && { pin }), ...target };
     return Object.keys(changes).length === 0 ? undefined : changes;
   }
 

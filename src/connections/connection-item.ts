@@ -24,6 +24,7 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     public_tools: connection.publicTools,
     rate_limit: connection.rateLimit,
     shared_state: connection.sharedState,
+    pin: connection.pin,
     tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
     import_name: connection.importName,
     created_at: connection.createdAt.toISOString(),

@@ -24,6 +24,8 @@ import {
   CREATABLE_TYPES,
   MAX_TIMEOUT_MS,
   MIN_TIMEOUT_MS,
+  PIN_RULES,
+  type PinRule,
   PUBLIC_TOOLS_RULES,
   type PublicToolsRule,
   SETTABLE_STATUSES,
@@ -223,6 +225,15 @@ class ConnectionOptions {
   @MayBeAbsent()
   @IsBoolean()
   shared_state?: boolean;
+
+  /**
+   * What happens to tools whose definition has changed or is new: `off`, the default, compares nothing, `warn` marks
+   * and records them, `block` neither lists nor calls them until CONNECTION_TOOLS_APPROVE. Switching it on approves the
+   * tools that are listed at that moment. Not for agents.
+   */
+  @MayBeAbsent()
+  @IsIn(PIN_RULES)
+  pin?: PinRule;
 }
 
 export class ConnectionCreateData extends ConnectionOptions {
@@ -339,6 +350,10 @@ export class ConnectionItem {
   /** Whether callers share one session with the upstream, and what it keeps in it. */
   @IsBoolean()
   shared_state: boolean;
+
+  /** What happens to tools whose definition has changed or is new. Always `off` for agents. */
+  @IsIn(PIN_RULES)
+  pin: PinRule;
 
   /** When the upstream's tools were last listed. */
   @MayBeNull()

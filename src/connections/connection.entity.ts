@@ -15,6 +15,7 @@ import {
   type ConnectionType,
   DEFAULT_TIMEOUT_MS,
   type OauthSettings,
+  type PinRule,
   type PublicToolsRule,
   type StdioProgram,
 } from './connection.js';
@@ -25,6 +26,7 @@ import {
 @Index('connections_import_idx', ['organizationId', 'importName'], { unique: true, where: 'import_name IS NOT NULL' })
 @Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
 @Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
+@Check('connections_pin_check', "pin IN ('off', 'warn', 'block')")
 @Check('connections_oauth_check', 'oauth IS NOT NULL OR oauth_client_secret IS NULL')
 @Check('connections_stdio_check', "(connection_type = 'STDIO') = (stdio IS NOT NULL)")
 export class ConnectionEntity {
@@ -111,6 +113,17 @@ export class ConnectionEntity {
   /** True if callers share one session with the upstream, although the upstream keeps state in it. */
   @Column({ type: 'boolean', name: 'shared_state', default: false })
   sharedState: boolean;
+
+  @Column({ type: 'varchar', length: 8, default: 'off' })
+  pin: PinRule;
+
+  /** Increases with every change of which definitions of its tools are approved. */
+  @Column('integer', { name: 'pin_epoch', default: 0 })
+  pinEpoch: number;
+
+  /** When the tools were approved with which the pin began; null until then. */
+  @Column({ type: 'timestamptz', name: 'pinned_at', precision: 3, nullable: true })
+  pinnedAt: Date | null;
 
   /**
    * The tools as the upstream last listed them. They are large, so only the queries that need them read them. `json`

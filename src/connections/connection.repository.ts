@@ -32,6 +32,9 @@ export type ConnectionColumns = Partial<
     | 'publicTools'
     | 'rateLimit'
     | 'sharedState'
+    | 'pin'
+    | 'pinEpoch'
+    | 'pinnedAt'
     | 'revision'
   >
 >;
@@ -142,10 +145,17 @@ export class ConnectionRepository {
     return { tools: row.tools, at: row.toolsRefreshedAt };
   }
 
-  /** The last listed tool names of each of these connections; connections that never listed tools are absent. */
+  /**
+   * The last listed tool names of each of these connections; connections that never listed tools are absent. Where a
+   * connection blocks tools, only those whose definition is approved.
+   */
   async findToolNames(ids: readonly string[]): Promise<Map<string, string[]>> {
     const rows: { id: string; names: string[] | null }[] = await this.connections.query(
-      `SELECT id, (SELECT json_agg(tool->'name') FROM json_array_elements(tools) AS tool) AS names
+      `SELECT id, (SELECT json_agg(tool->'name') FROM json_array_elements(tools) AS tool
+                    WHERE pin <> 'block' OR (
+                      SELECT bool_or(approved_at IS NOT NULL) AND bool_and(approved_at IS NOT NULL OR NOT is_listed)
+                        FROM pinned_tools
+                       WHERE connection_id = id AND tool_name = (tool->'name')::text)) AS names
          FROM connections
         WHERE id = ANY($1) AND tools IS NOT NULL`,
       [ids],

@@ -8,6 +8,7 @@ import type { Principal } from '../core/principal.js';
 import type { ConnectionCreateData, ConnectionItem, ConnectionPage, ConnectionUpdateData } from './connection.dto.js';
 import { ConnectionEditor } from './connection-editor.js';
 import { toItem } from './connection-item.js';
+import { ConnectionPins } from './connection-pins.js';
 import { ConnectionRepository } from './connection.repository.js';
 import type { ListSpec } from '../core/paging/list-spec.js';
 import { CONNECTION_STATUSES, CONNECTION_TYPES } from './connection.js';
@@ -41,6 +42,7 @@ export class ConnectionService {
   constructor(
     private readonly repository: ConnectionRepository,
     private readonly editor: ConnectionEditor,
+    private readonly pins: ConnectionPins,
   ) {}
 
   /** Connections of every type: agents are listed as VIRTUAL. */
@@ -67,6 +69,7 @@ export class ConnectionService {
       title: data.title,
       ...this.editor.newColumns(id, data, caller),
     });
+    await this.pins.begin(connection, caller.userId);
     return toItem(connection);
   }
 
@@ -76,6 +79,7 @@ export class ConnectionService {
       this.editor.changedColumns(stored, data, caller),
     );
     if (connection === null) throw unknownConnection();
+    await this.pins.begin(connection, caller.userId);
     return toItem(connection);
   }
 

@@ -28,6 +28,13 @@ export const PUBLIC_TOOLS_RULES = ['honor', 'ignore'] as const;
 export type PublicToolsRule = (typeof PUBLIC_TOOLS_RULES)[number];
 
 /**
+ * What happens to tools whose definition nobody has approved. `off`: nothing, definitions are not compared. `warn`: they
+ * are marked and recorded. `block`: they are neither listed nor called.
+ */
+export const PIN_RULES = ['off', 'warn', 'block'] as const;
+export type PinRule = (typeof PIN_RULES)[number];
+
+/**
  * How the service authenticates to an upstream. `none`: not at all, or with stored headers. `token`: with
  * `connection_token`. `oauth`: with access tokens that the upstream's authorization server issues after a person has
  * agreed.
@@ -82,6 +89,9 @@ export interface Connection {
   readonly sharedState: boolean;
   /** True if the organization records the arguments and results of its calls. */
   readonly auditContent: boolean;
+  readonly pin: PinRule;
+  /** Increases with every change of which definitions of its tools are approved. */
+  readonly pinEpoch: number;
   /** Increases with every change of where and how the upstream is called. */
   readonly revision: number;
   readonly sealed: SealedCredentials;

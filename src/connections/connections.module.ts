@@ -4,6 +4,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { NetModule } from '../platform/net/net.module.js';
 import { VaultModule } from '../platform/vault/vault.module.js';
 import { ConnectionChanges } from './connection-changes.js';
+import { ConnectionPins } from './connection-pins.js';
 import { ConnectionDirectory } from './connection-directory.js';
 import { AuthEditor } from './auth-editor.js';
 import { ConnectionEditor } from './connection-editor.js';
@@ -30,6 +31,7 @@ import { VirtualConnections } from './virtual-connections.js';
     ConnectionSecrets,
     ConnectionDirectory,
     ConnectionChanges,
+    ConnectionPins,
     ConnectionTools,
     ConnectionImportService,
     ConnectionImportTools,
@@ -41,6 +43,7 @@ import { VirtualConnections } from './virtual-connections.js';
   exports: [
     ConnectionChanges,
     ConnectionDirectory,
+    ConnectionPins,
     ConnectionSecrets,
     OpenConnections,
     UpstreamKinds,

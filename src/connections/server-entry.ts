@@ -16,7 +16,7 @@ type ServerEntry =
 
 /**
  * Reads an entry of `mcpServers`, as the configuration files of MCP clients have it: `command`, `args`, `env` and
- * `cwd`, or `url` (`serverUrl`, `httpUrl`) and `headers`; in addition `shared_state`. Null counts as absent, and
+ * `cwd`, or `url` (`serverUrl`, `httpUrl`) and `headers`; in addition `shared_state` and `pin`. Null counts as absent, and
  * properties of other programs are ignored. The reason never quotes a value.
  */
 export function readServerEntry(name: string, value: unknown): ServerEntry {
@@ -30,6 +30,7 @@ export function readServerEntry(name: string, value: unknown): ServerEntry {
     title: name,
     status,
     shared_state: entry['shared_state'],
+    pin: entry['pin'],
     ...target,
   });
   return faults.length === 0 ? { data } : { reason: withoutPrefix(summarize(faults)) };

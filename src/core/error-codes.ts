@@ -30,6 +30,7 @@ export const ERROR_CODES = {
   organization_mismatch: [403, 'The credential does not belong to this organization'],
   insufficient_scope: [403, 'The token lacks the required scope'],
   permission_denied: [403, 'The caller lacks the required permission'],
+  tool_unapproved: [403, 'Nobody has approved the definition of the tool'],
   origin_refused: [403, 'The origin of the request is not allowed'],
   upstream_authorization_required: [403, 'The account at the upstream has to be authorized'],
   link_expired: [403, 'The link is not valid, or has expired'],

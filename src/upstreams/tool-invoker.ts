@@ -14,6 +14,7 @@ import { ToolCallLimits } from './tool-call-limits.js';
 import { InvocationLog, type Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
 import type { ConnectionRef, ToolCall } from './tool-call.js';
 import { keyOfCaller, type ToolCaller } from './contract/callers.js';
+import { ToolPins } from './pins/tool-pins.js';
 import { ToolLister } from './catalog/tool-lister.js';
 import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';
 import { UpstreamError } from './contract/upstream-error.js';
@@ -34,6 +35,7 @@ export class ToolInvoker {
     private readonly invocations: InvocationLog,
     private readonly requests: UpstreamRequests,
     private readonly limits: ToolCallLimits,
+    private readonly pins: ToolPins,
   ) {}
 
   /** @throws DomainError `not_found` */
@@ -46,7 +48,7 @@ export class ToolInvoker {
   }
 
   /**
-   * Requests the upstream's tools, and stores them as the last known ones.
+   * Requests the upstream's tools, stores them as the last known ones, and returns those that the connection offers.
    * @throws DomainError `not_found` or `connection_unavailable`, UpstreamError
    */
   async listTools(ref: ConnectionRef, { signal }: { signal?: AbortSignal } = {}): Promise<UpstreamTool[]> {
@@ -75,7 +77,9 @@ export class ToolInvoker {
     requireActive(connection);
     const tools = await this.lister.list(connection, signal);
     this.catalog.learn(connection, tools);
-    return tools;
+    if (connection.pin === 'off') return tools;
+    const offered = await this.catalog.toolsOf(connection);
+    return [...offered.tools.values()].map(({ definition }) => definition);
   }
 
   /** False if a call with these arguments would be refused because of them. */
@@ -124,7 +128,7 @@ export class ToolInvoker {
   /**
    * Admits or refuses a call, and records it. The caller forwards an admitted call and then settles the invocation.
    * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`,
-   *   `tool_schema_invalid`,
+   *   `tool_unapproved`, `tool_schema_invalid`,
    * `rate_limited` or `storage_unavailable`, UpstreamError if the tools had to be listed
    */
   async admitCall(call: ToolCall): Promise<Invocation> {
@@ -146,6 +150,7 @@ export class ToolInvoker {
       if (!isAdmitted) throw denied();
       const refusal = call.refusal ?? refusalOf(await this.checkArguments(found, call));
       if (refusal !== undefined) throw refusal;
+      if (connection.pin === 'block') await this.pins.requireApproved(connection, call.toolName);
       if (call.isUnapproved === true) throw new DomainError('permission_denied', 'The call needs an approval.');
       return invocation;
     } catch (error) {
@@ -154,7 +159,10 @@ export class ToolInvoker {
     }
   }
 
-  /** Finds the tool, or the reason why it is unknown. For a caller without permission, only a public mark matters. */
+  /**
+   * Finds the tool, or the reason why it is unknown. For a caller without permission, only a public mark matters. A
+   * connection that blocks tools needs a list that is not outdated.
+   */
   private async lookUp({ connection, toolName, sessionTools }: ToolCall, isPermitted: boolean): Promise<Found> {
     const mayBePublic = connection.publicTools === 'honor';
     if (connection.status === 'inactive' || !(isPermitted || mayBePublic)) return {};
@@ -162,7 +170,8 @@ export class ToolInvoker {
       const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
       if (own !== undefined) return { tool: own };
       // Without a permission, only the public mark decides.
-      const known = await (isPermitted ? this.catalog.toolsOf(connection) : this.catalog.fresh(connection));
+      const isKnownEnough = isPermitted && connection.pin !== 'block';
+      const known = await (isKnownEnough ? this.catalog.toolsOf(connection) : this.catalog.fresh(connection));
       const tool = known.tools.get(toolName);
       if (tool !== undefined || !isPermitted) return { tool };
       const { tools } = await this.catalog.recheck(connection);
@@ -178,6 +187,7 @@ export class ToolInvoker {
   ): Promise<ArgumentVerdict> {
     if (fault !== undefined) throw fault;
     if (tool === undefined) {
+      if (connection.pin === 'block') await this.pins.requireApproved(connection, toolName);
       const suggestion = suggestionFor(toolName, [...(names ?? [])].filter(permitted));
       throw new DomainError('unknown_tool', `The connection has no tool with this name.${suggestion}`);
     }

@@ -1,4 +1,5 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/calls/audit.module.js';
 import { AppConfig } from '../core/config/app-config.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
@@ -26,6 +27,12 @@ import { UpstreamSockets } from './sockets/upstream-sockets.js';
 import { ToolCallLimits } from './tool-call-limits.js';
 import { ToolInvoker } from './tool-invoker.js';
 import { ToolLister } from './catalog/tool-lister.js';
+import { OfferedTools } from './catalog/offered-tools.js';
+import { PinnedToolEntity } from './pins/pinned-tool.entity.js';
+import { PinnedToolRepository } from './pins/pinned-tool.repository.js';
+import { ToolPins } from './pins/tool-pins.js';
+import { ToolChanges } from './tool-changes/tool-changes.js';
+import { ToolChangesTools } from './tool-changes/tool-changes.tools.js';
 import { UpstreamFactory } from './pool/upstream-factory.js';
 import { UpstreamHealth } from './pool/upstream-health.js';
 import { UpstreamPool } from './pool/upstream-pool.js';
@@ -45,6 +52,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
 /** The MCP clients of upstreams, and `ToolInvoker`, which calls their tools. */
 @Module({
   imports: [
+    TypeOrmModule.forFeature([PinnedToolEntity]),
     LimitsModule,
     AuditModule,
     ConnectionsModule,
@@ -118,6 +126,11 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     UpstreamHealth,
     ToolLister,
     ToolCatalog,
+    OfferedTools,
+    PinnedToolRepository,
+    ToolPins,
+    ToolChanges,
+    ToolChangesTools,
     ToolCallLimits,
     ToolInvoker,
     InvocationLog,
@@ -130,6 +143,8 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     ArgumentChecker,
     InvocationLog,
     ToolCatalog,
+    OfferedTools,
+    ToolPins,
     ListChangeFeed,
     StdioSessions,
     UpstreamChannels,

@@ -26,6 +26,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       public_tools: 'honor',
       rate_limit: null,
       shared_state: false,
+      pin: 'off',
       tools_refreshed_at: null,
       import_name: null,
       created_at: expect.stringMatching(/Z$/),

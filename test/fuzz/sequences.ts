@@ -161,6 +161,8 @@ export function sequences(document: OpenApi): fc.Arbitrary<Sequence> {
       tool('COLLECTION_CONNECTIONS_UPDATE'),
       mcp.posts,
       tool('CONNECTION_TEST'),
+      tool('CONNECTION_TOOLS_DIFF'),
+      tool('CONNECTION_TOOLS_APPROVE'),
       tool('COLLECTION_CONNECTIONS_DELETE'),
       mcp.calls,
     ],

@@ -293,7 +293,8 @@ function idFor(tool: string): fc.Arbitrary<unknown> | undefined {
   const of = (kind: Kind): fc.Arbitrary<string> => ref(changes ? `own-${kind}` : kind);
   if (tool.startsWith('AI_PROVIDER')) return of('provider');
   if (tool.startsWith('API_KEY')) return ref('own-key');
-  if (tool.startsWith('COLLECTION_CONNECTIONS') || tool === 'CONNECTION_TEST') return of('connection');
+  if (tool.startsWith('COLLECTION_CONNECTIONS') || tool === 'CONNECTION_TEST' || tool.startsWith('CONNECTION_TOOLS'))
+    return of('connection');
   if (tool.startsWith('COLLECTION_VIRTUAL_MCP')) return of('agent');
   if (tool.startsWith('COLLECTION_THREADS')) return of('thread');
   if (tool.startsWith('FILE_')) return of('file');

@@ -7,13 +7,13 @@ import {
   ListPromptsRequestSchema,
   ListToolsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { createMcpHandler, Server as ModernServer } from '@modelcontextprotocol/server';
+import { createMcpHandler, Server as ModernServer, type Tool } from '@modelcontextprotocol/server';
 import { type ScriptedServer, type SeenRequest, startScripted } from './scripted-upstream.js';
 
 /** A server made with the SDK whose lists can be changed while it runs. */
 export interface ChangingServer extends ScriptedServer {
-  /** What it lists from now on. */
-  readonly offered: { tools: string[]; prompts: string[] };
+  /** What it lists from now on: tools with these names, or with all members. */
+  readonly offered: { tools: (string | Tool)[]; prompts: string[] };
   /** The requests for a stream of news that it has got. */
   streams(): SeenRequest[];
   /** Tells every client that listens that a list has changed. */
@@ -29,7 +29,7 @@ const INFO = { name: 'changing', version: '1' };
 export async function startLegacyServer(
   onStream?: (response: ServerResponse) => void | Promise<void>,
 ): Promise<ChangingServer> {
-  const offered = { tools: ['first'], prompts: ['first'] };
+  const offered: ChangingServer['offered'] = { tools: ['first'], prompts: ['first'] };
   const sessions = new Map<string, { transport: WebStandardStreamableHTTPServerTransport; server: LegacyServer }>();
   const open = async (): Promise<WebStandardStreamableHTTPServerTransport> => {
     const server = new LegacyServer(INFO, { capabilities: CAPABILITIES });
@@ -71,7 +71,7 @@ export async function startLegacyServer(
 
 /** Of the modern era, which has no sessions. */
 export async function startModernServer(): Promise<ChangingServer> {
-  const offered = { tools: ['first'], prompts: ['first'] };
+  const offered: ChangingServer['offered'] = { tools: ['first'], prompts: ['first'] };
   const handler = createMcpHandler(
     () => {
       const server = new ModernServer(INFO, { capabilities: CAPABILITIES });
@@ -97,7 +97,7 @@ export async function startModernServer(): Promise<ChangingServer> {
 }
 
 const toolsOf = ({ tools }: ChangingServer['offered']) =>
-  tools.map((name) => ({ name, inputSchema: { type: 'object' as const } }));
+  tools.map((tool) => (typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' as const } } : tool));
 const promptsOf = ({ prompts }: ChangingServer['offered']) => prompts.map((name) => ({ name }));
 const bodyOf = ({ method, message }: SeenRequest): unknown => (method === 'POST' ? message : undefined);
 

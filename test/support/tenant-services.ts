@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { ServiceProcess, testEnvironment } from './service-process.js';
+import { freePort } from './free-port.js';
 import type { TenantService } from './tenant.js';
 
 /** More than a worker has spec files. */
@@ -61,8 +62,12 @@ async function startService({ pathname, searchParams }: URL): Promise<Started> {
   const first = new ServiceProcess(environment);
   const { url } = await first.listening();
   if (pathname !== '/pair') return { processes: [first], urls: [url], database, tenants: 0 };
-  const second = new ServiceProcess({ ...environment, BASE_URL: url });
-  return { processes: [first, second], urls: [url, (await second.listening()).url], database, tenants: 0 };
+  // It announces the public address, which is that of the first one.
+  const port = String(await freePort());
+  const second = new ServiceProcess({ ...environment, BASE_URL: url, PORT: port });
+  await second.listening();
+  const secondUrl = Object.assign(new URL(url), { port }).origin;
+  return { processes: [first, second], urls: [url, secondUrl], database, tenants: 0 };
 }
 
 /** @throws what the service printed, if it has ended */

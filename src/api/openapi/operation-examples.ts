@@ -16,6 +16,8 @@ const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
     data: { title: 'Search', connection_type: 'HTTP', connection_url: 'http://127.0.0.1:3001/mcp' },
   },
   CONNECTION_TEST: { id: CONNECTION_ID },
+  CONNECTION_TOOLS_DIFF: { id: CONNECTION_ID },
+  CONNECTION_TOOLS_APPROVE: { id: CONNECTION_ID, tools: ['search'] },
   COLLECTION_VIRTUAL_MCP_CREATE: {
     data: { title: 'Helper', instructions: 'Be brief.', connections: [{ connection_id: CONNECTION_ID }] },
   },

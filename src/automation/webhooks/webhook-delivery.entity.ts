@@ -26,7 +26,7 @@ export class WebhookDeliveryEntity {
   @Column({ type: 'varchar', length: 32, update: false })
   event: WebhookEvent;
 
-  /** Null for an event that is of no run. */
+  /** Null for an event that concerns no run. */
   @Column({ type: 'uuid', name: 'run_id', nullable: true, update: false })
   runId: string | null;
 

@@ -34,7 +34,7 @@ export class WebhookData {
   @IsIn(WEBHOOK_EVENTS, { each: true })
   events: WebhookEvent[];
 
-  /** Only events of these agents; null, the default, means all agents. */
+  /** Only events of runs of these agents; null, the default, means all agents. */
   @MayBeAbsent()
   @MayBeNull()
   @IsArray()
@@ -148,7 +148,7 @@ export class WebhookDeliveryItem {
   @IsIn(WEBHOOK_EVENTS)
   event: WebhookEvent;
 
-  /** Null for an event that is of no run. */
+  /** Null for an event that concerns no run. */
   @MayBeNull()
   @IsUUID()
   run_id: string | null;

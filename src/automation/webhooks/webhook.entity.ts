@@ -7,6 +7,7 @@ export const WEBHOOK_EVENTS = [
   'run.cancelled',
   'approval.requested',
   'spend.threshold',
+  'tools.changed',
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
@@ -27,7 +28,7 @@ export class WebhookEntity {
   @Column({ type: 'jsonb' })
   events: WebhookEvent[];
 
-  /** Only events of these agents; null means all agents. */
+  /** Only events of runs of these agents; null means all agents. */
   @Column({ type: 'jsonb', name: 'agent_ids', nullable: true })
   agentIds: string[] | null;
 

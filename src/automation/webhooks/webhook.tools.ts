@@ -27,8 +27,8 @@ export class WebhookTools {
   @ManagementTool({
     name: 'WEBHOOK_CREATE',
     description:
-      'Adds a webhook: an address that is told when runs end or ask for an approval. Only this response and that of ' +
-      'WEBHOOK_ROTATE contain the secret that signs the messages (Standard Webhooks).',
+      'Adds a webhook: an address that is told when runs end or ask for an approval, or when tools change. Only this ' +
+      'response and that of WEBHOOK_ROTATE contain the secret that signs the messages (Standard Webhooks).',
     input: WebhookCreateInput,
     output: WebhookWithSecret,
     annotations: CREATES,

@@ -3,6 +3,7 @@ import { Files1763700001000 } from './migrations/1763700001000-files.js';
 import { ProviderOptions1763700002000 } from './migrations/1763700002000-provider-options.js';
 import { ModelFallbacks1763700003000 } from './migrations/1763700003000-model-fallbacks.js';
 import { SpendLimits1763700004000 } from './migrations/1763700004000-spend-limits.js';
+import { PinnedTools1763700005000 } from './migrations/1763700005000-pinned-tools.js';
 import { ToolSearch1763700008000 } from './migrations/1763700008000-tool-search.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -12,5 +13,6 @@ export const MIGRATIONS = [
   ProviderOptions1763700002000,
   ModelFallbacks1763700003000,
   SpendLimits1763700004000,
+  PinnedTools1763700005000,
   ToolSearch1763700008000,
 ];

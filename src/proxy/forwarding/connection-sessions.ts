@@ -14,13 +14,13 @@ import { rpcErrorText } from '../protocol/json-rpc-error.js';
 import { forwardedHeaders } from '../protocol/inbound-message.js';
 import { requireGrant, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
+import { CallerFilters } from './caller-filters.js';
 import { isShared } from './upstream-router.js';
 import { keepAlive } from './relay/keep-alive.js';
 import { relayUnsolicited } from './relay/relay-unsolicited.js';
 import { ReplyWriter } from './reply-writer.js';
 import type { Session } from './session/sealed-sessions.js';
 import { SessionTools } from './session/session-tools.js';
-import { TaskOwners } from './tasks/task-owners.js';
 import { sessionAtUpstream } from './upstream-sender.js';
 
 /** The maximum of `setTimeout`, which is longer than any session. */
@@ -42,7 +42,7 @@ export class ConnectionSessions {
     private readonly channels: UpstreamChannels,
     private readonly health: UpstreamHealth,
     private readonly sessionTools: SessionTools,
-    private readonly tasks: TaskOwners,
+    private readonly filters: CallerFilters,
     private readonly connections: OpenConnections,
     private readonly writer: ReplyWriter,
     private readonly rooms: AnswerRooms,
@@ -59,6 +59,7 @@ export class ConnectionSessions {
       await reply.type('text/event-stream').send();
       return;
     }
+    const filter = await this.filters.forStream(caller);
     const deadline = new CallDeadline(undefined, NO_LIMIT_MS);
     onceClosed(reply, () => deadline.cancel());
     onceClosed(
@@ -73,12 +74,11 @@ export class ConnectionSessions {
       throw new DomainError('method_not_allowed', 'The upstream does not send unsolicited messages.');
     }
     const body = keepAlive(
-      relayUnsolicited(
-        answer.body,
-        this.tasks.filterFor(caller),
-        () => this.sessionTools.listChanged(caller.connection, session.key),
-        { request, reply, rooms: this.rooms },
-      ),
+      relayUnsolicited(answer.body, filter, () => this.sessionTools.listChanged(caller.connection, session.key), {
+        request,
+        reply,
+        rooms: this.rooms,
+      }),
     );
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, answer.headers);
   }

@@ -5,6 +5,7 @@ import { CredentialsModule } from '../../identity/credentials/credentials.module
 import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
+import { CallerFilters } from './caller-filters.js';
 import { ConnectionSessions } from './connection-sessions.js';
 import { ReplyWriter } from './reply-writer.js';
 import { RequestAdmission } from './request-admission.js';
@@ -31,6 +32,7 @@ import { UpstreamSender } from './upstream-sender.js';
     VaultModule,
   ],
   providers: [
+    CallerFilters,
     ConnectionSessions,
     ReplyWriter,
     RequestAdmission,

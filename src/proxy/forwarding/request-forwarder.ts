@@ -2,17 +2,17 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { requireActive } from '../../connections/connection.js';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
-import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { type InboundRequest, forwardedHeaders, isModernMessage, takesStream } from '../protocol/inbound-message.js';
-import { refuseLegacyTaskMethod, type CallerFilter } from '../protocol/proxy-caller.js';
+import { refuseLegacyTaskMethod } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
 import { type Admission, RequestAdmission } from './request-admission.js';
+import { CallerFilters } from './caller-filters.js';
 import { ReplyWriter } from './reply-writer.js';
 import { declaresCapabilities, toStoredInitialize } from './session/initialize-request.js';
 import { SealedSessions } from './session/sealed-sessions.js';
@@ -48,7 +48,7 @@ export class RequestForwarder {
     private readonly upstream: UpstreamSender,
     private readonly sessions: SealedSessions,
     private readonly sessionTools: SessionTools,
-    private readonly catalog: ToolCatalog,
+    private readonly filters: CallerFilters,
     private readonly tasks: TaskOwners,
     private readonly writer: ReplyWriter,
     private readonly rooms: AnswerRooms,
@@ -65,6 +65,8 @@ export class RequestForwarder {
         if (route.kind === 'stateless') refuseLegacyTaskMethod(message);
         await this.tasks.requireOwnTask(caller, message);
       }
+      const filtering = this.filters.forRequest(context);
+      const filter = filtering instanceof Promise ? await filtering : filtering;
       const headers = { ...headersFor(request, route), ...admitted.traceHeaders };
       const sent = await sender.sendMessage(context, headers).catch((error: unknown) => standInFor(error, context));
       const { answer, sentId } = sent;
@@ -82,13 +84,16 @@ export class RequestForwarder {
         reply,
         rooms: this.rooms,
         isModern: isModernMessage(request.headers, message),
-        filter: sent.isStandIn === true ? undefined : this.filterFor(context),
+        filter: sent.isStandIn === true ? undefined : filter,
         isList: LISTS.has(message.method),
         rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,
         onListChanged: () =>
           this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
         explain: (error) => deadline.explain(error),
-        settle: (outcome, result) => this.settle(context, admitted, outcome, result),
+        settle: (outcome, result) =>
+          filter?.record === undefined
+            ? this.settle(context, admitted, outcome, result)
+            : filter.record().then(() => this.settle(context, admitted, outcome, result)),
       });
       if (reply.raw.destroyed) throw callerDisconnected(answer);
       this.writer.writeReply(request, reply, relayed, answer.headers);
@@ -140,23 +145,6 @@ export class RequestForwarder {
       });
     }
   }
-
-  /** Stores a list that is the same for every caller in the catalog too. */
-  private filterFor({ caller, message, route }: McpRequestContext<InboundRequest>): CallerFilter | undefined {
-    const filter = this.tasks.filterFor(caller);
-    const isShared = route.kind === 'pooled' && route.owner === undefined;
-    const isCommonList = message.method === 'tools/list' && isShared && isUnparameterized(message.params);
-    if (filter === undefined || !isCommonList) return filter;
-    return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
-  }
-}
-
-/** What a client of an agent declares in `_meta` does not change the list of a connection. */
-const HARMLESS_META: ReadonlySet<string> = new Set(['progressToken', 'mcp.service']);
-
-/** Other params could select a list that is not the same for every caller. */
-function isUnparameterized({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {
-  return Object.keys(others).length === 0 && Object.keys(meta as object).every((name) => HARMLESS_META.has(name));
 }
 
 /** A caller that has hung up reads nothing, and a stream without a reader never ends. */

@@ -72,6 +72,10 @@ export class ProxyCaller {
 export interface CallerFilter {
   /** True if the caller is permitted to call this tool. */
   readonly shows: (tool: UpstreamTool) => boolean;
+  /** The tools of a page that the connection offers; absent if it offers all of them. */
+  readonly offer?: (tools: readonly UpstreamTool[]) => readonly UpstreamTool[];
+  /** Records what `offer` has found; resolves once it is stored. */
+  readonly record?: () => Promise<void>;
   /** Called with a list that is complete on this page. */
   readonly onComplete?: (tools: readonly UpstreamTool[]) => void;
   /** True if the task is one of the caller's. */

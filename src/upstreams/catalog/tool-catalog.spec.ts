@@ -3,12 +3,13 @@ import { Logger } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import type { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ListChangeFeed } from './list-change-feed.js';
+import type { OfferedTools } from './offered-tools.js';
 import type { ToolLister } from './tool-lister.js';
 import { ToolCatalog } from './tool-catalog.js';
 
 Logger.overrideLogger(false);
 
-const CONNECTION = { id: 'c1', revision: 1, status: 'active' } as Connection;
+const CONNECTION = { id: 'c1', revision: 1, status: 'active', pin: 'off' } as Connection;
 
 /** A catalog of an upstream that counts its listings, and can be slow or fail. */
 function catalog() {
@@ -24,7 +25,12 @@ function catalog() {
   };
   const directory = { lastKnownTools: async () => undefined, findAnywhere: async () => CONNECTION };
   const feed = new ListChangeFeed();
-  const made = new ToolCatalog(directory as unknown as ConnectionDirectory, lister as unknown as ToolLister, feed);
+  const made = new ToolCatalog(
+    directory as unknown as ConnectionDirectory,
+    lister as unknown as ToolLister,
+    {} as unknown as OfferedTools,
+    feed,
+  );
   const names = async (): Promise<string[]> => [...(await made.toolsOf(CONNECTION)).tools.keys()];
   return { upstream, feed, names, advance: (ms: number) => jest.advanceTimersByTimeAsync(ms) };
 }

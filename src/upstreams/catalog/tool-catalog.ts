@@ -2,13 +2,15 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { accountKey, connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import { ListChangeFeed } from './list-change-feed.js';
+import { OfferedTools } from './offered-tools.js';
 import { ToolLister } from './tool-lister.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { type ToolList, toToolList } from './tool-list.js';
 
 /** After this time a list in use is refreshed in the background. */
-const FRESH_MS = 60_000;
+export const FRESH_MS = 60_000;
 /** A tool that is not listed may be new, so the list is read again, but not more often than this. */
 const MIN_INTERVAL_MS = 2_000;
 /**
@@ -33,7 +35,8 @@ interface Entry {
 
 /**
  * Caches the tools of every connection in use, with their input schemas and public marks. A list is read from the
- * database or, if it is not stored, from the upstream. It is then refreshed in the background.
+ * database or, if it is not stored, from the upstream. It is then refreshed in the background. Of a connection that
+ * blocks tools that are not approved, the catalog has the others.
  */
 @Injectable()
 export class ToolCatalog {
@@ -46,6 +49,7 @@ export class ToolCatalog {
   constructor(
     private readonly directory: ConnectionDirectory,
     private readonly lister: ToolLister,
+    private readonly offered: OfferedTools,
     feed: ListChangeFeed,
   ) {
     feed.onChange((connectionId, kind) => {
@@ -60,11 +64,7 @@ export class ToolCatalog {
 
   /** The connection's tools; a promise only if they are not cached. Rejects as `ToolLister.list` does. */
   toolsOf(connection: Connection): ToolList | Promise<ToolList> {
-    const entry = this.entryOf(connection);
-    entry.usedAt = Date.now();
-    if (entry.list === undefined) return entry.reading ?? this.read(connection, entry, () => this.load(connection));
-    if (Date.now() - entry.list.at > FRESH_MS) this.refreshInBackground(connection, entry);
-    return entry.list;
+    return this.offerOf(connection, this.listOf(connection));
   }
 
   /** The tools as cached or stored; undefined if there are none. Calls no upstream, and does not count as a use. */
@@ -75,18 +75,12 @@ export class ToolCatalog {
 
   /** A list that is not outdated, so that a public mark that was withdrawn has no effect. */
   async fresh(connection: Connection): Promise<ToolList> {
-    const list = await this.toolsOf(connection);
-    if (Date.now() - list.at <= FRESH_MS) return list;
-    const entry = this.entryOf(connection);
-    return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
+    return this.offerOf(connection, this.listWithin(FRESH_MS, connection));
   }
 
   /** A list that is recent enough to report a tool as unknown. */
   async recheck(connection: Connection): Promise<ToolList> {
-    const list = await this.toolsOf(connection);
-    const entry = this.entryOf(connection);
-    if (Date.now() - list.at < MIN_INTERVAL_MS) return list;
-    return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
+    return this.offerOf(connection, this.listWithin(MIN_INTERVAL_MS, connection));
   }
 
   /** Stores a complete list that the upstream has just sent to a caller. */
@@ -110,6 +104,26 @@ export class ToolCatalog {
     const waitMs = list === undefined || reading !== undefined ? MIN_INTERVAL_MS : list.at + MIN_INTERVAL_MS - now;
     if (waitMs <= 0) this.refreshInBackground(connection, entry);
     else entry.scheduled = setTimeout(() => this.refreshLate(connection, entry), waitMs).unref();
+  }
+
+  private offerOf(connection: Connection, list: ToolList | Promise<ToolList>): ToolList | Promise<ToolList> {
+    if (connection.pin === 'off') return list;
+    return mapMaybePromise(list, (known) => this.offered.offerOf(connection, known));
+  }
+
+  private listOf(connection: Connection): ToolList | Promise<ToolList> {
+    const entry = this.entryOf(connection);
+    entry.usedAt = Date.now();
+    if (entry.list === undefined) return entry.reading ?? this.read(connection, entry, () => this.load(connection));
+    if (Date.now() - entry.list.at > FRESH_MS) this.refreshInBackground(connection, entry);
+    return entry.list;
+  }
+
+  private async listWithin(ageMs: number, connection: Connection): Promise<ToolList> {
+    const list = await this.listOf(connection);
+    if (Date.now() - list.at <= ageMs) return list;
+    const entry = this.entryOf(connection);
+    return entry.reading ?? this.read(connection, entry, () => this.fetch(connection));
   }
 
   private refreshLate(connection: Connection, entry: Entry): void {
@@ -139,8 +153,8 @@ export class ToolCatalog {
     if (entry.reading !== undefined) return;
     this.read(connection, entry, () => this.fetch(connection)).catch((error: Error) => {
       this.logger.debug({ connection_id: connection.id, err: error }, 'Could not refresh the tools of a connection');
-      // Keep the old list for another interval.
-      if (entry.list !== undefined) entry.list = { ...entry.list, at: Date.now() };
+      // Keep the old list for another interval, except where calls need one that was read.
+      if (entry.list !== undefined && connection.pin !== 'block') entry.list = { ...entry.list, at: Date.now() };
     });
   }
 

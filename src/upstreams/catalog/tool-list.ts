@@ -27,8 +27,9 @@ export interface ToolList {
   readonly digest: string;
 }
 
-/** The current and the legacy key of a tool's metadata. */
-const METADATA_KEYS = ['mcp.service', 'mcp.legacy'];
+/** The key of a tool's metadata. */
+export const METADATA_KEY = 'mcp.service';
+const METADATA_KEYS = [METADATA_KEY, 'mcp.legacy'];
 
 export function toToolList(tools: readonly UpstreamTool[], at: number): ToolList {
   const known = new Map<string, KnownTool>();

@@ -7,6 +7,7 @@ import { UpstreamError } from '../contract/upstream-error.js';
 import { StartProgress } from './start-progress.js';
 import { UpstreamFactory } from './upstream-factory.js';
 import type { Upstream, UpstreamTool } from '../contract/upstream.js';
+import { ToolPins } from '../pins/tool-pins.js';
 import { UpstreamTargets } from './upstream-targets.js';
 
 /**
@@ -37,6 +38,7 @@ export class ConnectionTester {
     private readonly directory: ConnectionDirectory,
     private readonly targets: UpstreamTargets,
     private readonly upstreams: UpstreamFactory,
+    private readonly pins: ToolPins,
   ) {}
 
   /** Connects, lists the tools, and records the result. Concurrent tests of a connection share one run. */
@@ -53,7 +55,10 @@ export class ConnectionTester {
     const start = performance.now();
     const { tools, protocolVersion, fault, isUnauthorized } = await this.probe(connection);
     const latencyMs = Math.round(performance.now() - start);
-    if (tools !== undefined) await this.directory.rememberTools(connection, tools);
+    if (tools !== undefined) {
+      await this.pins.recordList(connection, tools);
+      await this.directory.rememberTools(connection, tools);
+    }
     // A missing authorization is no fault of the upstream.
     if (isUnauthorized !== true) await this.directory.recordHealth(connection, fault);
     return { latencyMs, tools: tools?.length ?? 0, protocolVersion: protocolVersion ?? null, fault };

@@ -76,6 +76,8 @@ export const ABILITY_GROUPS: readonly AbilityGroup[] = [
           'CONNECTION_TEST',
         ],
       },
+      { words: 'see what has changed in the tools of connections', names: ['CONNECTION_TOOLS_DIFF'] },
+      { words: 'approve changed tools of connections', names: ['CONNECTION_TOOLS_APPROVE'] },
       { words: 'delete connections', names: ['COLLECTION_CONNECTIONS_DELETE'] },
       {
         words: 'log in to the shared account of a connection and log out',

@@ -19,6 +19,7 @@ export class Connections implements Section {
     'cwd',
     'disabled',
     'shared_state',
+    'pin',
   ]);
 
   /** Read once until something changes: the plan, agents, roles and schedules all look names up here. */
@@ -92,6 +93,7 @@ function exported(
     stdio,
     status,
     shared_state: sharesState,
+    pin,
   }: {
     connection_url?: string | null;
     connection_token?: string | null;
@@ -99,6 +101,7 @@ function exported(
     stdio?: { command: string; args: string[]; env: Record<string, unknown>; cwd?: string | null } | null;
     status: string;
     shared_state?: boolean;
+    pin?: string;
   },
 ): Entry {
   const variables = (keys: Record<string, unknown>): Record<string, string> =>
@@ -113,6 +116,7 @@ function exported(
     ...(stdio?.cwd ? { cwd: stdio.cwd } : {}),
     ...(status === 'inactive' ? { disabled: true } : {}),
     ...(sharesState === true ? { shared_state: true } : {}),
+    ...(pin !== undefined && pin !== 'off' ? { pin } : {}),
   };
 }
 

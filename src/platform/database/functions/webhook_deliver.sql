@@ -1,6 +1,6 @@
--- Writes a delivery for each webhook of the organization that wants the event, in the transaction of the caller. A
--- webhook for some agents wants only events of those. The share lock waits for a webhook that is being disabled or
--- deleted, which drops its pending deliveries. The id is a UUID of version 7.
+-- Writes a delivery for each webhook of the organization that wants the event, in the transaction of the caller. The
+-- share lock waits for a webhook that is being disabled or deleted, which drops its pending deliveries. The id is a UUID
+-- of version 7. The limit of a webhook to some agents does not concern events without an agent.
 CREATE OR REPLACE FUNCTION webhook_deliver(_event text, _organization uuid, _agent uuid, _run uuid, _data json)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -14,7 +14,7 @@ BEGIN
            now()
       FROM webhooks
       WHERE organization_id = _organization AND enabled AND events ? _event
-        AND (agent_ids IS NULL OR agent_ids ? _agent::text)
+        AND (_agent IS NULL OR agent_ids IS NULL OR agent_ids ? _agent::text)
       ORDER BY webhooks.id FOR KEY SHARE;
 END
 $$;

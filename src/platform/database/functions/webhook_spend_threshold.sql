@@ -1,5 +1,5 @@
 -- Tells the webhooks of an organization, in the transaction of the caller, that a spending limit is used by 80 %, or
--- that it has refused a model call. A webhook for some agents is only told of the limits of those.
+-- that it has refused a model call. A webhook for some agents is not told of the limits of others.
 CREATE OR REPLACE FUNCTION webhook_spend_threshold(_window spend_windows, _usd numeric, _reached boolean) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN

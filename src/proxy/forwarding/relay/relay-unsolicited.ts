@@ -21,6 +21,7 @@ export async function* relayUnsolicited(
     for await (const { bytes, isWhole } of sseParts(body, limit, response)) {
       if (isWhole && saysToolsChanged(bytes)) onListChanged();
       const allowed = filter === undefined ? bytes : isWhole ? filteredEvent(bytes, filter) : undefined;
+      if (filter?.record !== undefined) await filter.record();
       if (allowed !== undefined) yield allowed;
       // The stream can be silent for hours now.
       response.rooms.leave(response.reply);

@@ -5,7 +5,7 @@ import type { CallerFilter } from '../../protocol/proxy-caller.js';
 const TOOLS = 'tools';
 
 /**
- * Removes the tools that the caller is not permitted to call, if the message is an answer to `tools/list`. A list that
+ * Removes the tools that the connection does not offer or the caller is not permitted to call, if the message is an answer to `tools/list`. A list that
  * was filtered for one caller must not be cached for others, whatever `cacheScope` the upstream declares (MCP
  * 2026-07-28).
  * @param message is modified
@@ -22,6 +22,7 @@ export function filterToolList({ result }: Record<string, unknown>, filter: Call
   const tools = listed.filter(isTool);
   const isComplete = result['nextCursor'] === undefined && tools.length === listed.length;
   if (isComplete && Array.isArray(result[TOOLS])) filter.onComplete?.(tools);
-  result[TOOLS] = tools.filter((tool) => filter.shows(tool));
+  const offered = filter.offer?.(tools) ?? tools;
+  result[TOOLS] = offered.filter((tool) => filter.shows(tool));
   if (result['cacheScope'] !== undefined) result['cacheScope'] = 'private';
 }

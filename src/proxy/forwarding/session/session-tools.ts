@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../../connections/connection.js';
-import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
+import { OfferedTools } from '../../../upstreams/catalog/offered-tools.js';
+import { FRESH_MS, ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import { TtlCache } from '../../../core/ttl-cache.js';
 import { type ToolList, toToolList } from '../../../upstreams/catalog/tool-list.js';
 import { type SessionAtUpstream, UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import type { ExchangeOptions } from '../../../upstreams/messages/upstream-channel.js';
 import { listThroughChannel } from '../../../upstreams/channels/list-through-channel.js';
+import { ToolPins } from '../../../upstreams/pins/tool-pins.js';
 
 const MAX_SESSIONS = 1_000;
 /** The total of all lists, in UTF-16 code units of their JSON text. */
@@ -14,7 +16,7 @@ const MAX_SIZE = 32 * 1024 * 1024;
 /**
  * The tool lists of sessions whose callers declared capabilities. An upstream can list tools that need sampling, for
  * example, to those only. A list is read when such a session first calls a tool, and again when its upstream reports a
- * change.
+ * change. Where the connection blocks tools, a list is also read again once it is outdated.
  */
 @Injectable()
 export class SessionTools {
@@ -26,12 +28,27 @@ export class SessionTools {
   constructor(
     private readonly catalog: ToolCatalog,
     private readonly channels: UpstreamChannels,
+    private readonly pins: ToolPins,
+    private readonly offered: OfferedTools,
   ) {}
 
   async toolsOf(connection: Connection, session: SessionAtUpstream, options: ExchangeOptions): Promise<ToolList> {
+    const list = await this.listOf(connection, session, options);
+    if (connection.pin !== 'block' || Date.now() - list.at <= FRESH_MS) return this.offered.offerOf(connection, list);
+    this.forget(session.key);
+    return this.offered.offerOf(connection, await this.listOf(connection, session, options));
+  }
+
+  private listOf(
+    connection: Connection,
+    session: SessionAtUpstream,
+    options: ExchangeOptions,
+  ): ToolList | Promise<ToolList> {
     return this.lists.get(session.key, async () => {
       const channel = await this.channels.session(connection, session);
-      return toToolList(await listThroughChannel(channel, options), Date.now());
+      const tools = await listThroughChannel(channel, options);
+      await this.pins.recordList(connection, tools, false);
+      return toToolList(tools, Date.now());
     });
   }
 

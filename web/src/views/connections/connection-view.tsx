@@ -9,6 +9,7 @@ import { OverviewTab } from './overview-tab.js';
 import { PromptsTab } from './prompts-tab.js';
 import { ResourcesTab } from './resources-tab.js';
 import { SettingsTab } from './settings-tab.js';
+import { ToolChanges } from './tools/tool-changes.js';
 import { ToolsTab } from './tools/tools-tab.js';
 
 const ROUTE = '/$org/connections/$connectionId';
@@ -49,7 +50,16 @@ export function ConnectionView() {
         onSelect={(id) => void navigate({ search: id === 'overview' ? {} : { tab: id } })}
         tabs={[
           { id: 'overview', label: 'Overview', content: () => <OverviewTab connection={item} /> },
-          { id: 'tools', label: 'Tools', content: () => <ToolsTab connectionId={item.id} /> },
+          {
+            id: 'tools',
+            label: 'Tools',
+            content: () => (
+              <div className="flex min-w-0 flex-col gap-4">
+                {item.pin !== 'off' && <ToolChanges connectionId={item.id} pin={item.pin} />}
+                <ToolsTab connectionId={item.id} />
+              </div>
+            ),
+          },
           { id: 'resources', label: 'Resources', content: () => <ResourcesTab connectionId={item.id} /> },
           { id: 'prompts', label: 'Prompts', content: () => <PromptsTab connectionId={item.id} /> },
           {

@@ -41,6 +41,7 @@ export function OverviewTab({ connection }: { readonly connection: Connection })
             ['Time limit', `${formatDuration(connection.timeout)} for one call`],
             ['Rate limit', limitsInWords(connection.rate_limit)],
             connection.shared_state && ['Session', 'Shared by all callers'],
+            connection.pin !== 'off' && ['Tools that change', connection.pin === 'block' ? 'Withheld' : 'Marked'],
             ['Tools listed', <Time key="listed" value={connection.tools_refreshed_at} />],
             ['Created', <Time key="created" value={connection.created_at} />],
             connection.import_name !== null && ['Imported as', connection.import_name],

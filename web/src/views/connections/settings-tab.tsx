@@ -4,7 +4,7 @@ import type { ToolInput } from '../../../../packages/client/src/api.js';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
-import { CheckboxField, TextAreaField, TextField } from '../../ui/field.js';
+import { CheckboxField, SelectField, TextAreaField, TextField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage, NoPermission } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
@@ -52,7 +52,14 @@ interface CommonDraft {
   readonly perCallerPerMinute: string;
   readonly honorsPublicTools: boolean;
   readonly sharesState: boolean;
+  readonly pin: Connection['pin'];
 }
+
+const PINS: readonly { value: Connection['pin']; label: string }[] = [
+  { value: 'off', label: 'Take every tool as the server lists it' },
+  { value: 'warn', label: 'Mark tools that changed or are new' },
+  { value: 'block', label: 'Withhold tools that changed or are new' },
+];
 
 function SettingsForm({ connection }: { readonly connection: Connection }) {
   const showToast = useToast();
@@ -134,6 +141,13 @@ function SettingsForm({ connection }: { readonly connection: Connection }) {
           checked={common.sharesState}
           onChange={(sharesState) => set({ sharesState })}
         />
+        <SelectField
+          label="Tools that change"
+          hint="Switching this on approves the tools that the server lists now. Later changes are shown under “Tools”."
+          value={common.pin}
+          onChange={(pin) => set({ pin })}
+          options={PINS}
+        />
       </Section>
       <ErrorMessage error={update.error} />
       <div>
@@ -155,6 +169,7 @@ function commonDraftOf(connection: Connection): CommonDraft {
     perCallerPerMinute: String(connection.rate_limit?.per_caller_per_minute ?? ''),
     honorsPublicTools: connection.public_tools === 'honor',
     sharesState: connection.shared_state,
+    pin: connection.pin,
   };
 }
 
@@ -167,6 +182,7 @@ function commonDataOf(draft: CommonDraft, { status }: Connection): ToolInput<'CO
     timeout: Math.round(Number(draft.timeoutSeconds) * 1000),
     public_tools: draft.honorsPublicTools ? 'honor' : 'ignore',
     shared_state: draft.sharesState,
+    pin: draft.pin,
     rate_limit: { per_minute: limitOf(draft.perMinute), per_caller_per_minute: limitOf(draft.perCallerPerMinute) },
   };
 }

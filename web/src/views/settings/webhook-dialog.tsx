@@ -17,6 +17,7 @@ export const EVENT_WORDS: Readonly<Record<WebhookEvent, string>> = {
   'run.cancelled': 'a run is cancelled',
   'approval.requested': 'a tool call waits for an approval',
   'spend.threshold': 'a spending limit is nearly or fully used',
+  'tools.changed': 'a pinned connection lists changed or new tools',
 };
 const EVENTS = Object.keys(EVENT_WORDS) as WebhookEvent[];
 

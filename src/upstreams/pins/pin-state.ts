@@ -1,0 +1,72 @@
+import type { UpstreamTool } from '../contract/upstream.js';
+import { fingerprintOf } from './tool-fingerprint.js';
+
+/** `new`: no definition of a tool with this name is approved. */
+export type ToolStatus = 'approved' | 'changed' | 'new';
+
+/** A definition that a pinned connection has listed. */
+export interface KnownForm {
+  readonly fingerprint: string;
+  readonly name: string;
+  readonly isApproved: boolean;
+}
+
+/** Which definitions of a connection's tools are approved, as of one epoch. */
+export class PinState {
+  private readonly approved = new Set<string>();
+  private readonly approvedNames = new Set<string>();
+  private readonly withheld = new Set<string>();
+  private readonly withheldNames = new Set<string>();
+
+  /**
+   * @param epoch of the connection (`Connection.pinEpoch`)
+   * @param hasBegun false until the first complete list, which is approved
+   * @param forms those that are approved, and those that are not although they are listed
+   */
+  constructor(
+    readonly epoch: number,
+    readonly hasBegun: boolean,
+    forms: readonly KnownForm[],
+  ) {
+    for (const { fingerprint, name, isApproved } of hasBegun ? forms : []) {
+      (isApproved ? this.approved : this.withheld).add(fingerprint);
+      (isApproved ? this.approvedNames : this.withheldNames).add(name);
+    }
+  }
+
+  /** How many definitions it holds. */
+  get size(): number {
+    return this.approved.size + this.withheld.size;
+  }
+
+  /** The names of tools that have an approved definition. */
+  get names(): Iterable<string> {
+    return this.approvedNames;
+  }
+
+  /** The status of a tool in a list that was just read. */
+  statusOfRead(tool: UpstreamTool): ToolStatus {
+    if (this.approved.has(fingerprintOf(tool).whole)) return 'approved';
+    return this.approvedNames.has(tool.name) ? 'changed' : 'new';
+  }
+
+  /**
+   * The same for a list that is kept: an approved definition does not count while the last list that any process has
+   * read shows another one of the same name.
+   */
+  statusOf(tool: UpstreamTool): ToolStatus {
+    const status = this.statusOfRead(tool);
+    return status === 'approved' && this.withheldNames.has(tool.name) ? 'changed' : status;
+  }
+
+  /** True if the last list that showed a tool of this name showed a definition that is not approved. */
+  withholds(name: string): boolean {
+    return this.withheldNames.has(name);
+  }
+
+  /** True if this tool of a list that was just read has to be recorded. */
+  isUnrecorded(tool: UpstreamTool): boolean {
+    const { whole } = fingerprintOf(tool);
+    return this.approved.has(whole) ? this.withheldNames.has(tool.name) : !this.withheld.has(whole);
+  }
+}

@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { Connection } from '../../connections/connection.js';
+import { ConnectionChanges } from '../../connections/connection-changes.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { DomainError } from '../../core/domain-error.js';
+import { TimeSlices } from '../../core/time-slices.js';
+import type { UpstreamTool } from '../contract/upstream.js';
+import { PinState } from './pin-state.js';
+import { PinnedToolRepository } from './pinned-tool.repository.js';
+import { fingerprintOf } from './tool-fingerprint.js';
+
+const MAX_CONNECTIONS = 10_000;
+/** The definitions of all cached states together. */
+const MAX_DEFINITIONS = 500_000;
+
+const NOTHING_APPROVED = new PinState(Number.MAX_SAFE_INTEGER, false, []);
+
+/**
+ * Which definitions of the tools of pinned connections are approved. A state is cached for the epoch of its connection,
+ * which every process reads within a second: a change that one process has listed applies in all of them.
+ */
+@Injectable()
+export class ToolPins {
+  private readonly states = new LRUCache<string, PinState>({
+    max: MAX_CONNECTIONS,
+    maxSize: MAX_DEFINITIONS,
+    sizeCalculation: ({ size }) => size + 1,
+  });
+
+  constructor(
+    private readonly repository: PinnedToolRepository,
+    private readonly directory: ConnectionDirectory,
+    private readonly changes: ConnectionChanges,
+  ) {}
+
+  /** The state of a pinned connection, at least as recent as the connection; a promise only if it has to be read. */
+  stateOf({ id, pinEpoch }: Connection): PinState | Promise<PinState> {
+    const known = this.states.get(id);
+    return known !== undefined && known.epoch >= pinEpoch ? known : this.readState(id);
+  }
+
+  /**
+   * Records what is not approved in a list that was just read. Call it before anyone sees or uses the list. Does
+   * nothing while the connection is not pinned.
+   * @param isComplete true if the list has all tools of the upstream
+   */
+  async recordList(connection: Connection, tools: readonly UpstreamTool[], isComplete = true): Promise<void> {
+    if (connection.pin === 'off') return;
+    await computeFingerprints(tools);
+    const state = await this.stateOf(connection);
+    if (state.hasBegun && !tools.some((tool) => state.isUnrecorded(tool))) return;
+    await this.repository.recordList(connection, tools, isComplete);
+    this.announce(connection);
+  }
+
+  /** Approves these definitions. @throws DomainError `conflict` unless the connection is pinned */
+  async approve(connection: Connection, tools: readonly UpstreamTool[]): Promise<void> {
+    if (!(await this.repository.approve(connection, tools)))
+      throw new DomainError('conflict', 'The pin of the connection is off, so there is nothing to approve.');
+    this.announce(connection);
+  }
+
+  /**
+   * Checks a call once more after everything that it had to wait for.
+   * @throws DomainError `tool_unapproved` if another definition of the tool was listed, in any process
+   */
+  async requireApproved({ id, pin }: Connection, toolName: string): Promise<void> {
+    if (pin !== 'block') return;
+    const connection = await this.directory.findAnywhere(id);
+    if (connection?.pin !== 'block') return;
+    const state = await this.stateOf(connection);
+    if (!state.withholds(toolName)) return;
+    const message = 'The definition of this tool has changed or is new, and nobody has approved it yet.';
+    throw new DomainError('tool_unapproved', message);
+  }
+
+  private async readState(id: string): Promise<PinState> {
+    const state = (await this.repository.findState(id)) ?? NOTHING_APPROVED;
+    if (state !== NOTHING_APPROVED) this.states.set(id, state);
+    return state;
+  }
+
+  private announce({ id }: Connection): void {
+    this.states.delete(id);
+    this.changes.changed(id);
+  }
+}
+
+/** Fingerprints are kept by definition, so that later uses find them. */
+export async function computeFingerprints(tools: readonly UpstreamTool[]): Promise<void> {
+  const slices = new TimeSlices();
+  for (const tool of tools) {
+    fingerprintOf(tool);
+    if (slices.isOver) await slices.next();
+  }
+}

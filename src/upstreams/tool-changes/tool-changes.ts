@@ -1,0 +1,160 @@
+import { Injectable } from '@nestjs/common';
+import type { Connection } from '../../connections/connection.js';
+import { requireActive } from '../../connections/connection.js';
+import { connectionFor } from '../../connections/connection-account.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { ConnectionPins } from '../../connections/connection-pins.js';
+import { type HeldAnswer, HELD_PER_JSON_BYTE } from '../../core/answers/answer-budget.js';
+import { DomainError } from '../../core/domain-error.js';
+import type { Principal } from '../../core/principal.js';
+import { withTimeout } from '../../core/with-timeout.js';
+import { ToolCatalog } from '../catalog/tool-catalog.js';
+import { type ToolList, toToolList } from '../catalog/tool-list.js';
+import { ToolLister } from '../catalog/tool-lister.js';
+import type { UpstreamTool } from '../contract/upstream.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { PinState } from '../pins/pin-state.js';
+import { type ApprovedForm, PinnedToolRepository } from '../pins/pinned-tool.repository.js';
+import { fingerprintOf } from '../pins/tool-fingerprint.js';
+import { ToolPins } from '../pins/tool-pins.js';
+import { changesBetween } from './definition-changes.js';
+import {
+  type ChangedTool,
+  MAX_NAMED_TOOLS,
+  type ToolsApproved,
+  type ToolsApproveInput,
+  type ToolsDiff,
+} from './tool-changes.dto.js';
+
+const MAX_ITEMS = 100;
+/** How long switching a pin on waits for the upstream's list, in milliseconds. */
+const BEGIN_WAIT_MS = 10_000;
+
+/** The upstream's tools as listed now, or else as listed last. */
+interface Listed {
+  readonly list: ToolList | undefined;
+  readonly fault?: string;
+}
+
+/** Shows and approves the definitions of a connection's tools that are not approved. */
+@Injectable()
+export class ToolChanges {
+  constructor(
+    private readonly directory: ConnectionDirectory,
+    private readonly lister: ToolLister,
+    private readonly catalog: ToolCatalog,
+    private readonly pins: ToolPins,
+    private readonly repository: PinnedToolRepository,
+    connectionPins: ConnectionPins,
+  ) {
+    connectionPins.onBegin((connection) => this.beginPin(connection));
+  }
+
+  /** @throws DomainError `not_found`, `answer_memory_exhausted` */
+  async diff(id: string, caller: Principal, answer: HeldAnswer): Promise<ToolsDiff> {
+    const connection = await this.requireConnection(id, caller);
+    const { pin } = connection;
+    if (pin === 'off') return { pin, listed_at: null, total: 0, items: [], removed: [] };
+    const { list, fault } = await this.listNow(connection);
+    // The listed definitions, and the approved ones to compare with.
+    answer.reserve(2 * (list?.size ?? 0) * HELD_PER_JSON_BYTE);
+    const state = await this.pins.stateOf(connection);
+    const changed = changedIn(list, state);
+    return {
+      pin,
+      listed_at: list === undefined ? null : new Date(list.at).toISOString(),
+      total: changed.length,
+      items: await this.toItems(connection, changed.slice(0, MAX_ITEMS), state),
+      removed: removedFrom(list, state),
+      ...(fault !== undefined && { error: fault }),
+    };
+  }
+
+  /** @throws DomainError `not_found`, `conflict`, `unknown_tool` */
+  async approve({ id, tools: names, fingerprints }: ToolsApproveInput, caller: Principal): Promise<ToolsApproved> {
+    const connection = await this.requireConnection(id, caller);
+    if (connection.pin === 'off')
+      throw new DomainError('conflict', 'The pin of the connection is off, so there is nothing to approve.');
+    const { list } = await this.listNow(connection);
+    const tools = names.map((name) => {
+      const tool = list?.tools.get(name)?.definition;
+      if (tool === undefined) throw new DomainError('unknown_tool', `The connection lists no tool "${name}".`);
+      if (fingerprints?.includes(fingerprintOf(tool).whole) === false)
+        throw new DomainError('conflict', `The definition of "${name}" has changed since it was shown.`);
+      return tool;
+    });
+    await this.pins.approve(connection, tools);
+    const state = await this.pins.stateOf(connection);
+    return { approved: names, remaining: changedIn(list, state).length };
+  }
+
+  /** Approves the tools that are listed now, or else the last known ones; if there are none, those of the next list. */
+  private async beginPin(connection: Connection): Promise<void> {
+    const listing = this.listNow(connection).then(({ fault }) => fault === undefined);
+    if (await withTimeout(listing, BEGIN_WAIT_MS, () => false)) return;
+    const list = await this.lastKnown(connection);
+    if (list !== undefined) await this.pins.recordList(connection, definitionsOf(list));
+  }
+
+  private async listNow(connection: Connection): Promise<Listed> {
+    try {
+      requireActive(connection);
+      const tools = await this.lister.list(connection);
+      this.catalog.learn(connection, tools);
+      return { list: toToolList(tools, Date.now()) };
+    } catch (error) {
+      if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
+      return { list: await this.lastKnown(connection), fault: error.message };
+    }
+  }
+
+  private async lastKnown(connection: Connection): Promise<ToolList | undefined> {
+    const stored = await this.directory.lastKnownTools(connection);
+    // The stored tools came from `listTools`.
+    return stored === undefined ? undefined : toToolList(stored.tools as UpstreamTool[], stored.at.getTime());
+  }
+
+  private async requireConnection(id: string, caller: Principal): Promise<Connection> {
+    const connection = await this.directory.findConnection(caller.organization.id, id);
+    if (connection !== undefined) return connectionFor(connection, caller.userId);
+    throw new DomainError('not_found', 'There is no connection with this id in the organization.');
+  }
+
+  private async toItems({ id }: Connection, changed: readonly UpstreamTool[], state: PinState): Promise<ChangedTool[]> {
+    const added = changed.filter((tool) => state.statusOf(tool) === 'new');
+    const approved = await this.repository.findApproved(
+      id,
+      changed.map(({ name }) => name),
+      added.map((tool) => fingerprintOf(tool).nameless),
+    );
+    return changed.map((tool) => toItem(tool, state, approved));
+  }
+}
+
+function toItem(tool: UpstreamTool, state: PinState, approved: readonly ApprovedForm[]): ChangedTool {
+  const { whole, nameless } = fingerprintOf(tool);
+  const status = state.statusOf(tool) === 'changed' ? 'changed' : 'new';
+  const basis = approved.find(({ definition, namelessFingerprint }) =>
+    status === 'changed' ? definition.name === tool.name : namelessFingerprint === nameless,
+  );
+  return {
+    name: tool.name,
+    status,
+    fingerprint: whole,
+    renamed_from: status === 'new' ? (basis?.definition.name ?? null) : null,
+    changes: basis === undefined ? [] : changesBetween(basis.definition, tool),
+    definition: tool,
+  };
+}
+
+function definitionsOf(list: ToolList | undefined): UpstreamTool[] {
+  return list === undefined ? [] : [...list.tools.values()].map(({ definition }) => definition);
+}
+
+function changedIn(list: ToolList | undefined, state: PinState): UpstreamTool[] {
+  return definitionsOf(list).filter((tool) => state.statusOf(tool) !== 'approved');
+}
+
+function removedFrom(list: ToolList | undefined, state: PinState): string[] {
+  return [...state.names].filter((name) => list?.tools.has(name) === false).slice(0, MAX_NAMED_TOOLS);
+}
