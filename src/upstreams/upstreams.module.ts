@@ -126,6 +126,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     FanOutReport,
   ],
   exports: [
+    ArgumentChecker,
     ToolInvoker,
     InvocationLog,
     ToolCatalog,

@@ -14,14 +14,14 @@ const ENDLESS = 'it refers to itself without end, or the arguments are nested to
 
 const known = new Map<number, Validate>();
 
-function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
+function answer({ key, schema, isExact, forget, args }: CheckRequest): CheckAnswer {
   for (const forgotten of forget) known.delete(forgotten);
   let validate = known.get(key);
   if (validate === undefined) {
     try {
       if (schema === undefined) throw new Error('the thread does not have it');
       const parsed: unknown = JSON.parse(schema);
-      relaxDefaulted(parsed);
+      if (isExact !== true) relaxDefaulted(parsed);
       validate = compileSchema(parsed);
     } catch (error) {
       return {
