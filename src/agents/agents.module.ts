@@ -9,6 +9,7 @@ import { AgentRepository } from './records/agent.repository.js';
 import { AgentTester } from './agent-tester.js';
 import { AgentTools } from './agent.tools.js';
 import { AgentToolset } from './agent-toolset.js';
+import { OutputSchemas } from './output-schemas.js';
 import { AgentsService } from './records/agents.service.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import { AgentPartsReader } from './composition/agent-parts.js';
@@ -31,6 +32,7 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     AgentTools,
     AgentToolset,
     AgentTester,
+    OutputSchemas,
     ConnectionTestTools,
     AgentComposition,
     AgentPartsReader,
@@ -38,6 +40,6 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     MemberLists,
     OfferLists,
   ],
-  exports: [AgentsService, AgentToolset, AgentComposition, OfferLists],
+  exports: [AgentsService, OutputSchemas, AgentToolset, AgentComposition, OfferLists],
 })
 export class AgentsModule {}

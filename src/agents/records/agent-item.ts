@@ -16,6 +16,8 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     max_steps: agent.maxSteps,
     approval_timeout: agent.approvalTimeoutS,
     history: { max_messages: agent.historyMaxMessages, max_tokens: agent.historyMaxTokens },
+    output_schema: agent.outputSchema as AgentItem['output_schema'],
+    webhook_output: agent.webhookOutput,
     status: connection.status,
     connections: agent.connections.map(({ connectionId, selectedTools, prefix, approval }) => ({
       connection_id: connectionId,

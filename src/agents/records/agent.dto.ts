@@ -3,6 +3,7 @@ import {
   ArrayMaxSize,
   ArrayUnique,
   IsArray,
+  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -35,6 +36,7 @@ import {
   MIN_APPROVAL_TIMEOUT_S,
 } from './agent.js';
 import { IsApprovalRule } from './approval-rule.js';
+import { IsOutputSchema } from './output-schema.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;
@@ -126,6 +128,20 @@ class AgentOptions {
   /** Null restores the defaults. */
   @IsOptionalObject(() => AgentHistoryData)
   history?: AgentHistoryData | null;
+
+  /**
+   * A JSON Schema (2020-12) whose type is `object`, of at most 64 KiB. The last answer of a run is then one JSON object
+   * that is valid against it: the run's `output`. Null lets the agent answer freely.
+   */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsOutputSchema()
+  output_schema?: Record<string, unknown> | null;
+
+  /** Whether `run.completed` webhooks include the output; by default false. */
+  @MayBeAbsent()
+  @IsBoolean()
+  webhook_output?: boolean;
 
   @MayBeAbsent()
   @IsIn(SETTABLE_STATUSES)
@@ -235,6 +251,13 @@ export class AgentItem {
   @ValidateNested()
   @Type(() => AgentHistoryItem)
   history: AgentHistoryItem;
+
+  @MayBeNull()
+  @IsObject()
+  output_schema: Record<string, unknown> | null;
+
+  @IsBoolean()
+  webhook_output: boolean;
 
   @IsIn(CONNECTION_STATUSES)
   status: ConnectionStatus;

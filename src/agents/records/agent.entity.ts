@@ -38,4 +38,12 @@ export class AgentEntity {
   /** How long somebody can answer a request for an approval, in seconds. */
   @Column('integer', { name: 'approval_timeout', default: DEFAULT_APPROVAL_TIMEOUT_S })
   approvalTimeoutS: number;
+
+  /** The JSON Schema of its answers, with its members in their order; null if they are free. */
+  @Column({ type: 'json', name: 'output_schema', nullable: true })
+  outputSchema: object | null;
+
+  /** Whether webhooks include the object that a run has answered. */
+  @Column('boolean', { name: 'webhook_output', default: false })
+  webhookOutput: boolean;
 }

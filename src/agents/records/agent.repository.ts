@@ -13,7 +13,8 @@ const COMPOSITION_LOCK = 0x41474e54;
 
 /** SQL for the bytes that `findAll` reads of the agent whose id is `connection.id`. */
 export const AGENT_BYTES = `
-  coalesce((SELECT octet_length(agent.instructions) FROM agents agent WHERE agent.id = connection.id), 0)
+  coalesce((SELECT coalesce(octet_length(agent.instructions), 0) + coalesce(octet_length(agent.output_schema::text), 0)
+              FROM agents agent WHERE agent.id = connection.id), 0)
     + coalesce((SELECT sum(100 + json_octets(member.selected_tools) + json_octets(member.approval))
                   FROM agent_connections member WHERE member.agent_id = connection.id), 0)`;
 
@@ -37,6 +38,7 @@ const RUNNABLE = {
   text: `
     SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier,
            agent.max_steps AS "maxSteps", agent.approval_timeout AS "approvalTimeoutS",
+           agent.output_schema::text AS "outputSchema",
            (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
                      'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval)
                        ORDER BY member.position), '[]')
@@ -88,7 +90,14 @@ export class AgentRepository {
     settings: Partial<
       Pick<
         AgentEntity,
-        'instructions' | 'tier' | 'maxSteps' | 'historyMaxMessages' | 'historyMaxTokens' | 'approvalTimeoutS'
+        | 'instructions'
+        | 'tier'
+        | 'maxSteps'
+        | 'historyMaxMessages'
+        | 'historyMaxTokens'
+        | 'approvalTimeoutS'
+        | 'outputSchema'
+        | 'webhookOutput'
       >
     >,
   ): Promise<void> {
@@ -140,11 +149,11 @@ export class AgentRepository {
     return manager.find(AgentConnectionEntity, { where: { agentId }, order: { position: 'ASC' } });
   }
 
-  async findInstructions(manager: EntityManager, id: string): Promise<string | null> {
+  /** What the agent tells its models. */
+  async findGuidance(manager: EntityManager, id: string): Promise<Pick<AgentEntity, 'instructions' | 'outputSchema'>> {
     // The id is selected too: TypeORM treats a row of nulls as no row.
-    const select = { id: true, instructions: true };
-    const { instructions } = await manager.findOneOrFail(AgentEntity, { select, where: { id } });
-    return instructions;
+    const select = { id: true, instructions: true, outputSchema: true } as const;
+    return manager.findOneOrFail(AgentEntity, { select, where: { id } });
   }
 
   async replaceConnections(

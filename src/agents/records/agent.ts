@@ -46,6 +46,8 @@ export interface RunnableAgent {
   readonly maxSteps: number;
   /** How long somebody can answer a request for an approval, in seconds. */
   readonly approvalTimeoutS: number;
+  /** The JSON Schema of its answers as text; null if they are free. */
+  readonly outputSchema: string | null;
   readonly status: ConnectionStatus;
   /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];

@@ -11,6 +11,7 @@ import { type VirtualConnection, VirtualConnections } from '../../connections/vi
 import { type AgentConnection, DEFAULT_APPROVAL_TIMEOUT_S, DEFAULT_MAX_STEPS, type RunnableAgent } from './agent.js';
 import type { AgentCreateData, AgentItem, AgentListInput, AgentPage, AgentUpdateData } from './agent.dto.js';
 import { toConnections, toHistory, toItem } from './agent-item.js';
+import { OutputSchemas } from '../output-schemas.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
 import { AGENT_BYTES, AgentRepository, type StoredAgent, usesConnection } from './agent.repository.js';
 
@@ -25,6 +26,7 @@ export class AgentsService {
     private readonly repository: AgentRepository,
     private readonly virtual: VirtualConnections,
     private readonly changes: ConnectionChanges,
+    private readonly schemas: OutputSchemas,
   ) {}
 
   /** The agent with all settings that a run needs. Accepts any text as id. */
@@ -67,11 +69,13 @@ export class AgentsService {
   async create(data: AgentCreateData, caller: Principal): Promise<AgentItem> {
     const id = newId();
     const organizationId = caller.organization.id;
+    if (data.output_schema) await this.schemas.requireUsable(data.output_schema, organizationId);
     await this.dataSource.transaction(async (manager) => {
       const { title, description = null, status = 'active' } = data;
       await this.virtual.insert(manager, { id, organizationId, title, description, status });
       const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
       const { approval_timeout: approvalTimeoutS = DEFAULT_APPROVAL_TIMEOUT_S } = data;
+      const { output_schema: outputSchema = null, webhook_output: webhookOutput = false } = data;
       await this.repository.insert(manager, {
         id,
         organizationId,
@@ -79,6 +83,8 @@ export class AgentsService {
         tier,
         maxSteps,
         approvalTimeoutS,
+        outputSchema,
+        webhookOutput,
         ...toHistory(data.history),
       });
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
@@ -90,12 +96,14 @@ export class AgentsService {
   }
 
   /**
-   * Requires grants on the tools that the edit adds. New instructions require grants on all tools, because they control
-   * how every run uses the tools. Removing tools requires no grant.
+   * Requires grants on the tools that the edit adds. New instructions and a new output schema, whose descriptions the
+   * model reads, require grants on all tools, because they control how every run uses the tools. Removing tools requires
+   * no grant.
    * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`
    */
   async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {
     const organizationId = caller.organization.id;
+    if (data.output_schema) await this.schemas.requireUsable(data.output_schema, organizationId);
     await this.dataSource.transaction(async (manager) => {
       const { connections, title, description, status, instructions, tier, max_steps: maxSteps } = data;
       if (connections !== undefined) await this.repository.lockCompositions(manager, organizationId);
@@ -103,14 +111,15 @@ export class AgentsService {
       if (!exists) throw unknownAgent();
       const stored = await this.repository.findConnections(manager, id);
       const members = connections === undefined ? stored : toConnections(connections);
-      const isInstructed =
-        instructions !== undefined && instructions !== (await this.repository.findInstructions(manager, id));
+      const isInstructed = await this.changesGuidance(manager, id, data);
       const history = data.history === undefined ? {} : toHistory(data.history);
       await this.repository.update(manager, id, {
         instructions,
         tier,
         maxSteps,
         approvalTimeoutS: data.approval_timeout,
+        outputSchema: data.output_schema,
+        webhookOutput: data.webhook_output,
         ...history,
       });
       if (connections !== undefined) {
@@ -141,6 +150,18 @@ export class AgentsService {
     ]);
     const agent = connection === null ? undefined : agents.get(connection.id);
     return connection === null || agent === undefined ? undefined : { connection, agent };
+  }
+
+  /** True if the edit changes what the agent tells its models. */
+  private async changesGuidance(
+    manager: EntityManager,
+    id: string,
+    { instructions, output_schema: schema }: AgentUpdateData,
+  ): Promise<boolean> {
+    if (instructions === undefined && schema === undefined) return false;
+    const stored = await this.repository.findGuidance(manager, id);
+    const isSchemaNew = schema !== undefined && JSON.stringify(schema) !== JSON.stringify(stored.outputSchema);
+    return isSchemaNew || (instructions !== undefined && instructions !== stored.instructions);
   }
 
   private async compose(

@@ -2,6 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { Injectable } from '@nestjs/common';
 import { AgentToolset, type OpenToolset } from '../../agents/agent-toolset.js';
 import type { RunnableAgent } from '../../agents/records/agent.js';
+import { OutputSchemas } from '../../agents/output-schemas.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { AppConfig } from '../../core/config/app-config.js';
@@ -11,6 +12,7 @@ import { AnswerFiles } from '../files/answer-files.js';
 import { ModelFiles } from '../files/model-files.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
+import { AnswerShape } from './answer-shape.js';
 import { RunFiles } from './run-files.js';
 import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
@@ -31,6 +33,7 @@ export class AgentSessionService {
     private readonly transcript: TranscriptService,
     private readonly modelFiles: ModelFiles,
     private readonly answerFiles: AnswerFiles,
+    private readonly schemas: OutputSchemas,
     config: AppConfig,
   ) {
     this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
@@ -64,6 +67,7 @@ export class AgentSessionService {
       files: new RunFiles(run, this.modelFiles, this.answerFiles),
       tools,
       temperature: run.temperature,
+      shape: AnswerShape.of(agent, this.schemas, run, signal),
       maxSteps: agent.maxSteps,
       approvalTimeoutS: agent.approvalTimeoutS,
     };

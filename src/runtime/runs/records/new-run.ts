@@ -57,7 +57,7 @@ export const THREAD_CREATED_AT = `(
     AND threads.id = runs.thread_id)`;
 
 /** A row read with `RUN_COLUMNS`. */
-type RunRow = RunEntity;
+type RunRow = Omit<RunEntity, 'output'>;
 
 /** A run that an attempt works on. */
 export interface ClaimedRun extends RunRow {

@@ -12,6 +12,9 @@ export interface RunError {
   message: string;
 }
 
+/** A JSON object that is valid against the output schema of the agent. */
+export type AnswerObject = Record<string, unknown>;
+
 /** Tokens that a run used, summed over its steps. */
 export interface RunUsage {
   inputTokens: number;
@@ -142,6 +145,10 @@ export class RunEntity {
   /** Its model calls that have ended. Only reads of a single run select them. */
   @Column({ type: 'json', name: 'model_calls', default: [], select: false })
   modelCalls: StoredModelCall[];
+
+  /** What it has answered, if its agent has an output schema. Only reads of a single run select it. */
+  @Column({ type: 'json', nullable: true, select: false })
+  output: AnswerObject | null;
 
   @Column({ type: 'jsonb', nullable: true })
   error: RunError | null;
