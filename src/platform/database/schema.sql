@@ -67,6 +67,8 @@ CREATE TABLE agents (
   history_max_messages integer NOT NULL DEFAULT 200,
   history_max_tokens integer NOT NULL DEFAULT 100000,
   approval_timeout integer NOT NULL DEFAULT 86400,
+  output_schema json,
+  webhook_output boolean NOT NULL DEFAULT false,
   CONSTRAINT agents_pkey PRIMARY KEY (id),
   CONSTRAINT agents_id_fkey FOREIGN KEY (id) REFERENCES connections(id) ON DELETE CASCADE,
   CONSTRAINT agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -515,6 +517,7 @@ CREATE TABLE runs (
   schedule_id uuid,
   cost_usd double precision,
   model_calls json NOT NULL DEFAULT '[]'::json,
+  output json,
   CONSTRAINT runs_pkey PRIMARY KEY (id),
   CONSTRAINT runs_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
   CONSTRAINT runs_status_check CHECK (((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar, 'completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))
@@ -766,12 +769,12 @@ UNION ALL
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
 -- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
--- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 81d0bf180006a9cfdd980425445bc222
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 808a45d39f9154f83e905b86142b9f19
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
 -- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean) RETURNS record: 197a2017031b0cf03048841d504fbc25
 -- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, INOUT _run uuid, OUT _outcome text) RETURNS record: 822282c168d337936d01571c7bf93bf5
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
 -- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
--- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 993fcca9120ca3d562ef72cc87d064ca
+-- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 5daa34d019a663a090d0cea8fe6ba549
 -- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
