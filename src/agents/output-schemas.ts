@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DomainError, type FieldError } from '../core/domain-error.js';
+import { newId } from '../core/ids.js';
 import { ArgumentChecker } from '../upstreams/arguments/argument-checker.js';
 
 /** Whose schema it is. */
@@ -41,7 +42,8 @@ export class OutputSchemas {
 
   /** @throws DomainError `invalid_request` if it cannot be compiled or takes too long; `service_unavailable` */
   async requireUsable(schema: object, organizationId: string): Promise<void> {
-    const of = { owner: organizationId, organization: organizationId };
+    // Schemas that an editor tries must not keep those of runs from being used.
+    const of = { owner: newId(), organization: organizationId };
     const verdict = await this.checker.validateValue(schema, {}, of);
     if (verdict.outcome === 'busy') {
       throw new DomainError('service_unavailable', 'Too many checks of schemas are queued.', undefined, {
