@@ -36,10 +36,6 @@ function doubling(depth: number): Record<string, object> {
   );
 }
 
-function nested(depth: number): object {
-  return depth === 0 ? {} : { not: nested(depth - 1) };
-}
-
 describe('the output schema of an agent', () => {
   it('is stored with its members in their order, changed and cleared', async () => {
     const id = await createAgent(app, [], { output_schema: SCHEMA, webhook_output: true });
@@ -66,7 +62,6 @@ describe('the output schema of an agent', () => {
     ['of more than 64 KiB', { type: 'object', description: 'x'.repeat(65_536) }],
     ['of more than 64 KiB in bytes', { type: 'object', description: 'ü'.repeat(40_000) }],
     ['of nearly 1 MB', { type: 'object', description: 'x'.repeat(1_000_000) }],
-    ['nested too deeply', { type: 'object', not: nested(120) }],
   ])('is refused: one %s', async (_, schema) => {
     const problem = expectProblem(await create({ output_schema: schema }), 400, 'invalid_request');
     expect(JSON.stringify(problem.errors)).toContain('data.output_schema');
@@ -94,7 +89,7 @@ describe('the output schema of an agent', () => {
     const schemas = [{ type: 'object', properties, required: ['size'] }].flatMap((schema) => [
       schema,
       // Not a plain form: checked on the thread.
-      { ...schema, if: { required: ['x'] }, then: false },
+      { ...schema, not: { required: ['x'] } },
     ]);
     for (const schema of schemas) {
       const thread = await ThreadClient.create(app, await createAgent(app, [], { output_schema: schema }));

@@ -10,7 +10,7 @@ const load = (name: string): Promise<unknown> => import(new URL(`./${name}${exte
 const { compileSchema } = (await load('schema-validator')) as typeof import('./schema-validator.js');
 const { relaxDefaulted } = (await load('defaulted-properties')) as typeof import('./defaulted-properties.js');
 
-const ENDLESS = 'it refers to itself without end, or the arguments are nested too deeply for it';
+const ENDLESS = 'it refers to itself without end, or the value is nested too deeply for it';
 
 const known = new Map<number, Validate>();
 
@@ -36,7 +36,7 @@ function answer({ key, schema, isExact, forget, args }: CheckRequest): CheckAnsw
   } catch (error) {
     // A check throws when the stack is exhausted, or when Ajv generated incorrect code.
     const isStackSpent = error instanceof RangeError;
-    return { kind: 'failed', reason: isStackSpent ? ENDLESS : 'it cannot be applied to these arguments' };
+    return { kind: 'failed', reason: isStackSpent ? ENDLESS : 'it cannot be applied to this value' };
   }
 }
 
