@@ -20,6 +20,11 @@ agents:
   Helper:
     instructions: Be brief.
     tier: smart
+    output_schema:
+      type: object
+      properties:
+        reply: { type: string }
+    webhook_output: true
     connections:
       - search
       - connection: tickets

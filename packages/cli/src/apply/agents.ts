@@ -14,7 +14,17 @@ interface Use {
   readonly approval?: NonNullable<AgentData['connections']>[number]['approval'];
 }
 
-const COPIED = ['description', 'instructions', 'tier', 'max_steps', 'history', 'approval_timeout', 'status'] as const;
+const COPIED = [
+  'description',
+  'instructions',
+  'tier',
+  'max_steps',
+  'history',
+  'approval_timeout',
+  'output_schema',
+  'webhook_output',
+  'status',
+] as const;
 
 /** Agents, by their titles. They refer to connections by name. */
 export class Agents implements Section {
