@@ -1650,6 +1650,13 @@ export interface components {
             max_steps?: number;
             approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
+            output_schema?: ({
+                /** @enum {string} */
+                type: "object";
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            webhook_output?: boolean;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -1683,6 +1690,10 @@ export interface components {
             max_steps: number;
             approval_timeout: number;
             history: components["schemas"]["AgentHistoryItem"];
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
+            webhook_output: boolean;
             /** @enum {string} */
             status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
@@ -1747,6 +1758,13 @@ export interface components {
             max_steps?: number;
             approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
+            output_schema?: ({
+                /** @enum {string} */
+                type: "object";
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            webhook_output?: boolean;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -2643,6 +2661,9 @@ export interface components {
             duration_ms: components["schemas"]["RunDurations"] | null;
         };
         RunDetails: {
+            output: {
+                [key: string]: unknown;
+            } | null;
             model_calls: components["schemas"]["ModelCallItem"][];
             user_id: string | null;
             user_email: string | null;
@@ -2769,6 +2790,9 @@ export interface components {
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             message: components["schemas"]["MessageItem"] | null;
+            output: {
+                [key: string]: unknown;
+            } | null;
             usage: components["schemas"]["RunUsageItem"] | null;
             error: components["schemas"]["RunErrorItem"] | null;
             pending_approvals: components["schemas"]["PendingApprovalItem"][];
@@ -3498,6 +3522,8 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -3639,6 +3665,7 @@ export interface operations {
                      *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
                      *       "status": "queued",
                      *       "message": null,
+                     *       "output": {},
                      *       "usage": {
                      *         "inputTokens": 1,
                      *         "outputTokens": 1,
@@ -3789,6 +3816,7 @@ export interface operations {
                      *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
                      *       "status": "queued",
                      *       "message": null,
+                     *       "output": {},
                      *       "usage": {
                      *         "inputTokens": 1,
                      *         "outputTokens": 1,
@@ -5155,6 +5183,8 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5228,6 +5258,8 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5291,6 +5323,8 @@ export interface operations {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
                      *           },
+                     *           "output_schema": {},
+                     *           "webhook_output": true,
                      *           "status": "active",
                      *           "connections": [
                      *             {
@@ -5362,6 +5396,8 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -6880,6 +6916,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "item": {
+                     *         "output": {},
                      *         "model_calls": [
                      *           {
                      *             "step": 1,
@@ -6988,6 +7025,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "item": {
+                     *         "output": {},
                      *         "model_calls": [
                      *           {
                      *             "step": 1,
@@ -8745,6 +8783,7 @@ export interface operations {
                      *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
                      *       "status": "queued",
                      *       "message": null,
+                     *       "output": {},
                      *       "usage": {
                      *         "inputTokens": 1,
                      *         "outputTokens": 1,
