@@ -1,4 +1,5 @@
 import type { ListItem, ToolInput } from '../../../../../packages/client/src/api.js';
+import { schemaOf, schemaTextOf } from './output-schema.js';
 
 export type Agent = ListItem<'COLLECTION_VIRTUAL_MCP_LIST'>;
 export type ApprovalRule = Agent['connections'][number]['approval'];
@@ -23,6 +24,9 @@ export interface AgentDraft {
   readonly historyMessages: string;
   readonly historyTokens: string;
   readonly approvalMinutes: string;
+  /** JSON, or empty. */
+  readonly outputSchema: string;
+  readonly webhookOutput: boolean;
   readonly isActive: boolean;
   readonly members: readonly MemberDraft[];
 }
@@ -38,6 +42,8 @@ export function agentDraftOf(agent?: Agent): AgentDraft {
     historyMessages: textOf(agent?.history.max_messages),
     historyTokens: textOf(agent?.history.max_tokens),
     approvalMinutes: textOf(agent && agent.approval_timeout / 60),
+    outputSchema: schemaTextOf(agent),
+    webhookOutput: agent?.webhook_output ?? false,
     isActive: agent?.status !== 'inactive',
     members:
       agent?.connections.map(({ connection_id: connectionId, selected_tools: selectedTools, prefix, approval }) => ({
@@ -64,6 +70,8 @@ export function agentDataOf(draft: AgentDraft, stored?: Agent): ToolInput<'COLLE
       max_steps: numberOf(draft.maxSteps),
       approval_timeout: approvalMinutes === undefined ? undefined : Math.round(approvalMinutes * 60),
     }),
+    output_schema: schemaOf(draft.outputSchema),
+    webhook_output: draft.webhookOutput,
     history: defined({ max_messages: numberOf(draft.historyMessages), max_tokens: numberOf(draft.historyTokens) }),
     // Sent only if it changed: "active" would clear the fault of an agent in the status "error".
     ...(draft.isActive !== (stored?.status !== 'inactive') && {
