@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import * as ai from 'ai';
+import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import { Webhook } from 'standardwebhooks';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
@@ -158,6 +159,7 @@ describe('the output of a run', () => {
   });
 
   it.each([
+    ['5', { sdk: ai5 as unknown as typeof ai, accept: 'text/event-stream;ai=5' }],
     ['6', { sdk: ai6 as unknown as typeof ai, accept: 'text/event-stream;ai=6' }],
     ['7', { sdk: ai }],
   ])('is in the metadata of the message that useChat of ai %s has', async (version, reader) => {
