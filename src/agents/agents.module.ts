@@ -10,6 +10,7 @@ import { AgentRepository } from './records/agent.repository.js';
 import { AgentTester } from './agent-tester.js';
 import { AgentTools } from './agent.tools.js';
 import { AgentToolset } from './agent-toolset.js';
+import { OutputSchemas } from './output-schemas.js';
 import { AgentsService } from './records/agents.service.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import { AgentPartsReader } from './composition/agent-parts.js';
@@ -36,6 +37,7 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     AgentTools,
     AgentToolset,
     AgentTester,
+    OutputSchemas,
     ConnectionTestTools,
     AgentComposition,
     AgentPartsReader,
@@ -46,6 +48,6 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     OfferLists,
     ToolSearch,
   ],
-  exports: [AgentsService, AgentToolset, AgentComposition, OfferLists, ToolSearch],
+  exports: [AgentsService, OutputSchemas, AgentToolset, AgentComposition, OfferLists, ToolSearch],
 })
 export class AgentsModule {}

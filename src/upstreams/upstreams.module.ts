@@ -139,6 +139,7 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     FanOutReport,
   ],
   exports: [
+    ArgumentChecker,
     ToolInvoker,
     ArgumentChecker,
     InvocationLog,

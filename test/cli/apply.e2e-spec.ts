@@ -22,6 +22,11 @@ agents:
     tier: smart
     tool_mode: search
     pinned_tools: [find_ticket]
+    output_schema:
+      type: object
+      properties:
+        reply: { type: string }
+    webhook_output: true
     connections:
       - search
       - connection: tickets

@@ -49,6 +49,18 @@ const textOf = (chunks: Chunk[]): string =>
   chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('');
 
 describe('the client of packages/client', () => {
+  it('types the output of an agent with a schema', async () => {
+    const output_schema = { type: 'object' as const, properties: { part: { type: 'string' } } };
+    const data = { title: 'Parts', output_schema };
+    const { id } = (await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data })).item;
+    const thread = { data: { title: 'Thread', virtual_mcp_id: id } };
+    const on = (await signalbox.tool('COLLECTION_THREADS_CREATE', thread)).item.id;
+    const result = await signalbox.ask<{ part: string }>(on, { agentId: id, text: '/json {"part":"axle"}' });
+    const part: string | undefined = result.output?.part;
+    expect(part).toBe('axle');
+    expect((await signalbox.tool('RUN_GET', { id: result.taskId })).item.output).toEqual({ part: 'axle' });
+  });
+
   it('has the types of the OpenAPI document', async () => {
     const script = fileURLToPath(new URL('../../scripts/write-client-types.mjs', import.meta.url));
     const check = spawn(process.execPath, [script, url, '--check'], { stdio: ['ignore', 'ignore', 'pipe'] });

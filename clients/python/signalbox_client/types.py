@@ -34,11 +34,15 @@ class Message(TypedDict):
 
 
 class RunResult(TypedDict):
-    """What a run has come to: over, or so far."""
+    """
+    What a run has come to: over, or so far. ``output`` is the object that a completed run of an agent with an ``output_schema`` has
+    answered.
+    """
 
     taskId: str
     status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"]
     message: Optional[Message]
+    output: Optional[Dict[str, Any]]
     usage: Optional[RunUsage]
     error: Optional[RunError]
     pending_approvals: List[Dict[str, Any]]

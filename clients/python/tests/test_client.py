@@ -25,6 +25,13 @@ class ClientTest(unittest.TestCase):
         messages = client.list("COLLECTION_THREAD_MESSAGES_LIST", {"thread_id": self.thread_id, "limit": 1})
         self.assertEqual([message["role"] for message in messages], ["user", "assistant"])
 
+    def test_reads_the_output_of_an_agent_with_a_schema(self) -> None:
+        data = {"title": "Parts", "output_schema": {"type": "object", "properties": {"part": {"type": "string"}}}}
+        agent = client.tool("COLLECTION_VIRTUAL_MCP_CREATE", {"data": data})["item"]["id"]
+        result = client.ask(new_thread(agent), agent, '/json {"part":"axle"}')
+        self.assertEqual(result["output"], {"part": "axle"})
+        self.assertIsNone(client.ask(self.thread_id, AGENT, "Hello")["output"])
+
     def test_returns_the_failure_of_a_run_as_its_result(self) -> None:
         result = client.ask(self.thread_id, AGENT, "/fail out of coal")
         expected = ("failed", {"code": "model_failed", "message": "out of coal"})

@@ -29,8 +29,14 @@ export type ListItem<Name extends ListToolName> = ToolOutput<Name> extends { ite
 
 /** One user message, an agent, and optionally system messages, a tier and a temperature. */
 export type RunRequest = RequestOf<Turns>;
-/** What a run has come to. */
-export type RunResult = ResponseOf<Turns, 200>;
+/**
+ * What a run has come to.
+ * @template Output the type of the agent's `output_schema`
+ */
+export type RunResult<Output extends object = Record<string, unknown>> = Omit<ResponseOf<Turns, 200>, 'output'> & {
+  /** The object that the run has answered; null unless it is completed and its agent has an `output_schema`. */
+  output: Output | null;
+};
 export type RunStatus = RunResult['status'];
 
 /** What is known of an uploaded file. */

@@ -602,6 +602,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/tools/CONNECTION_TOOLS_APPROVE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Approves the definitions that a connection lists now of these tools. An approved definition stays approved while the pin is on, also after others were approved. */
+        post: operations["CONNECTION_TOOLS_APPROVE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/CONNECTION_TOOLS_DIFF": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the tools of a connection and shows those whose definition is not approved (pin), with what has changed since the last approved definition. */
+        post: operations["CONNECTION_TOOLS_DIFF"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/FILE_DELETE": {
         parameters: {
             query?: never;
@@ -1223,7 +1257,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Adds a webhook: an address that is told when runs end or ask for an approval. Only this response and that of WEBHOOK_ROTATE contain the secret that signs the messages (Standard Webhooks). */
+        /** Adds a webhook: an address that is told when runs end or ask for an approval, or when tools change. Only this response and that of WEBHOOK_ROTATE contain the secret that signs the messages (Standard Webhooks). */
         post: operations["WEBHOOK_CREATE"];
         delete?: never;
         options?: never;
@@ -1678,6 +1712,13 @@ export interface components {
             pinned_tools?: string[] | null;
             history?: components["schemas"]["AgentHistoryData"] | null;
             spend?: components["schemas"]["SpendLimitInput"] | null;
+            output_schema?: ({
+                /** @enum {string} */
+                type: "object";
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            webhook_output?: boolean;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -1718,6 +1759,10 @@ export interface components {
             pinned_tools: string[];
             history: components["schemas"]["AgentHistoryItem"];
             spend: components["schemas"]["SpendLimitItem"] | null;
+            output_schema: {
+                [key: string]: unknown;
+            };
+            webhook_output: boolean;
             /** @enum {string} */
             status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
@@ -1786,6 +1831,13 @@ export interface components {
             pinned_tools?: string[] | null;
             history?: components["schemas"]["AgentHistoryData"] | null;
             spend?: components["schemas"]["SpendLimitInput"] | null;
+            output_schema?: ({
+                /** @enum {string} */
+                type: "object";
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            webhook_output?: boolean;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -2030,6 +2082,17 @@ export interface components {
             error_rate: number;
             latency_ms: components["schemas"]["LatencyPercentiles"] | null;
         };
+        ChangedTool: {
+            name: string;
+            /** @enum {string} */
+            status: "changed" | "new";
+            fingerprint: string;
+            renamed_from: string | null;
+            changes: components["schemas"]["DefinitionChange"][];
+            definition: {
+                [key: string]: unknown;
+            };
+        };
         ConnectionAnswer: {
             item: components["schemas"]["ConnectionItem"];
         };
@@ -2069,6 +2132,8 @@ export interface components {
             public_tools?: "honor" | "ignore";
             rate_limit?: components["schemas"]["ConnectionRateLimitInput"] | null;
             shared_state?: boolean;
+            /** @enum {string} */
+            pin?: "off" | "warn" | "block";
         };
         ConnectionCreateInput: {
             data: components["schemas"]["ConnectionCreateData"];
@@ -2121,6 +2186,8 @@ export interface components {
             public_tools: "honor" | "ignore";
             rate_limit: components["schemas"]["ConnectionRateLimitItem"] | null;
             shared_state: boolean;
+            /** @enum {string} */
+            pin: "off" | "warn" | "block";
             tools_refreshed_at: (string) | null;
             import_name: string | null;
             created_at: string;
@@ -2163,6 +2230,8 @@ export interface components {
             public_tools?: "honor" | "ignore";
             rate_limit?: components["schemas"]["ConnectionRateLimitInput"] | null;
             shared_state?: boolean;
+            /** @enum {string} */
+            pin?: "off" | "warn" | "block";
         };
         ConnectionUpdateInput: {
             /** Format: uuid */
@@ -2171,6 +2240,13 @@ export interface components {
         };
         DeauthorizedAnswer: {
             ok: boolean;
+        };
+        DefinitionChange: {
+            /** @enum {string} */
+            op: "add" | "remove" | "replace";
+            path: string;
+            before?: unknown;
+            after?: unknown;
         };
         DefinitionTokens: {
             all: number;
@@ -2615,7 +2691,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "price_missing" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "spend_limit_reached" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "tool_unapproved" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "price_missing" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "spend_limit_reached" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
             request_id: string;
             errors?: {
                 path: string;
@@ -2702,6 +2778,9 @@ export interface components {
             duration_ms: components["schemas"]["RunDurations"] | null;
         };
         RunDetails: {
+            output: {
+                [key: string]: unknown;
+            } | null;
             model_calls: components["schemas"]["ModelCallItem"][];
             user_id: string | null;
             user_email: string | null;
@@ -2828,6 +2907,9 @@ export interface components {
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             message: components["schemas"]["MessageItem"] | null;
+            output: {
+                [key: string]: unknown;
+            } | null;
             usage: components["schemas"]["RunUsageItem"] | null;
             error: components["schemas"]["RunErrorItem"] | null;
             pending_approvals: components["schemas"]["PendingApprovalItem"][];
@@ -3113,6 +3195,25 @@ export interface components {
             error_rate: number;
             latency_ms: components["schemas"]["LatencyPercentiles"] | null;
         };
+        ToolsApproveInput: {
+            /** Format: uuid */
+            id: string;
+            tools: string[];
+            fingerprints?: string[];
+        };
+        ToolsApproved: {
+            approved: string[];
+            remaining: number;
+        };
+        ToolsDiff: {
+            /** @enum {string} */
+            pin: "off" | "warn" | "block";
+            listed_at: (string) | null;
+            total: number;
+            items: components["schemas"]["ChangedTool"][];
+            removed: string[];
+            error?: string;
+        };
         /** @description The data of one frame of a stream: a UI-message chunk of the AI SDK. The last frame is the text `[DONE]`. */
         UiMessageChunk: {
             /** @constant */
@@ -3288,7 +3389,7 @@ export interface components {
         };
         WebhookChange: {
             url?: string;
-            events?: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
+            events?: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold" | "tools.changed")[];
             agent_ids?: string[] | null;
             enabled?: boolean;
         };
@@ -3297,7 +3398,7 @@ export interface components {
         };
         WebhookData: {
             url: string;
-            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold" | "tools.changed")[];
             agent_ids?: string[] | null;
             enabled?: boolean;
         };
@@ -3307,7 +3408,7 @@ export interface components {
             /** Format: uuid */
             webhook_id: string;
             /** @enum {string} */
-            event: "run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold";
+            event: "run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold" | "tools.changed";
             run_id: string | null;
             /** @enum {string} */
             status: "pending" | "delivered" | "failed";
@@ -3334,7 +3435,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
-            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold" | "tools.changed")[];
             agent_ids: string[] | null;
             enabled: boolean;
             disabled_reason: string | null;
@@ -3474,6 +3575,7 @@ export interface operations {
                      *           "per_caller_per_minute": 1
                      *         },
                      *         "shared_state": true,
+                     *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -3599,6 +3701,8 @@ export interface operations {
                      *           "usd_per_day": 0.000001,
                      *           "usd_per_month": 0.000001
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -3740,6 +3844,7 @@ export interface operations {
                      *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
                      *       "status": "queued",
                      *       "message": null,
+                     *       "output": {},
                      *       "usage": {
                      *         "inputTokens": 1,
                      *         "outputTokens": 1,
@@ -3890,6 +3995,7 @@ export interface operations {
                      *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
                      *       "status": "queued",
                      *       "message": null,
+                     *       "output": {},
                      *       "usage": {
                      *         "inputTokens": 1,
                      *         "outputTokens": 1,
@@ -4716,6 +4822,7 @@ export interface operations {
                      *           "per_caller_per_minute": 1
                      *         },
                      *         "shared_state": true,
+                     *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -4798,6 +4905,7 @@ export interface operations {
                      *           "per_caller_per_minute": 1
                      *         },
                      *         "shared_state": true,
+                     *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -4877,6 +4985,7 @@ export interface operations {
                      *             "per_caller_per_minute": 1
                      *           },
                      *           "shared_state": true,
+                     *           "pin": "off",
                      *           "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *           "import_name": "text",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
@@ -4964,6 +5073,7 @@ export interface operations {
                      *           "per_caller_per_minute": 1
                      *         },
                      *         "shared_state": true,
+                     *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
@@ -5290,6 +5400,8 @@ export interface operations {
                      *           "usd_per_day": 0.000001,
                      *           "usd_per_month": 0.000001
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5376,6 +5488,8 @@ export interface operations {
                      *           "usd_per_day": 0.000001,
                      *           "usd_per_month": 0.000001
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5447,6 +5561,8 @@ export interface operations {
                      *             "usd_per_day": 0.000001,
                      *             "usd_per_month": 0.000001
                      *           },
+                     *           "output_schema": {},
+                     *           "webhook_output": true,
                      *           "status": "active",
                      *           "connections": [
                      *             {
@@ -5533,6 +5649,8 @@ export interface operations {
                      *           "usd_per_day": 0.000001,
                      *           "usd_per_month": 0.000001
                      *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5687,6 +5805,117 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ConnectionImportOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    CONNECTION_TOOLS_APPROVE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "tools": [
+                 *         "search"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ToolsApproveInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "approved": [
+                     *         "text"
+                     *       ],
+                     *       "remaining": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ToolsApproved"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    CONNECTION_TOOLS_DIFF: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "pin": "off",
+                     *       "listed_at": "2026-11-23T08:30:00.000Z",
+                     *       "total": 1,
+                     *       "items": [
+                     *         {
+                     *           "name": "support-bot",
+                     *           "status": "changed",
+                     *           "fingerprint": "text",
+                     *           "renamed_from": "text",
+                     *           "changes": [
+                     *             {
+                     *               "op": "add",
+                     *               "path": "text",
+                     *               "before": {},
+                     *               "after": {}
+                     *             }
+                     *           ],
+                     *           "definition": {}
+                     *         }
+                     *       ],
+                     *       "removed": [
+                     *         "text"
+                     *       ],
+                     *       "error": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ToolsDiff"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7098,6 +7327,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "item": {
+                     *         "output": {},
                      *         "model_calls": [
                      *           {
                      *             "step": 1,
@@ -7206,6 +7436,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "item": {
+                     *         "output": {},
                      *         "model_calls": [
                      *           {
                      *             "step": 1,
@@ -8976,6 +9207,7 @@ export interface operations {
                      *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
                      *       "status": "queued",
                      *       "message": null,
+                     *       "output": {},
                      *       "usage": {
                      *         "inputTokens": 1,
                      *         "outputTokens": 1,

@@ -89,15 +89,19 @@ export class Signalbox {
   }
 
   /** Posts a message and waits for the end of its run, or until the run waits for an approval. */
-  async ask(threadId: string, input: RunInput, options: RunOptions = {}): Promise<RunResult> {
+  async ask<Output extends object = Record<string, unknown>>(
+    threadId: string,
+    input: RunInput,
+    options: RunOptions = {},
+  ): Promise<RunResult<Output>> {
     const response = await this.#turn(
       `${threadPath(threadId)}/messages`,
       requestOf(input),
       { prefer: `wait=${WAIT_S}` },
       options,
     );
-    const answer = (await response.json()) as RunResult;
-    return response.status === 200 ? answer : this.wait(answer.taskId, options);
+    const answer = (await response.json()) as RunResult<Output>;
+    return response.status === 200 ? answer : this.wait<Output>(answer.taskId, options);
   }
 
   /** Posts a message and streams the answer. Resolves when the message is accepted. */
@@ -145,19 +149,22 @@ export class Signalbox {
   }
 
   /** What a run has come to. @param waitSeconds waits that long for its end, 60 at most */
-  async result(
+  async result<Output extends object = Record<string, unknown>>(
     taskId: string,
     { waitSeconds = 0, signal }: CallOptions & { readonly waitSeconds?: number } = {},
-  ): Promise<RunResult> {
+  ): Promise<RunResult<Output>> {
     const path = `agent-runtime/runs/${encodeURIComponent(taskId)}?wait=${waitSeconds}`;
     const response = await this.#http.send({ method: 'GET', path, signal, isRepeatable: true });
-    return (await response.json()) as RunResult;
+    return (await response.json()) as RunResult<Output>;
   }
 
   /** Waits until a run has ended or waits for an approval, however long that takes. */
-  async wait(taskId: string, options: CallOptions = {}): Promise<RunResult> {
+  async wait<Output extends object = Record<string, unknown>>(
+    taskId: string,
+    options: CallOptions = {},
+  ): Promise<RunResult<Output>> {
     for (;;) {
-      const result = await this.result(taskId, { ...options, waitSeconds: WAIT_S });
+      const result = await this.result<Output>(taskId, { ...options, waitSeconds: WAIT_S });
       if (!OPEN.has(result.status)) return result;
     }
   }

@@ -1,5 +1,5 @@
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import type { FieldRules, FieldSettings } from './provider-fields.js';
 import { PROVIDER_KINDS } from './provider-kind.js';
 
@@ -29,6 +29,11 @@ export interface LanguageModels {
   readonly fields?: FieldRules;
   /** The media types of files that its models take in messages; absent: none. Texts are sent as text. */
   readonly files?: RegExp;
+  /**
+   * What its SDK needs, besides the schema, to ask a model for JSON that matches any schema; absent: its models are
+   * asked by an instruction.
+   */
+  readonly schemaOptions?: SharedV4ProviderOptions;
   /**
    * Creates a callable model without calling it. A promise lets the kind load its SDK for the first model. Give an SDK
    * each of its settings, also one that is not set: otherwise it reads variables such as `OPENAI_API_KEY` and

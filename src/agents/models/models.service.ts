@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { createEchoModel } from './builtin/echo-model.js';
 import type { ModelPrice } from './model-price.js';
 import { ModelTiersRepository } from './model-tiers.repository.js';
@@ -22,6 +22,8 @@ export interface TierModel {
   readonly maxOutputTokens: number | null;
   /** How long it can take to begin its answer, in milliseconds. */
   readonly firstChunkTimeoutMs: number;
+  /** What its SDK needs to ask for JSON that matches a schema; null: an instruction asks for it. */
+  readonly schemaOptions: SharedV4ProviderOptions | null;
   /** Whether it takes files of a media type in messages. */
   takesFile(mediaType: string): boolean;
   /** Makes it callable. @throws DomainError when the stored secrets of the provider can no longer be decrypted */
@@ -50,6 +52,7 @@ export class ModelsService {
       price,
       maxOutputTokens,
       firstChunkTimeoutMs: firstChunkTimeoutS === null ? FIRST_CHUNK_TIMEOUT_MS : firstChunkTimeoutS * 1000,
+      schemaOptions: this.providers.schemaOptions(provider.kind),
       takesFile: (mediaType) => this.providers.takesFile(provider.kind, mediaType),
       open: () => this.providers.open(provider, model),
     }));
@@ -66,6 +69,7 @@ function builtin(): TierModel {
     maxOutputTokens: null,
     // Only a directive delays it.
     firstChunkTimeoutMs: Infinity,
+    schemaOptions: {},
     takesFile: () => true,
     open: async () => model,
   };

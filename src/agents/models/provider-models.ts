@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { DomainError } from '../../core/domain-error.js';
 import { AddressPolicy } from '../../platform/net/address-policy.js';
 import { GuardedDispatcher } from '../../platform/net/guarded-dispatcher.js';
@@ -50,6 +50,11 @@ export class ProviderModels implements OnApplicationShutdown {
   /** Whether models of the kind take files of the type in messages. */
   takesFile(kind: string, mediaType: string): boolean {
     return this.kinds.findByName(kind)?.files?.test(mediaType) === true;
+  }
+
+  /** What the SDK of the kind needs to ask for JSON that matches a schema; null if it cannot. */
+  schemaOptions(kind: string): SharedV4ProviderOptions | null {
+    return this.kinds.findByName(kind)?.schemaOptions ?? null;
   }
 
   onApplicationShutdown(): Promise<void> {

@@ -19,6 +19,8 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     pinned_tools: [...agent.pinnedTools],
     history: { max_messages: agent.historyMaxMessages, max_tokens: agent.historyMaxTokens },
     spend: agent.spend,
+    output_schema: agent.outputSchema as AgentItem['output_schema'],
+    webhook_output: agent.webhookOutput,
     status: connection.status,
     connections: agent.connections.map(({ connectionId, selectedTools, prefix, approval }) => ({
       connection_id: connectionId,

@@ -3,6 +3,7 @@ import {
   ArrayMaxSize,
   ArrayUnique,
   IsArray,
+  IsBoolean,
   IsIn,
   IsInt,
   IsISO8601,
@@ -42,6 +43,7 @@ import {
   type ToolMode,
 } from './agent.js';
 import { IsApprovalRule } from './approval-rule.js';
+import { IsOutputSchema } from './output-schema.js';
 import type { SelectedTool } from './selected-tool.js';
 import { IsSelectedTools } from './selected-tools-rule.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
@@ -154,6 +156,19 @@ class AgentOptions {
   /** What the model calls of its runs can cost. Null removes the limit. */
   @IsOptionalObject(() => SpendLimitInput)
   spend?: SpendLimitInput | null;
+  /**
+   * A JSON Schema (2020-12) whose type is `object`, of at most 64 KiB. The last answer of a run is then one JSON object
+   * that is valid against it: the run's `output`. Null lets the agent answer freely.
+   */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsOutputSchema()
+  output_schema?: Record<string, unknown> | null;
+
+  /** Whether `run.completed` webhooks include the output; by default false. */
+  @MayBeAbsent()
+  @IsBoolean()
+  webhook_output?: boolean;
 
   @MayBeAbsent()
   @IsIn(SETTABLE_STATUSES)
@@ -274,6 +289,11 @@ export class AgentItem {
   @ValidateNested()
   @Type(() => SpendLimitItem)
   spend: SpendLimit | null;
+  @IsObject()
+  output_schema: Record<string, unknown> | null;
+
+  @IsBoolean()
+  webhook_output: boolean;
 
   @IsIn(CONNECTION_STATUSES)
   status: ConnectionStatus;

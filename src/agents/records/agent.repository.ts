@@ -14,6 +14,7 @@ const COMPOSITION_LOCK = 0x41474e54;
 /** SQL for the bytes that `findAll` reads of the agent whose id is `connection.id`. */
 export const AGENT_BYTES = `
   coalesce((SELECT coalesce(octet_length(agent.instructions), 0) + json_octets(agent.pinned_tools)
+                     + coalesce(octet_length(agent.output_schema::text), 0)
               FROM agents agent WHERE agent.id = connection.id), 0)
     + coalesce((SELECT sum(100 + json_octets(member.selected_tools) + json_octets(member.approval))
                   FROM agent_connections member WHERE member.agent_id = connection.id), 0)`;
@@ -39,6 +40,7 @@ const RUNNABLE = {
     SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier,
            agent.max_steps AS "maxSteps", agent.approval_timeout AS "approvalTimeoutS",
            agent.tool_mode AS "toolMode", agent.pinned_tools AS "pinnedTools",
+           agent.output_schema::text AS "outputSchema",
            (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
                      'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval)
                        ORDER BY member.position), '[]')
@@ -99,6 +101,8 @@ export class AgentRepository {
         | 'spend'
         | 'toolMode'
         | 'pinnedTools'
+        | 'outputSchema'
+        | 'webhookOutput'
       >
     >,
   ): Promise<void> {

@@ -59,6 +59,8 @@ export interface RunnableAgent {
   readonly toolMode: ToolMode;
   /** Tools that need no search, by their names in the agent. */
   readonly pinnedTools: readonly string[];
+  /** The JSON Schema of its answers as text; null if they are free. */
+  readonly outputSchema: string | null;
   readonly status: ConnectionStatus;
   /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];

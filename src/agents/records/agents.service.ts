@@ -18,7 +18,9 @@ import {
 } from './agent.js';
 import type { AgentCreateData, AgentItem, AgentListInput, AgentPage, AgentUpdateData } from './agent.dto.js';
 import { toConnections, toHistory, toItem } from './agent-item.js';
+import { OutputSchemas } from '../output-schemas.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
+import type { AgentEntity } from './agent.entity.js';
 import { AGENT_BYTES, AgentRepository, type StoredAgent, usesConnection } from './agent.repository.js';
 
 /**
@@ -32,6 +34,7 @@ export class AgentsService {
     private readonly repository: AgentRepository,
     private readonly virtual: VirtualConnections,
     private readonly changes: ConnectionChanges,
+    private readonly schemas: OutputSchemas,
   ) {}
 
   /** The agent with all settings that a run needs. Accepts any text as id. */
@@ -74,11 +77,13 @@ export class AgentsService {
   async create(data: AgentCreateData, caller: Principal): Promise<AgentItem> {
     const id = newId();
     const organizationId = caller.organization.id;
+    if (data.output_schema) await this.schemas.requireUsable(data.output_schema, organizationId);
     await this.dataSource.transaction(async (manager) => {
       const { title, description = null, status = 'active' } = data;
       await this.virtual.insert(manager, { id, organizationId, title, description, status });
       const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
       const { approval_timeout: approvalTimeoutS = DEFAULT_APPROVAL_TIMEOUT_S } = data;
+      const { output_schema: outputSchema = null, webhook_output: webhookOutput = false } = data;
       await this.repository.insert(manager, {
         id,
         organizationId,
@@ -89,6 +94,8 @@ export class AgentsService {
         spend: changedRateLimit<SpendLimit>(null, data.spend ?? null),
         toolMode: data.tool_mode ?? DEFAULT_TOOL_MODE,
         pinnedTools: data.pinned_tools ?? [],
+        outputSchema,
+        webhookOutput,
         ...toHistory(data.history),
       });
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
@@ -100,12 +107,14 @@ export class AgentsService {
   }
 
   /**
-   * Requires grants on the tools that the edit adds. New instructions require grants on all tools, because they control
-   * how every run uses the tools. Removing tools requires no grant.
+   * Requires grants on the tools that the edit adds. New instructions and a new output schema, whose descriptions the
+   * model reads, require grants on all tools, because they control how every run uses the tools. Removing tools requires
+   * no grant.
    * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`
    */
   async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {
     const organizationId = caller.organization.id;
+    if (data.output_schema) await this.schemas.requireUsable(data.output_schema, organizationId);
     await this.dataSource.transaction(async (manager) => {
       const { connections, title, description, status, instructions, tier, max_steps: maxSteps } = data;
       if (connections !== undefined) await this.repository.lockCompositions(manager, organizationId);
@@ -114,7 +123,7 @@ export class AgentsService {
       const stored = await this.repository.findConnections(manager, id);
       const members = connections === undefined ? stored : toConnections(connections);
       const current = await this.repository.findSettings(manager, id);
-      const isInstructed = instructions !== undefined && instructions !== current.instructions;
+      const isInstructed = changesGuidance(current, data);
       const history = data.history === undefined ? {} : toHistory(data.history);
       await this.repository.update(manager, id, {
         instructions,
@@ -124,6 +133,8 @@ export class AgentsService {
         spend: data.spend === undefined ? undefined : changedRateLimit(current.spend, data.spend),
         toolMode: data.tool_mode,
         pinnedTools: data.pinned_tools === null ? [] : data.pinned_tools,
+        outputSchema: data.output_schema,
+        webhookOutput: data.webhook_output,
         ...history,
       });
       if (connections !== undefined) {
@@ -208,4 +219,10 @@ function widening(members: readonly AgentConnection[], missing: readonly Selecti
 
 function unknownAgent(): DomainError {
   return new DomainError('not_found', 'There is no agent with this id in the organization.');
+}
+
+/** Whether the update changes what the agent tells its models. */
+function changesGuidance(stored: AgentEntity, { instructions, output_schema: schema }: AgentUpdateData): boolean {
+  const isSchemaNew = schema !== undefined && JSON.stringify(schema) !== JSON.stringify(stored.outputSchema);
+  return isSchemaNew || (instructions !== undefined && instructions !== stored.instructions);
 }

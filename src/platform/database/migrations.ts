@@ -4,6 +4,7 @@ import { ProviderOptions1763700002000 } from './migrations/1763700002000-provide
 import { ModelFallbacks1763700003000 } from './migrations/1763700003000-model-fallbacks.js';
 import { SpendLimits1763700004000 } from './migrations/1763700004000-spend-limits.js';
 import { PinnedTools1763700005000 } from './migrations/1763700005000-pinned-tools.js';
+import { OutputSchemas1763700007000 } from './migrations/1763700007000-output-schemas.js';
 import { ToolSearch1763700008000 } from './migrations/1763700008000-tool-search.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -14,5 +15,6 @@ export const MIGRATIONS = [
   ModelFallbacks1763700003000,
   SpendLimits1763700004000,
   PinnedTools1763700005000,
+  OutputSchemas1763700007000,
   ToolSearch1763700008000,
 ];

@@ -97,6 +97,7 @@ export const GEN_AI_CONVERSATION_ID = 'gen_ai.conversation.id';
 export const GEN_AI_PROVIDER_NAME = 'gen_ai.provider.name';
 export const GEN_AI_REQUEST_MODEL = 'gen_ai.request.model';
 export const GEN_AI_REQUEST_STREAM = 'gen_ai.request.stream';
+export const GEN_AI_OUTPUT_TYPE = 'gen_ai.output.type';
 export const GEN_AI_REQUEST_TEMPERATURE = 'gen_ai.request.temperature';
 export const GEN_AI_RESPONSE_FINISH_REASONS = 'gen_ai.response.finish_reasons';
 export const GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK = 'gen_ai.response.time_to_first_chunk';

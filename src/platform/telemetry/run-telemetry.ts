@@ -20,6 +20,7 @@ import {
   GEN_AI_AGENT_NAME,
   GEN_AI_CONVERSATION_ID,
   GEN_AI_OPERATION_NAME,
+  GEN_AI_OUTPUT_TYPE,
   GEN_AI_PROVIDER_NAME,
   GEN_AI_REQUEST_MODEL,
   GEN_AI_REQUEST_STREAM,
@@ -71,6 +72,8 @@ interface ObservedRun {
 /** The parameters of a model call. */
 interface ObservedChat {
   readonly temperature: number | null;
+  /** Whether the model is asked for JSON. */
+  readonly isJson: boolean;
 }
 
 /** Observes runs: metrics always, spans if tracing is enabled. */
@@ -167,12 +170,13 @@ export class RunObservation {
     this.span?.setAttribute(GEN_AI_AGENT_NAME, shown).updateName(`${INVOKE_AGENT} ${shown}`);
   }
 
-  beginChat({ temperature }: ObservedChat): ChatObservation {
+  beginChat({ temperature, isJson }: ObservedChat): ChatObservation {
     const span = this.startSpan(`${CHAT} ${truncated(this.named.model)}`, SpanKind.CLIENT, {
       [GEN_AI_OPERATION_NAME]: CHAT,
       [GEN_AI_CONVERSATION_ID]: this.run.threadId,
       [GEN_AI_REQUEST_STREAM]: true,
       ...modelAttributes(this.named),
+      ...(isJson && { [GEN_AI_OUTPUT_TYPE]: 'json' }),
       ...(temperature !== null && { [GEN_AI_REQUEST_TEMPERATURE]: temperature }),
     });
     return new ChatObservation(span, this.contextOf(span), this.named, this.metrics, () => this.noteFirstChunk());

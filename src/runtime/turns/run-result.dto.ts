@@ -1,5 +1,5 @@
 import { Type } from 'class-transformer';
-import { IsArray, IsIn, IsUUID, Matches, ValidateNested } from 'class-validator';
+import { IsArray, IsIn, IsObject, IsUUID, Matches, ValidateNested } from 'class-validator';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { AnsweredApprovalItem, PendingApprovalItem } from '../runs/records/approval.dto.js';
 import { RunErrorItem, RunUsageItem } from '../runs/records/run.dto.js';
@@ -22,6 +22,11 @@ export class RunResult {
   @ValidateNested()
   @Type(() => MessageItem)
   message: MessageItem | null;
+
+  /** The object that the run has answered, if it is completed and its agent has an `output_schema`; otherwise null. */
+  @MayBeNull()
+  @IsObject()
+  output: Record<string, unknown> | null;
 
   @MayBeNull()
   @ValidateNested()

@@ -44,6 +44,7 @@ export class RunResultService {
       taskId: run.id,
       status,
       message,
+      output: (message?.metadata['output'] as RunResult['output'] | undefined) ?? null,
       usage,
       error,
       pending_approvals: pending,

@@ -10,6 +10,8 @@ import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
 import { isOfFiles, type RunModels } from './run-models.js';
+import type { AnswerShape } from './answer-shape.js';
+import { makeShapedStep } from './shaped-step.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 import type { ModelCall } from '../runs/records/model-call.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
@@ -27,6 +29,8 @@ export interface AgentLoopInput {
   tools: readonly AgentTool[];
   offered: OfferedTools;
   temperature: number | null;
+  /** The shape of its last answer; undefined if it answers freely. */
+  shape: AnswerShape | undefined;
   maxSteps: number;
   /** How long somebody can answer a request for an approval, in seconds. */
   approvalTimeoutS: number;
@@ -61,7 +65,9 @@ export async function runAgentLoop(
   let finishReason: FinishReason = 'stop';
   while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
     if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
-    const step = await callModels({ ...input, tools: offered.toolSet(answer.parts()), signal }, answer, observation);
+    const call = (correction: readonly ConversationMessage[]): Promise<ModelStepResult> =>
+      callModels({ ...input, correction, tools: offered.toolSet(answer.parts()), signal }, answer, observation);
+    const step = await (input.shape === undefined ? call([]) : makeShapedStep(input.shape, answer, call));
     finishReason = step.finishReason;
     answer.countStep(step.usage);
     if (endsWithToolCalls(answer.parts())) {
@@ -81,7 +87,10 @@ export async function runAgentLoop(
 }
 
 type StepInput = Pick<ModelStepInput, 'instructions' | 'tools' | 'temperature' | 'files' | 'signal'> &
-  Pick<AgentLoopInput, 'models' | 'history'>;
+  Pick<AgentLoopInput, 'models' | 'history' | 'shape'> & {
+    /** What follows the answer so far. */
+    correction: readonly ConversationMessage[];
+  };
 
 /** Calls the models of the run in turn, until one has answered. What readers have of one that fails is taken back. */
 async function callModels(input: StepInput, answer: RunAnswer, observation: RunObservation): Promise<ModelStepResult> {
@@ -107,7 +116,7 @@ async function callModels(input: StepInput, answer: RunAnswer, observation: RunO
 
 /** Calls the current model once, with the files that it takes. */
 async function callModel(
-  { models, history, ...input }: StepInput,
+  { models, history, shape, correction, ...input }: StepInput,
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
@@ -115,13 +124,15 @@ async function callModel(
   const { current } = models;
   const model = await models.open(answer.hasSpendLimit);
   const { messages, release } = await files.open(
-    [...history, ...answerMessage(answer, current)],
+    [...history, ...answerMessage(answer, current), ...correction],
     current.takesFile,
     signal,
   );
   const { maxOutputTokens, firstChunkTimeoutMs } = current;
+  const asking = shape?.asking(model, current);
   try {
-    const step = { ...input, model, maxOutputTokens, firstChunkTimeoutMs, hasSubstitute: models.hasNext, messages };
+    const limits = { maxOutputTokens, firstChunkTimeoutMs };
+    const step = { ...input, ...limits, model, asking, hasSubstitute: models.hasNext, messages };
     return await observeCall(step, current, answer, observation);
   } finally {
     release();
@@ -148,7 +159,7 @@ async function observeCall(
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
-  const chat = observation.beginChat(input);
+  const chat = observation.beginChat({ ...input, isJson: input.asking !== undefined });
   const call = answer.modelCalls.begin(answer.finishedSteps + 1, model);
   const watch = { onFirstChunk: () => chat.firstChunk(), onRetry: () => call.retry() };
   try {

@@ -2,6 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { Injectable } from '@nestjs/common';
 import { AgentToolset, type OpenToolset } from '../../agents/agent-toolset.js';
 import type { RunnableAgent } from '../../agents/records/agent.js';
+import { OutputSchemas } from '../../agents/output-schemas.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { AppConfig } from '../../core/config/app-config.js';
@@ -11,6 +12,7 @@ import { AnswerFiles } from '../files/answer-files.js';
 import { ModelFiles } from '../files/model-files.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
+import { AnswerShape } from './answer-shape.js';
 import { OfferedTools } from './offered-tools.js';
 import { RunFiles } from './run-files.js';
 import { ownerOfThread } from '../../upstreams/contract/callers.js';
@@ -32,6 +34,7 @@ export class AgentSessionService {
     private readonly transcript: TranscriptService,
     private readonly modelFiles: ModelFiles,
     private readonly answerFiles: AnswerFiles,
+    private readonly schemas: OutputSchemas,
     config: AppConfig,
   ) {
     this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
@@ -67,6 +70,7 @@ export class AgentSessionService {
       tools,
       offered: new OfferedTools(toolset, history),
       temperature: run.temperature,
+      shape: AnswerShape.of(agent, this.schemas, run, signal),
       maxSteps: agent.maxSteps,
       approvalTimeoutS: agent.approvalTimeoutS,
     };

@@ -17,11 +17,13 @@ export async function concludeAnswer(
   approvals: AttemptApprovals,
   conclusion: Conclusion,
 ): Promise<boolean> {
-  const { status, error, finishReason } = conclusion;
+  const { status, error, finishReason, output } = conclusion;
   const facts = { model: answer.model, usage: answer.totalUsage };
   if (status === 'completed') {
     const reason = finishReason ?? 'other';
-    await answer.append({ type: 'finish', finishReason: reason, messageMetadata: { ...facts, finishReason: reason } });
+    const messageMetadata = { ...facts, finishReason: reason, ...(output !== undefined && { output }) };
+    if (output !== undefined) await answer.append({ type: 'data-output', transient: true, data: output });
+    await answer.append({ type: 'finish', finishReason: reason, messageMetadata });
   } else {
     await closeOpenParts(answer, approvals, status);
     if (status === 'cancelled') {

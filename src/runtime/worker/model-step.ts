@@ -48,6 +48,8 @@ export class AnswerInterruptedError extends Error {
 /** The input of one model call. */
 export interface ModelStepInput {
   model: LanguageModelV4;
+  /** Asks it for an answer in a shape; undefined if it answers freely. */
+  asking: LanguageModelMiddleware | undefined;
   /** Null for the limit of the model itself. */
   maxOutputTokens: number | null;
   /** How long the model can take to begin its answer, in milliseconds. */
@@ -95,7 +97,7 @@ export async function streamModelStep(
   const result = streamText({
     model: wrapLanguageModel({
       model: input.model,
-      middleware: callMiddleware({ guard, timer }, answer, input, watch),
+      middleware: [...(input.asking ? [input.asking] : []), callMiddleware({ guard, timer }, answer, input, watch)],
     }),
     // `callMiddleware` repeats calls.
     maxRetries: 0,

@@ -145,11 +145,16 @@ export class RunAnswer {
     this.folder.apply(chunk);
   }
 
-  /** Counts a finished model call. */
+  /** Counts a finished step. @param usage of its model call */
   countStep(usage: LanguageModelUsage | undefined): void {
+    this.steps += 1;
+    this.countUsage(usage);
+  }
+
+  /** Counts the tokens of a finished model call. */
+  countUsage(usage: LanguageModelUsage | undefined): void {
     const input = usage?.inputTokens ?? 0;
     const output = usage?.outputTokens ?? 0;
-    this.steps += 1;
     this.usage = {
       inputTokens: this.usage.inputTokens + input,
       outputTokens: this.usage.outputTokens + output,

@@ -26,6 +26,7 @@ import {
 } from './run-failure.js';
 import type { RunModels } from './run-models.js';
 import { RunModelsFactory } from './run-models.factory.js';
+import { requireOutput } from './shaped-step.js';
 import { RunSupervisor } from './run-supervisor.js';
 
 /** A run that has lost this many workers is not executed again. */
@@ -162,7 +163,8 @@ export class RunExecutorService {
       observation.setAgentName(session.agentName);
       const input = { ...session, models, approvals, shouldYield, observation };
       const finishReason = await runAgentLoop(input, answer, control);
-      return { status: 'completed', error: null, finishReason };
+      const output = session.shape && (await requireOutput(session.shape, answer.parts()));
+      return { status: 'completed', error: null, finishReason, output };
     } catch (error) {
       // Unavailable storage does not fail the run: another attempt continues when the storage is back.
       if (isStale(error) || control.stopped === 'stale' || error instanceof StorageLostError) throw error;

@@ -10,6 +10,7 @@ export const RUN_FAILURE_CODES = {
   poster_gone: 'The API key that posted the run was deleted or has expired while the run waited for an approval.',
   run_timeout: 'The run exceeded its time limit.',
   answer_too_large: 'The answer exceeded the size limit.',
+  output_invalid: 'The answer does not fit the output schema of the agent, also after it was returned to the model.',
   answer_unusable: 'The answer could not be streamed or stored.',
   worker_lost: 'The workers that executed the run stopped repeatedly; the run is not retried.',
 } as const satisfies Record<string, string>;

@@ -2,6 +2,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { describeProviderFailure } from '../../agents/models/provider-failure.js';
 import type { RunError } from '../runs/records/run.entity.js';
 import { AnswerOverflowError } from './answer-limits.js';
+import { OutputInvalidError } from './answer-shape.js';
 import { AnswerInterruptedError } from './model-step.js';
 import { RUN_FAILURE_CODES, type RunFailureCode } from './run-failure-codes.js';
 
@@ -12,6 +13,7 @@ export function describeRunFailure(error: unknown): RunError {
     return { code: 'provider_unavailable', message: 'The connection to the model provider was lost.' };
   }
   if (error instanceof AnswerOverflowError) return ANSWER_TOO_LARGE;
+  if (error instanceof OutputInvalidError) return { code: 'output_invalid', message: error.message };
   if (error instanceof DomainError) return { code: error.code, message: error.detail ?? error.title };
   const { code, message } = describeProviderFailure(error);
   return { code, message };

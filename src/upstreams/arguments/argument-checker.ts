@@ -68,16 +68,37 @@ export class ArgumentChecker implements OnApplicationShutdown {
     owner: string,
     organization = owner,
   ): ArgumentVerdict | Promise<ArgumentVerdict> {
-    const schema = this.schemas.get(inputSchema) ?? this.examine(inputSchema);
-    const { plain } = schema;
-    if (plain !== undefined && exceededLimit(args, plain.limits) === undefined) {
-      return verdictOn(this.validatorOf(plain.form)(args));
-    }
-    return schema.unusable ?? this.isolated.validateInIsolation(schema, args, { owner, organization });
+    const schema = this.schemas.get(inputSchema) ?? this.examine(inputSchema, false);
+    return this.validate(schema, args, { owner, organization });
+  }
+
+  /**
+   * Validates any JSON value, with the same protection. The schema is used as it is: a required property that has a
+   * default must be there.
+   * @param schema pass the same object each time, and not to `validateArguments`
+   */
+  validateValue(
+    schema: object,
+    value: unknown,
+    of: { readonly owner: string; readonly organization: string },
+  ): ArgumentVerdict | Promise<ArgumentVerdict> {
+    return this.validate(this.schemas.get(schema) ?? this.examine(schema, true), value, of);
   }
 
   onApplicationShutdown(): Promise<void> {
     return this.isolated.close();
+  }
+
+  private validate(
+    schema: SchemaEntry,
+    value: unknown,
+    of: { readonly owner: string; readonly organization: string },
+  ): ArgumentVerdict | Promise<ArgumentVerdict> {
+    const { plain } = schema;
+    if (plain !== undefined && exceededLimit(value, plain.limits) === undefined) {
+      return verdictOn(this.validatorOf(plain.form)(value));
+    }
+    return schema.unusable ?? this.isolated.validateInIsolation(schema, value, of);
   }
 
   private validatorOf(form: object): Validate {
@@ -88,19 +109,19 @@ export class ArgumentChecker implements OnApplicationShutdown {
     return validate;
   }
 
-  private examine(inputSchema: object): SchemaEntry {
-    const form = plainFormOf(inputSchema);
-    if (form !== undefined) relaxDefaulted(form.schema);
+  private examine(source: object, isExact: boolean): SchemaEntry {
+    const form = plainFormOf(source);
+    if (form !== undefined && !isExact) relaxDefaulted(form.schema);
     const schema: SchemaEntry =
       form === undefined
-        ? this.newSchema(inputSchema, refusalOfSize(inputSchema))
-        : { ...this.newSchema(form.schema), plain: plainSchemaOf(form) };
-    this.schemas.set(inputSchema, schema);
+        ? this.newSchema(source, isExact, refusalOfSize(source))
+        : { ...this.newSchema(form.schema, isExact), plain: plainSchemaOf(form) };
+    this.schemas.set(source, schema);
     return schema;
   }
 
-  private newSchema(source: object, unusable?: ArgumentVerdict): SchemaEntry {
-    return { key: this.keys++, text: () => JSON.stringify(source), unusable };
+  private newSchema(source: object, isExact: boolean, unusable?: ArgumentVerdict): SchemaEntry {
+    return { key: this.keys++, text: () => JSON.stringify(source), isExact, unusable };
   }
 }
 

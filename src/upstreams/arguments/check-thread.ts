@@ -7,6 +7,8 @@ export interface CheckRequest {
   key: number;
   /** The schema as JSON text, if the thread does not have it yet. */
   schema?: string;
+  /** Whether the schema is used as it is: a required property that has a default must be there. */
+  isExact?: boolean;
   /** Schemas that the thread can drop. */
   forget: readonly number[];
   /** The arguments as JSON text. */
@@ -48,6 +50,8 @@ const BODY = new URL(`./check-thread.worker${EXTENSION}`, import.meta.url);
 export interface NamedSchema {
   key: number;
   text: () => string;
+  /** See `CheckRequest`. */
+  isExact?: boolean;
 }
 
 /**
@@ -117,7 +121,7 @@ export class CheckThread {
     return worker;
   }
 
-  private requestFor({ key, text }: NamedSchema, args: string): CheckRequest {
+  private requestFor({ key, text, isExact = false }: NamedSchema, args: string): CheckRequest {
     const length = this.sentSchemas.get(key);
     this.sentSchemas.delete(key);
     if (length !== undefined) {
@@ -126,7 +130,7 @@ export class CheckThread {
     }
     const schema = text();
     this.sentSchemas.set(key, schema.length);
-    return { key, args, schema, forget: this.evictSurplus() };
+    return { key, args, schema, isExact, forget: this.evictSurplus() };
   }
 
   /** Evicts the least recently used schemas until the others fit, and returns their keys. */

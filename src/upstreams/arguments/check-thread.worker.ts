@@ -10,18 +10,18 @@ const load = (name: string): Promise<unknown> => import(new URL(`./${name}${exte
 const { compileSchema } = (await load('schema-validator')) as typeof import('./schema-validator.js');
 const { relaxDefaulted } = (await load('defaulted-properties')) as typeof import('./defaulted-properties.js');
 
-const ENDLESS = 'it refers to itself without end, or the arguments are nested too deeply for it';
+const ENDLESS = 'it refers to itself without end, or the value is nested too deeply for it';
 
 const known = new Map<number, Validate>();
 
-function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
+function answer({ key, schema, isExact, forget, args }: CheckRequest): CheckAnswer {
   for (const forgotten of forget) known.delete(forgotten);
   let validate = known.get(key);
   if (validate === undefined) {
     try {
       if (schema === undefined) throw new Error('the thread does not have it');
       const parsed: unknown = JSON.parse(schema);
-      relaxDefaulted(parsed);
+      if (isExact !== true) relaxDefaulted(parsed);
       validate = compileSchema(parsed);
     } catch (error) {
       return {
@@ -36,7 +36,7 @@ function answer({ key, schema, forget, args }: CheckRequest): CheckAnswer {
   } catch (error) {
     // A check throws when the stack is exhausted, or when Ajv generated incorrect code.
     const isStackSpent = error instanceof RangeError;
-    return { kind: 'failed', reason: isStackSpent ? ENDLESS : 'it cannot be applied to these arguments' };
+    return { kind: 'failed', reason: isStackSpent ? ENDLESS : 'it cannot be applied to this value' };
   }
 }
 

@@ -34,10 +34,10 @@ const RESTART_PAUSE_MS = 100;
 const BUSY: ArgumentVerdict = { outcome: 'busy' };
 const QUEUE_FULL = new Error('Too many checks are queued.');
 const TOO_DEEP = verdictOn([{ path: '', code: 'depth', message: 'must not be nested so deeply' }]);
-const TOO_SLOW = unusable('checking these arguments against it takes too long');
-const QUARANTINED = unusable('checking arguments against it took too long, so it is not used for a while');
+const TOO_SLOW = unusable('a check against it takes too long');
+const QUARANTINED = unusable('a check against it took too long, so it is not used for a while');
 const OWNER_QUARANTINED = unusable(
-  'checking arguments against schemas of the connection took too long too often, so none is used for a while',
+  'checks against schemas of its owner took too long too often, so none is used for a while',
 );
 
 /**

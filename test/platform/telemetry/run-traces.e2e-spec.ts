@@ -65,6 +65,13 @@ async function post(thread: ThreadClient, text: string, headers: Record<string, 
 }
 
 describe('the trace of a run', () => {
+  it('says that JSON was asked for', async () => {
+    const { running } = await startTracing();
+    const agentId = await createAgent(running, [], { output_schema: { type: 'object' } });
+    await post(await ThreadClient.create(running, agentId), 'hello');
+    expect(named(await spans(), 'chat echo')).toMatchObject([{ attributes: { 'gen_ai.output.type': 'json' } }]);
+  });
+
   it('spans the caller, the queue, the model, the tool and its upstream', async () => {
     const { thread } = await startTracing();
     await post(thread, 'hello\n/call echo {"text":"secret argument"}', { ...INCOMING, 'x-request-id': 'traced-1' });
@@ -102,6 +109,7 @@ describe('the trace of a run', () => {
     });
     expect(chats).toHaveLength(2);
     for (const chat of chats) {
+      expect(chat.attributes).not.toHaveProperty('gen_ai.output.type');
       expect(chat).toMatchObject({
         kind: CLIENT,
         parentSpanId: run?.spanId,

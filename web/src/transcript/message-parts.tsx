@@ -1,5 +1,5 @@
 import { Brain } from 'lucide-react';
-import { CodeBlock } from '../ui/code-block.js';
+import { CodeBlock, JsonBlock } from '../ui/code-block.js';
 import { Markdown } from '../ui/markdown.js';
 import { FilePart } from './file-part.js';
 import type { ChatMessage, MessagePart } from './message.js';
@@ -18,21 +18,27 @@ export function MessageParts({
   readonly onAnswered?: (() => void) | undefined;
 }) {
   const last = message.parts.length - 1;
+  const output = message.metadata?.output;
+  // The text of the last step is the output.
+  const lastStep = output === undefined ? Infinity : message.parts.findLastIndex(({ type }) => type === 'step-start');
   return (
     <div className="flex min-w-0 flex-col gap-3">
-      {message.parts.map((part, index) => (
-        <Part
-          // Parts only grow at the end, so their places identify them.
-          key={part.type === 'dynamic-tool' ? part.toolCallId : `${index} ${part.type}`}
-          part={part}
-          role={message.role}
-          taskId={message.metadata?.taskId}
-          threadId={threadId}
-          isLive={isStreaming}
-          isGrowing={isStreaming && index === last}
-          onAnswered={onAnswered}
-        />
-      ))}
+      {message.parts.map((part, index) =>
+        part.type === 'text' && index > lastStep ? null : (
+          <Part
+            // Parts only grow at the end, so their places identify them.
+            key={part.type === 'dynamic-tool' ? part.toolCallId : `${index} ${part.type}`}
+            part={part}
+            role={message.role}
+            taskId={message.metadata?.taskId}
+            threadId={threadId}
+            isLive={isStreaming}
+            isGrowing={isStreaming && index === last}
+            onAnswered={onAnswered}
+          />
+        ),
+      )}
+      {output !== undefined && <JsonBlock value={output} label="Output" />}
     </div>
   );
 }

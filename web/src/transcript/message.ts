@@ -10,6 +10,8 @@ interface MessageMetadata {
   readonly finishReason?: string;
   /** The run was cancelled before the answer was complete. */
   readonly aborted?: boolean;
+  /** The object that the answer is, if its agent has an output schema. */
+  readonly output?: Readonly<Record<string, unknown>>;
   readonly error?: { readonly code: string; readonly message: string };
   /** The run whose answer has taken the place of this message. */
   readonly superseded_by?: string;

@@ -26,6 +26,8 @@ const COPIED = [
   'spend',
   'tool_mode',
   'pinned_tools',
+  'output_schema',
+  'webhook_output',
   'status',
 ] as const;
 

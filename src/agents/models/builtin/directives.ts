@@ -7,6 +7,8 @@ export type Directive =
   | { kind: 'call'; tool: string; input: string }
   | { kind: 'wait'; milliseconds: number }
   | { kind: 'fail'; message: string }
+  /** Text as the user wrote it. */
+  | { kind: 'json'; text: string }
   | { kind: 'words'; count: number }
   | { kind: 'random'; count: number };
 
@@ -15,9 +17,9 @@ const MAX_WORDS = 100_000;
 
 /**
  * Parses a user message. Lines that start with a slash are directives: `/call <tool> <json>` (without JSON: `{}`),
- * `/wait <ms>` (at most ten minutes), `/fail <message>`, `/words <n>` and `/random <n>` (at most 100,000 words). All
- * other lines are text, which the model answers before it follows the directives. An invalid directive becomes a
- * sentence that explains the error.
+ * `/wait <ms>` (at most ten minutes), `/fail <message>`, `/json <text>`, `/words <n>` and `/random <n>` (at most 100,000
+ * words). All other lines are text, which the model answers before it follows the directives. An invalid directive
+ * becomes a sentence that explains the error.
  */
 export function parseDirectives(message: string): Directive[] {
   const lines = message.split(/\r?\n/);
@@ -48,11 +50,13 @@ function parseDirective(line: string): Directive {
         ? say(`/${name} requires a number of words, as in "/${name} 20".`)
         : { kind: name, count: Math.min(count, MAX_WORDS) };
     }
+    case 'json':
+      return { kind: 'json', text: argument };
     case 'fail':
       return { kind: 'fail', message: argument.trim() || 'The model was told to fail.' };
     default:
       return say(
-        `There is no directive /${name}. The built-in model supports /call, /wait, /fail, /words and /random.`,
+        `There is no directive /${name}. The built-in model supports /call, /wait, /fail, /json, /words and /random.`,
       );
   }
 }

@@ -9,6 +9,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { BuiltinFailure } from './builtin-failure.js';
 import { countPromptWords, countToolCalls, lastRequest, resultsSince } from './conversation.js';
 import { parseDirectives, type Directive } from './directives.js';
+import { sampleOf } from './sample-value.js';
 import { reportToolResult } from './tool-report.js';
 import { countWords, splitWords } from './words.js';
 
@@ -20,10 +21,12 @@ const WORDS_PER_TURN = 32;
 
 /**
  * One step of the built-in model. It reports the tool that the previous step called, then follows the remaining
- * directives up to and including the next `/call`.
+ * directives up to and including the next `/call`. Asked for JSON, it only streams what `/json` says, or an object that
+ * fits a simple schema.
  */
 export class EchoAnswer {
   private readonly callable: ReadonlySet<string>;
+  private readonly isJson: boolean;
   private speaking = false;
   private words = 0;
 
@@ -32,7 +35,8 @@ export class EchoAnswer {
     private readonly options: LanguageModelV4CallOptions,
     private readonly signal: AbortSignal,
   ) {
-    const { tools = [], toolChoice } = options;
+    const { tools = [], toolChoice, responseFormat } = options;
+    this.isJson = responseFormat?.type === 'json';
     this.callable = new Set(toolChoice?.type === 'none' ? [] : tools.map(({ name }) => name));
   }
 
@@ -43,11 +47,12 @@ export class EchoAnswer {
     let finishReason: FinishReason = 'stop';
 
     yield { type: 'stream-start', warnings: [] };
-    if (latest) yield* this.say(splitWords(reportToolResult(latest)));
+    if (latest) yield* this.chat(splitWords(reportToolResult(latest)));
     for (const directive of directivesLeft(parseDirectives(lastRequest(prompt)), results)) {
       finishReason = yield* this.follow(directive);
       if (finishReason !== 'stop') break;
     }
+    if (this.isJson && finishReason === 'stop' && !this.speaking) yield* this.saySample();
     yield* this.stopSpeaking();
     yield {
       type: 'finish',
@@ -56,17 +61,26 @@ export class EchoAnswer {
     };
   }
 
+  private async *saySample(): Parts {
+    const { prompt, responseFormat } = this.options;
+    const schema = responseFormat?.type === 'json' ? responseFormat.schema : undefined;
+    yield* this.say(splitWords(JSON.stringify(sampleOf(schema, lastRequest(prompt)))));
+  }
+
   /** Returns the finish reason if the step ends with this directive, otherwise 'stop'. */
   private async *follow(directive: Directive): AsyncGenerator<LanguageModelV4StreamPart, FinishReason> {
     switch (directive.kind) {
-      case 'say':
+      case 'json':
         yield* this.say(splitWords(directive.text));
         return 'stop';
+      case 'say':
+        yield* this.chat(splitWords(directive.text));
+        return 'stop';
       case 'words':
-        yield* this.say(numberedWords(directive.count));
+        yield* this.chat(numberedWords(directive.count));
         return 'stop';
       case 'random':
-        yield* this.say(randomWords(directive.count));
+        yield* this.chat(randomWords(directive.count));
         return 'stop';
       case 'wait':
         await sleep(directive.milliseconds, undefined, { signal: this.signal });
@@ -80,9 +94,14 @@ export class EchoAnswer {
           yield* this.call(directive.tool, directive.input);
           return 'tool-calls';
         }
-        yield* this.say(splitWords(`There is no tool "${directive.tool}" to call.`));
+        yield* this.chat(splitWords(`There is no tool "${directive.tool}" to call.`));
         return 'stop';
     }
+  }
+
+  /** Says what only an answer in free form has. */
+  private async *chat(pieces: Iterable<string>): Parts {
+    if (!this.isJson) yield* this.say(pieces);
   }
 
   /** Continues the text on a new line. */

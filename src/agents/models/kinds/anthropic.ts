@@ -8,6 +8,7 @@ import { IMAGES_AND_PDF } from './media-types.js';
 export class AnthropicModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.anthropic.com/v1';
   readonly files = IMAGES_AND_PDF;
+  readonly schemaOptions = {};
 
   async openModel({
     baseUrl = this.ownBaseUrl,

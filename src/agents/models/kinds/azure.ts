@@ -23,6 +23,8 @@ export class AzureModels implements LanguageModels {
     api_key: { isRequired: true },
     api_version: { form: DATED_VERSION, formRule: 'must be the date of a version, such as 2024-10-21' },
   };
+  /** Strict mode takes only schemas without optional properties. */
+  readonly schemaOptions = { openai: { strictJsonSchema: false } };
 
   /** @throws DomainError `invalid_request` when there is no base URL */
   async openModel({ baseUrl, apiKey = '', apiVersion, model, fetch }: LanguageModelSettings): Promise<LanguageModelV4> {

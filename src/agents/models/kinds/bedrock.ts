@@ -33,6 +33,7 @@ export class BedrockModels implements LanguageModels {
   /** Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html */
   readonly files =
     /^(?:image\/(?:png|jpeg|gif|webp)|application\/(?:pdf|msword|vnd\.ms-excel|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet)))$/;
+  readonly schemaOptions = {};
 
   ownBaseUrl({ region = '' }: FieldSettings): string {
     const domain = PARTITIONS.find(([beginning]) => region.startsWith(beginning))?.[1] ?? 'amazonaws.com';

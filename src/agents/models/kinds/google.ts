@@ -14,6 +14,7 @@ export class GoogleModels implements LanguageModels {
   readonly fields: FieldRules = { api_key: { isRequired: true } };
   readonly files =
     /^(?:image\/(?:png|jpeg|webp|heic|heif)|audio\/(?:wav|mp3|mpeg|aiff|aac|ogg|flac)|video\/(?:mp4|mpeg|quicktime|webm|3gpp)|application\/pdf)$/;
+  readonly schemaOptions = {};
 
   async openModel({
     baseUrl = this.ownBaseUrl,

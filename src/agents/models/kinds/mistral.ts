@@ -12,6 +12,7 @@ export class MistralModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.mistral.ai/v1';
   readonly fields: FieldRules = { api_key: { isRequired: true } };
   readonly files = IMAGES_AND_PDF;
+  readonly schemaOptions = {};
 
   async openModel({
     baseUrl = this.ownBaseUrl,

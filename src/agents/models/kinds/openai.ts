@@ -8,6 +8,8 @@ import { IMAGES_AND_PDF } from './media-types.js';
 export class OpenAiModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.openai.com/v1';
   readonly files = IMAGES_AND_PDF;
+  /** Strict mode takes only schemas without optional properties. */
+  readonly schemaOptions = { openai: { strictJsonSchema: false } };
 
   async openModel({
     baseUrl = this.ownBaseUrl,

@@ -6,6 +6,7 @@
 -- A run with approvals has an answer that must tell how they ended, so a worker ends it, even while it is queued. No
 -- approval of a run outlasts it. A run that released its slot and is ended before it continues has an answer, which
 -- says how it ended.
+-- The metadata of a completed answer has its output, if the agent has an output schema.
 CREATE OR REPLACE FUNCTION run_finish(
   _run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text,
   _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision,
@@ -24,6 +25,7 @@ BEGIN
     SET status = _status, attempt = coalesce(_attempt, attempt + 1), error = _error, finish_reason = _finish_reason,
         step = coalesce(_step, step), usage = coalesce(_usage, usage), model = coalesce(_model, model),
         cost_usd = coalesce(_cost, cost_usd), model_calls = coalesce(_model_calls, model_calls),
+        output = CASE WHEN _status = 'completed' THEN _metadata->'output' END,
         finished_at = now(), updated_at = now()
     WHERE id = _run AND CASE WHEN _attempt IS NULL
       THEN status = 'queued' AND NOT EXISTS (SELECT FROM run_approvals WHERE run_id = _run)

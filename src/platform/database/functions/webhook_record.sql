@@ -1,4 +1,5 @@
--- Tells the webhooks of the run's organization of an event of the run, in the transaction of the caller.
+-- Tells the webhooks of the run's organization of an event of the run, in the transaction of the caller. The output of a
+-- run is told only if its agent says so.
 CREATE OR REPLACE FUNCTION webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL) RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
@@ -13,6 +14,9 @@ BEGIN
       'usage', _run.usage,
       'metadata', _run.metadata,
       'schedule_id', _run.schedule_id,
-      'approval_id', _approval));
+      'approval_id', _approval,
+      'has_output', CASE WHEN _run.output IS NOT NULL THEN true END),
+    CASE WHEN _run.output IS NOT NULL AND (SELECT webhook_output FROM agents WHERE id = _run.agent_id)
+      THEN _run.output END);
 END
 $$;

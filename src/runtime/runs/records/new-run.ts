@@ -61,7 +61,7 @@ export const HAS_SPEND_LIMIT =
   'EXISTS (SELECT FROM spend_limits WHERE spend_limits.organization_id = runs.organization_id)';
 
 /** A row read with `RUN_COLUMNS`. */
-type RunRow = Omit<RunEntity, 'reservation'>;
+type RunRow = Omit<RunEntity, 'reservation' | 'output'>;
 
 /** A run that an attempt works on. */
 export interface ClaimedRun extends RunRow {

@@ -1,6 +1,6 @@
 import type { UIMessage } from 'ai';
 import type { ModelCall } from './model-call.js';
-import type { RunError, RunStatus, RunUsage } from './run.entity.js';
+import type { AnswerObject, RunError, RunStatus, RunUsage } from './run.entity.js';
 
 /**
  * Identifies one attempt at a run; writes of outdated attempts are refused. A claim that a crash of the database
@@ -29,6 +29,8 @@ export interface RunOutcome {
   status: Extract<RunStatus, 'completed' | 'failed' | 'cancelled'>;
   error: RunError | null;
   finishReason: string | null;
+  /** Of a completed run whose agent has an output schema. */
+  output?: AnswerObject | undefined;
 }
 
 /** Thrown when another attempt has taken over the run, or when the run was deleted. */

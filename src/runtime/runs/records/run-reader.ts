@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
-import type { HeldAnswer } from '../../../core/answers/answer-budget.js';
+import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../../core/answers/answer-budget.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { isUuid } from '../../../core/ids.js';
 import type { ListInput } from '../../../core/paging/list-input.js';
@@ -81,8 +81,10 @@ export class RunReader {
     const run = await this.findDetailed(organizationId, id);
     if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
     const pending = await this.pendingOf([run], answer);
+    if (run.output !== null) answer?.reserve(Buffer.byteLength(JSON.stringify(run.output)) * HELD_PER_JSON_BYTE);
     return {
       ...this.toItem(run, await this.namesIn([run]), pending.get(run.id)),
+      output: run.output,
       model_calls: run.modelCalls.map(readCall),
     };
   }
@@ -122,10 +124,10 @@ export class RunReader {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
   }
 
-  /** With its model calls. */
+  /** With its output and its model calls. */
   private async findDetailed(organizationId: string, id: string): Promise<RunEntity | null> {
     if (!isUuid(id)) return null;
-    const query = this.runs.createQueryBuilder('run').addSelect('run.modelCalls');
+    const query = this.runs.createQueryBuilder('run').addSelect(['run.modelCalls', 'run.output']);
     return query.where('run.organizationId = :organizationId AND run.id = :id', { organizationId, id }).getOne();
   }
 

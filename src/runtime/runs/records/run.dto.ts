@@ -188,6 +188,11 @@ class ModelCallItem implements ModelCall {
 
 /** A run with its model calls. */
 export class RunDetails extends RunItem {
+  /** The object that the run has answered, if it is completed and its agent has an `output_schema`; otherwise null. */
+  @MayBeNull()
+  @IsObject()
+  output: Record<string, unknown> | null;
+
   /** The calls that have ended, oldest first; at most the first 200. Empty for runs of earlier versions. */
   @IsArray()
   @ValidateNested({ each: true })

@@ -12,6 +12,9 @@ export interface RunError {
   message: string;
 }
 
+/** A JSON object that is valid against the output schema of the agent. */
+export type AnswerObject = Record<string, unknown>;
+
 /** Tokens that a run used, summed over its steps. */
 export interface RunUsage {
   inputTokens: number;
@@ -146,6 +149,10 @@ export class RunEntity {
   /** What its model call can cost at most, under a spending limit. The functions `spend_…` read and write it. */
   @Column({ type: 'jsonb', nullable: true, select: false, update: false })
   reservation: object | null;
+
+  /** What it has answered, if its agent has an output schema. Only reads of a single run select it. */
+  @Column({ type: 'json', nullable: true, select: false })
+  output: AnswerObject | null;
 
   @Column({ type: 'jsonb', nullable: true })
   error: RunError | null;

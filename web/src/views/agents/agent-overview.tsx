@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { Badge, StatusBadge } from '../../ui/badge.js';
+import { JsonBlock } from '../../ui/code-block.js';
 import { DataTable } from '../../ui/data-table.js';
 import { TextField } from '../../ui/field.js';
 import { Facts, Section } from '../../ui/page.js';
@@ -70,6 +71,12 @@ export function AgentOverview({
           </p>
         ) : (
           <p className="text-sm text-muted-foreground">None.</p>
+        )}
+        {agent.output_schema && (
+          <>
+            <h3 className="text-sm font-medium text-muted-foreground">Output schema</h3>
+            <JsonBlock value={agent.output_schema} label="Output schema" />
+          </>
         )}
       </Section>
       <ConnectionTest id={agent.id} what="agent" />

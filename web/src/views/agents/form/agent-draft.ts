@@ -1,4 +1,5 @@
 import type { ListItem, ToolInput } from '../../../../../packages/client/src/api.js';
+import { schemaOf, schemaTextOf } from './output-schema.js';
 import { type SpendDraft, spendDraftOf, spendOf } from '../../../spending/spend-fields.js';
 
 export type Agent = ListItem<'COLLECTION_VIRTUAL_MCP_LIST'>;
@@ -30,6 +31,9 @@ export interface AgentDraft {
   readonly toolMode: Agent['tool_mode'];
   /** Names of tools, separated by white space or commas. */
   readonly pinnedTools: string;
+  /** JSON, or empty. */
+  readonly outputSchema: string;
+  readonly webhookOutput: boolean;
   readonly isActive: boolean;
   readonly members: readonly MemberDraft[];
 }
@@ -48,6 +52,8 @@ export function agentDraftOf(agent?: Agent): AgentDraft {
     spend: spendDraftOf(agent?.spend),
     toolMode: agent?.tool_mode ?? 'all',
     pinnedTools: agent?.pinned_tools.join(', ') ?? '',
+    outputSchema: schemaTextOf(agent),
+    webhookOutput: agent?.webhook_output ?? false,
     isActive: agent?.status !== 'inactive',
     members:
       agent?.connections.map(({ connection_id: connectionId, selected_tools: selectedTools, prefix, approval }) => ({
@@ -76,6 +82,8 @@ export function agentDataOf(draft: AgentDraft, stored?: Agent): ToolInput<'COLLE
     }),
     tool_mode: draft.toolMode,
     pinned_tools: [...new Set(draft.pinnedTools.split(/[\s,]+/).filter((name) => name !== ''))],
+    output_schema: schemaOf(draft.outputSchema),
+    webhook_output: draft.webhookOutput,
     history: defined({ max_messages: numberOf(draft.historyMessages), max_tokens: numberOf(draft.historyTokens) }),
     spend: spendOf(draft.spend),
     // Sent only if it changed: "active" would clear the fault of an agent in the status "error".

@@ -7,10 +7,12 @@ import { Section } from '../../../ui/page.js';
 import { EmptyState, ErrorMessage } from '../../../ui/states.js';
 import { useConnectionsById } from '../member-connections.js';
 import { type Agent, type AgentDraft, agentDraftOf, type MemberDraft, newMember } from './agent-draft.js';
+import { AnswerSection } from './answer-section.js';
 import { ConnectionPicker } from './connection-picker.js';
 import { MemberFields } from './member-fields.js';
 import { type DefinitionTokens, ToolModeSection } from './tool-mode-section.js';
 import { NameConflicts } from './name-conflicts-section.js';
+import { schemaFaultOf } from './output-schema.js';
 
 const TIERS = [
   { value: '', label: 'Default of the organization' },
@@ -38,10 +40,13 @@ export function AgentForm({
   readonly onSubmit: (draft: AgentDraft) => void;
 }) {
   const [draft, setDraft] = useState(() => agentDraftOf(agent));
+  const [isChecked, setIsChecked] = useState(false);
+  const schemaFault = schemaFaultOf(draft.outputSchema);
   const set = (change: Partial<AgentDraft>): void => setDraft((current) => ({ ...current, ...change }));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    onSubmit(draft);
+    setIsChecked(true);
+    if (schemaFault === undefined) onSubmit(draft);
   };
   return (
     <form onSubmit={submit} className="flex max-w-4xl min-w-0 flex-col gap-4">
@@ -77,6 +82,7 @@ export function AgentForm({
       </Section>
       <Members agentId={agent?.id} members={draft.members} error={error} onChange={(members) => set({ members })} />
       <ToolModeSection draft={draft} set={set} tokens={tokens} error={error} />
+      <AnswerSection draft={draft} fault={isChecked ? schemaFault : undefined} set={set} />
       <Limits draft={draft} set={set} />
       <ErrorMessage error={error} />
       <div>

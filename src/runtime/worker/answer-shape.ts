@@ -1,0 +1,125 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import { APICallError, type JSONSchema7, type LanguageModelMiddleware, UnsupportedFunctionalityError } from 'ai';
+import type { TierModel } from '../../agents/models/models.service.js';
+import type { OutputSchemas } from '../../agents/output-schemas.js';
+import type { RunnableAgent } from '../../agents/records/agent.js';
+import { excessOf } from './answer-limits.js';
+import { isRecord } from '../../core/is-record.js';
+import type { AnswerObject } from '../runs/records/run.entity.js';
+import type { ClaimedRun } from '../runs/records/new-run.js';
+
+/** The answer is not valid against the output schema of the agent. The message says why. */
+export class OutputInvalidError extends Error {
+  override readonly name = 'OutputInvalidError';
+}
+
+/** An answer that was compared with the schema: the object in it, or what is wrong with it. */
+type CheckedAnswer = { readonly output: AnswerObject } | { readonly faults: string };
+
+/** The statuses with which providers refuse a schema, or the format. */
+const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 422]);
+/** Halves of surrogate pairs and NUL characters, as JSON writes them. */
+const REFUSED_ESCAPE = /\\u(?:d[89a-f]|0000)/i;
+const LONGEST_FAULTS = 2_000;
+
+/** The output schema of an agent during one attempt: how models are asked to keep to it, and whether they have. */
+export class AnswerShape {
+  private readonly schema: Record<string, unknown>;
+  /** Models that have answered only by an instruction. */
+  private readonly instructed = new WeakSet<LanguageModelV4>();
+  private checked: { readonly text: string; readonly answer: CheckedAnswer } | undefined;
+
+  constructor(
+    private readonly text: string,
+    private readonly schemas: OutputSchemas,
+    private readonly run: Pick<ClaimedRun, 'agentId' | 'organizationId'>,
+    private readonly signal: AbortSignal,
+  ) {
+    this.schema = schemas.parse(text);
+  }
+
+  /** Undefined for an agent that answers freely. */
+  static of(
+    { outputSchema }: RunnableAgent,
+    schemas: OutputSchemas,
+    run: ClaimedRun,
+    signal: AbortSignal,
+  ): AnswerShape | undefined {
+    return outputSchema === null ? undefined : new AnswerShape(outputSchema, schemas, run, signal);
+  }
+
+  /**
+   * Compares an answer with the schema.
+   * @throws OutputInvalidError if the schema cannot be used on it, which no other answer would change
+   */
+  async check(text: string): Promise<CheckedAnswer> {
+    if (this.checked?.text !== text) this.checked = { text, answer: await this.compare(text) };
+    return this.checked.answer;
+  }
+
+  /** Lets a model be called with the schema: by its SDK, or by an instruction if that cannot or the provider refuses. */
+  asking(model: LanguageModelV4, { schemaOptions }: TierModel): LanguageModelMiddleware {
+    return {
+      specificationVersion: 'v4',
+      wrapStream: async ({ params, model: next }) => {
+        const instruct = (): PromiseLike<Awaited<ReturnType<LanguageModelV4['doStream']>>> =>
+          next.doStream(this.withInstruction(params));
+        if (schemaOptions === null || this.instructed.has(model)) return instruct();
+        const responseFormat = { type: 'json', schema: this.schema as JSONSchema7 } as const;
+        const providerOptions = { ...params.providerOptions, ...schemaOptions };
+        try {
+          return await next.doStream({ ...params, responseFormat, providerOptions });
+        } catch (error) {
+          if (this.signal.aborted || !mayRefuseSchema(error)) throw error;
+          const result = await instruct();
+          this.instructed.add(model);
+          return result;
+        }
+      },
+    };
+  }
+
+  private async compare(text: string): Promise<CheckedAnswer> {
+    const value = parsed(text);
+    if (value === undefined) return { faults: 'It is not a JSON object, or there is other text around it.' };
+    const excess = excessOf(value);
+    if (excess !== undefined) return { faults: `It is ${excess}.` };
+    // Escaped backslashes could pretend to be an escape.
+    if (REFUSED_ESCAPE.test(JSON.stringify(value).replaceAll('\\\\', ''))) {
+      return { faults: 'Its texts must not have NUL characters or halves of surrogate pairs.' };
+    }
+    const { agentId: id, organizationId } = this.run;
+    const faults = await this.schemas.faultsOf(this.schema, value, { id, organizationId }, this.signal);
+    if (typeof faults === 'string') throw new OutputInvalidError(`The answer cannot be checked. ${faults}`);
+    if (faults.length === 0) return { output: value };
+    const list = faults.map(({ path, message }) => `${path === '' ? 'the object' : path} ${message}`).join('; ');
+    return { faults: `${list.slice(0, LONGEST_FAULTS).toWellFormed()}.` };
+  }
+
+  /** The system message comes first, and there is at most one. */
+  private withInstruction(params: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+    const instruction =
+      'Your last answer, when you call no more tools, must be one JSON object and nothing else: no other text before ' +
+      `or after it, no code fence. It must be valid against this JSON Schema:\n${this.text}`;
+    const [first, ...rest] = params.prompt;
+    const prompt: typeof params.prompt =
+      first?.role === 'system'
+        ? [{ ...first, content: `${first.content}\n\n${instruction}` }, ...rest]
+        : [{ role: 'system', content: instruction }, ...params.prompt];
+    return { ...params, prompt };
+  }
+}
+
+function parsed(text: string): AnswerObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function mayRefuseSchema(error: unknown): boolean {
+  if (UnsupportedFunctionalityError.isInstance(error)) return true;
+  return APICallError.isInstance(error) && REFUSALS.has(error.statusCode);
+}

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ModelServer } from '../../../src/boot/testing/model-server.js';
+import type { ModelBehaviour } from '../../../src/boot/testing/model-behaviour.js';
+import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
+import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { PROVIDER_CASES } from './provider-kinds.support.js';
+
+const PROPERTIES = { part: { type: 'string' }, note: { type: 'string' } };
+const SCHEMA = { type: 'object', properties: PROPERTIES, required: ['part'] };
+const OUTPUT = { part: 'axle' };
+const TEXT: ModelBehaviour = { kind: 'text', deltas: ['{"part":', '"axle"}'] };
+const properties = PROPERTIES;
+
+/** Where each provider's own API has the schema. */
+const NATIVE: Record<string, object> = {
+  google: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: { properties } } },
+  azure: { text: { format: { type: 'json_schema', strict: false, schema: { properties } } } },
+  'azure with a version': {
+    response_format: { type: 'json_schema', json_schema: { strict: false, schema: { properties } } },
+  },
+  // As a tool that the model has to call, as for models without a format of their own.
+  bedrock: {
+    toolConfig: { toolChoice: { any: {} }, tools: [{ toolSpec: { name: 'search' } }, { toolSpec: { name: 'json' } }] },
+  },
+  mistral: { response_format: { type: 'json_schema', json_schema: { schema: { properties } } } },
+};
+
+/** How models answer in that form. */
+const ANSWERS: Record<string, ModelBehaviour> = {
+  bedrock: { kind: 'tool-calls', calls: [{ name: 'json', arguments: OUTPUT }] },
+};
+
+let app: Tenant;
+let tools: ToolServer;
+let agentId: string;
+
+beforeAll(async () => {
+  [app, tools] = await Promise.all([newTenant(), startToolServer('search')]);
+  agentId = await createAgent(app, [await connect(app, tools.url)], { output_schema: SCHEMA });
+});
+
+afterAll(async () => {
+  await app?.close();
+  await tools?.close();
+});
+
+describe.each(PROVIDER_CASES)('a provider of kind $name', (provider) => {
+  let server: ModelServer<Record<string, unknown>>;
+
+  beforeAll(async () => {
+    server = await provider.start(() => TEXT);
+    const created = { title: provider.name, base_url: server.baseUrl, ...provider.data };
+    const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data: created });
+    await succeed(app, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: provider.model } } });
+  });
+
+  afterAll(() => server?.close());
+
+  it('gets the schema in its own form, also with tools', async () => {
+    const thread = await ThreadClient.create(app, agentId);
+    const calls = [{ name: 'search', arguments: { text: 'axles' }, id: 'call00001' }];
+    server.script({ kind: 'tool-calls', calls }, ANSWERS[provider.name] ?? TEXT);
+    const { taskId } = await thread.ask('Find axles');
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', output: OUTPUT, steps: 2 });
+    expect(server.requests).toHaveLength(2);
+    for (const { body } of server.requests) {
+      expect(body).toMatchObject(NATIVE[provider.name] ?? {});
+      expect(JSON.stringify(body)).not.toContain('JSON Schema');
+    }
+  });
+
+  it('is asked by an instruction once it has refused the schema', async () => {
+    server.requests.length = 0;
+    const thread = await ThreadClient.create(app, agentId);
+    const calls = [{ name: 'search', arguments: { text: 'axles' }, id: 'call00001' }];
+    server.script({ kind: 'status', status: 400, document: { message: 'No.' } }, { kind: 'tool-calls', calls }, TEXT);
+    const { taskId } = await thread.ask('Find axles');
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', output: OUTPUT, steps: 2 });
+    expect(server.requests.map(({ body }) => JSON.stringify(body).includes('JSON Schema'))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+});
