@@ -46,10 +46,14 @@ CREATE TABLE connections (
   import_name varchar(128),
   shared_state boolean NOT NULL DEFAULT false,
   status_since timestamptz(3) DEFAULT now(),
+  pin varchar(8) NOT NULL DEFAULT 'off'::varchar,
+  pin_epoch integer NOT NULL DEFAULT 0,
+  pinned_at timestamptz(3),
   CONSTRAINT connections_pkey PRIMARY KEY (id),
   CONSTRAINT connections_organization_id_id_key UNIQUE (organization_id, id),
   CONSTRAINT connections_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT connections_oauth_check CHECK (((oauth IS NOT NULL) OR (oauth_client_secret IS NULL))),
+  CONSTRAINT connections_pin_check CHECK (((pin)::text = ANY ((ARRAY['off'::varchar, 'warn'::varchar, 'block'::varchar])::text[]))),
   CONSTRAINT connections_public_tools_check CHECK (((public_tools)::text = ANY ((ARRAY['honor'::varchar, 'ignore'::varchar])::text[]))),
   CONSTRAINT connections_status_check CHECK (((status)::text = ANY ((ARRAY['active'::varchar, 'inactive'::varchar, 'error'::varchar])::text[]))),
   CONSTRAINT connections_stdio_check CHECK ((((connection_type)::text = 'STDIO'::text) = (stdio IS NOT NULL)))
@@ -69,6 +73,8 @@ CREATE TABLE agents (
   history_max_tokens integer NOT NULL DEFAULT 100000,
   approval_timeout integer NOT NULL DEFAULT 86400,
   spend jsonb,
+  output_schema json,
+  webhook_output boolean NOT NULL DEFAULT false,
   tool_mode varchar(8) NOT NULL DEFAULT 'all'::varchar,
   pinned_tools jsonb NOT NULL DEFAULT '[]'::jsonb,
   CONSTRAINT agents_pkey PRIMARY KEY (id),
@@ -466,6 +472,22 @@ CREATE INDEX password_links_maker_idx ON password_links USING btree (organizatio
 CREATE INDEX password_links_member_idx ON password_links USING btree (organization_id, user_id);
 CREATE INDEX password_links_user_idx ON password_links USING btree (user_id);
 
+CREATE TABLE pinned_tools (
+  connection_id uuid NOT NULL,
+  fingerprint varchar(64) NOT NULL,
+  organization_id uuid NOT NULL,
+  nameless_fingerprint varchar(64) NOT NULL,
+  tool_name text NOT NULL,
+  definition json NOT NULL,
+  is_listed boolean NOT NULL,
+  listed_at timestamptz(3) NOT NULL DEFAULT now(),
+  approved_at timestamptz(3),
+  CONSTRAINT pinned_tools_pkey PRIMARY KEY (connection_id, fingerprint),
+  CONSTRAINT pinned_tools_organization_id_connection_id_fkey FOREIGN KEY (organization_id, connection_id) REFERENCES connections(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT pinned_tools_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE TRIGGER pinned_tools_webhooks AFTER INSERT ON pinned_tools REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION webhook_tools_changed();
+
 CREATE UNLOGGED TABLE rate_limits (
   key varchar(255) NOT NULL,
   points integer NOT NULL DEFAULT 0,
@@ -528,6 +550,7 @@ CREATE TABLE runs (
   cost_usd double precision,
   model_calls json NOT NULL DEFAULT '[]'::json,
   reservation jsonb,
+  output json,
   CONSTRAINT runs_pkey PRIMARY KEY (id),
   CONSTRAINT runs_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
   CONSTRAINT runs_status_check CHECK (((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar, 'completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))
@@ -843,7 +866,7 @@ CREATE VIEW spend_limits AS
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
 -- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
--- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 81d0bf180006a9cfdd980425445bc222
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 808a45d39f9154f83e905b86142b9f19
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
 -- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 366d5744313cbec8d4cf1d0fd781cf80
@@ -863,8 +886,9 @@ CREATE VIEW spend_limits AS
 -- spend_window_end(_period text, _starts timestamptz) RETURNS timestamptz: 505d52938a63d678a586bc99195f0e63
 -- spend_window_start(_period text) RETURNS timestamptz: 992ac00e1a2779c01fd16c6d45f5e3fb
 -- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
--- webhook_deliver(_event text, _organization uuid, _agent uuid, _run uuid, _data json) RETURNS void: 59f81fb75329ae7cd3d21eaf10c37935
--- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 0eeaab7c2521ed1f12d0c10be475c710
+-- webhook_deliver(_event text, _organization uuid, _agent uuid, _run uuid, _data json, _output json DEFAULT NULL::json) RETURNS void: 63c29a5b0a5019ee1c9f2e7a11d58756
+-- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: c287f00802c834ccaec115a6c7f77427
 -- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
 -- webhook_spend_threshold(_window spend_windows, _usd numeric, _reached boolean) RETURNS void: 46c03f32931d0554df6e9665002c20e8
 -- webhook_time(_at timestamptz) RETURNS text: 5379414f70019f1798e50cab13d0a3c6
+-- webhook_tools_changed() RETURNS trigger: 959d1c41fd612ab198d3c0684604fa5e
