@@ -515,6 +515,8 @@ CREATE TABLE runs (
   schedule_id uuid,
   cost_usd double precision,
   model_calls json NOT NULL DEFAULT '[]'::json,
+  steers integer NOT NULL DEFAULT 0,
+  steers_taken integer NOT NULL DEFAULT 0,
   CONSTRAINT runs_pkey PRIMARY KEY (id),
   CONSTRAINT runs_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
   CONSTRAINT runs_status_check CHECK (((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar, 'completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))
@@ -574,6 +576,29 @@ CREATE TABLE run_event_streams (
   epoch text NOT NULL,
   CONSTRAINT run_event_streams_pkey PRIMARY KEY (run_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE run_steers (
+  id uuid NOT NULL,
+  run_id uuid NOT NULL,
+  number integer NOT NULL,
+  organization_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C" NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  grant_id uuid,
+  request_id varchar(128) NOT NULL,
+  tier varchar(16) NOT NULL,
+  interrupts boolean NOT NULL,
+  traceparent varchar(256),
+  tracestate varchar(512),
+  idempotency_key varchar(255),
+  idempotency_hash char(64),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT run_steers_pkey PRIMARY KEY (id),
+  CONSTRAINT run_steers_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX run_steers_idempotency_idx ON run_steers USING btree (organization_id, thread_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE UNIQUE INDEX run_steers_number_idx ON run_steers USING btree (run_id, number);
 
 CREATE TABLE schedules (
   id uuid NOT NULL,
@@ -766,11 +791,14 @@ UNION ALL
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
 -- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
--- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 81d0bf180006a9cfdd980425445bc222
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 358528011ffcd0bc1d97ab67c1320880
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
--- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean) RETURNS record: 197a2017031b0cf03048841d504fbc25
--- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, INOUT _run uuid, OUT _outcome text) RETURNS record: 822282c168d337936d01571c7bf93bf5
+-- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean) RETURNS record: 24ccb76a1459bf039f52636f6d8e6218
+-- run_post_steers(_ended runs) RETURNS void: 55dce6464be002306e6a49552b4d6aa9
+-- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, INOUT _run uuid, OUT _outcome text) RETURNS record: 62902721dd7bcafb9a6ae976f1ca9d42
+-- run_steer(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer, _max_waiting integer, _traceparent text, _tracestate text, INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean) RETURNS record: 03458faf53af0999ab4cd989130b372e
+-- run_steer_ordinal(_number integer) RETURNS integer: 9b9fe9c7c5a62dfcb22e114fd57d7e49
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
 -- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
 -- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 993fcca9120ca3d562ef72cc87d064ca
