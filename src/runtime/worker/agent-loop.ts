@@ -13,8 +13,11 @@ import { usableMessageParts, usableParts } from './usable-history.js';
 import type { ModelCall } from '../runs/records/model-call.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
-import { saveStep, settleToolCalls } from './approval-step.js';
+import { saveStep, settleToolCalls, type ToolCallSettlement } from './approval-step.js';
 import type { AttemptApprovals } from './attempt-approvals.js';
+import type { AttemptSteering } from './attempt-steering.js';
+import { closeModelCall, closeToolCalls } from './interrupted-step.js';
+import { withSteersInPlace } from './steers-in-place.js';
 
 /** What an agent uses during one attempt. */
 export interface AgentLoopInput {
@@ -28,6 +31,7 @@ export interface AgentLoopInput {
   /** How long somebody can answer a request for an approval, in seconds. */
   approvalTimeoutS: number;
   approvals: AttemptApprovals;
+  steering: AttemptSteering;
   /** Called between two steps. */
   shouldYield(): Promise<boolean>;
   observation: RunObservation;
@@ -36,7 +40,8 @@ export interface AgentLoopInput {
 /**
  * Calls the model and its tools in turn until the model calls no more tools or reaches the step limit. The model's step
  * is stored before its tools are called, and each tool outcome before the next step. While calls of a step need an
- * approval, the attempt stops with the reason `waiting`. The last step is stored with the end of the run.
+ * approval, the attempt stops with the reason `waiting`. The last step is stored with the end of the run. Messages that
+ * come up meanwhile are taken before each call of the model; one that interrupts ends the current step.
  * @returns why the last model call ended
  */
 export async function runAgentLoop(
@@ -48,24 +53,31 @@ export async function runAgentLoop(
   const toolSet = toToolSet(input.tools);
   const { observation } = input;
   const { signal } = control;
-  const { approvals, approvalTimeoutS, files } = input;
+  const { approvals, approvalTimeoutS, files, steering } = input;
   const settlement = { tools, approvals, approvalTimeoutS, files, control, observation };
   const isUnsettled = answer.pendingToolCalls().length + answer.gatedToolCalls().length > 0;
   if (isUnsettled && !answer.hasOpenStep) {
-    await settleToolCalls(answer, settlement, true);
+    await settleUnlessInterrupted(answer, settlement, steering, true);
     await answer.push({ type: 'finish-step' });
   }
   let finishReason: FinishReason = 'stop';
-  while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
-    if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
-    const step = await callModels({ ...input, tools: toolSet, signal }, answer, observation);
-    finishReason = step.finishReason;
-    answer.countStep(step.usage);
+  let wasInterrupted = false;
+  for (;;) {
+    const isFull = answer.finishedSteps >= input.maxSteps;
+    const isUnanswered = !isFull && (await steering.hear(answer));
+    const isUnfinished = answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts());
+    if (isFull && isUnfinished) return 'tool-calls';
+    if (isFull || !(isUnfinished || isUnanswered || wasInterrupted)) return finishReason;
+    const step = await callUnlessInterrupted({ ...input, tools: toolSet, signal }, answer, observation);
+    wasInterrupted = step === undefined;
+    if (wasInterrupted && !answer.hasOpenStep) continue;
+    finishReason = step?.finishReason ?? 'other';
+    answer.countStep(step?.usage);
     if (endsWithToolCalls(answer.parts())) {
       await saveStep(answer, settlement);
       if (answer.stopWasRequested) control.stop('cancelled');
       signal.throwIfAborted();
-      await settleToolCalls(answer, settlement, false);
+      await settleUnlessInterrupted(answer, settlement, steering, false);
     }
     await answer.push({ type: 'finish-step' });
     if (answer.finishedSteps < input.maxSteps && endsWithToolCalls(answer.parts()) && (await input.shouldYield())) {
@@ -73,11 +85,48 @@ export async function runAgentLoop(
       signal.throwIfAborted();
     }
   }
-  return finishReason;
+}
+
+/** Settles the calls of a step. A message that interrupts ends those that are in progress. */
+async function settleUnlessInterrupted(
+  answer: RunAnswer,
+  settlement: ToolCallSettlement,
+  { signal: { step } }: AttemptSteering,
+  isResumed: boolean,
+): Promise<void> {
+  const { control } = settlement;
+  const signal = AbortSignal.any([control.signal, step]);
+  try {
+    await settleToolCalls(
+      answer,
+      { ...settlement, control: { signal, stop: (reason) => control.stop(reason) } },
+      isResumed,
+    );
+  } catch (error) {
+    if (!step.aborted || control.signal.aborted) throw error;
+    await closeToolCalls(answer);
+    await settleToolCalls(answer, settlement, isResumed);
+  }
+}
+
+/** Calls the models; undefined if a message has interrupted the call. What was said until then stays. */
+async function callUnlessInterrupted(
+  input: StepInput,
+  answer: RunAnswer,
+  observation: RunObservation,
+): Promise<ModelStepResult | undefined> {
+  const { step } = input.steering.signal;
+  try {
+    return await callModels({ ...input, signal: AbortSignal.any([input.signal, step]) }, answer, observation);
+  } catch (error) {
+    if (!step.aborted || input.signal.aborted) throw error;
+    await closeModelCall(answer);
+    return undefined;
+  }
 }
 
 type StepInput = Pick<ModelStepInput, 'instructions' | 'tools' | 'temperature' | 'files' | 'signal'> &
-  Pick<AgentLoopInput, 'models' | 'history'>;
+  Pick<AgentLoopInput, 'models' | 'history' | 'steering'>;
 
 /** Calls the models of the run in turn, until one has answered. What readers have of one that fails is taken back. */
 async function callModels(input: StepInput, answer: RunAnswer, observation: RunObservation): Promise<ModelStepResult> {
@@ -95,7 +144,10 @@ async function callModels(input: StepInput, answer: RunAnswer, observation: RunO
       // What a model that was called has said tells more than that another one was not.
       if (failure === undefined || !isOfFiles(error)) failure = error;
       if (signal.aborted || !models.canGoOn(error)) throw failure;
-      if (answer.hasOpenStep) await answer.append({ type: 'reset-step' });
+      if (answer.hasOpenStep) {
+        await answer.append({ type: 'reset-step' });
+        await input.steering.show(answer);
+      }
       models.goOn(error);
     }
   }
@@ -103,7 +155,7 @@ async function callModels(input: StepInput, answer: RunAnswer, observation: RunO
 
 /** Calls the current model once, with the files that it takes. */
 async function callModel(
-  { models, history, ...input }: StepInput,
+  { models, history, steering, ...input }: StepInput,
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
@@ -111,13 +163,15 @@ async function callModel(
   const { current } = models;
   const model = await models.open();
   const { messages, release } = await files.open(
-    [...history, ...answerMessage(answer, current)],
+    [...history, ...conversationOf(answer, current, steering)],
     current.takesFile,
     signal,
   );
   const { maxOutputTokens, firstChunkTimeoutMs } = current;
   try {
-    const step = { ...input, model, maxOutputTokens, firstChunkTimeoutMs, hasSubstitute: models.hasNext, messages };
+    const instructions = steering.instructionsWith(input.instructions);
+    const options = { maxOutputTokens, firstChunkTimeoutMs, hasSubstitute: models.hasNext };
+    const step = { ...input, ...options, model, instructions, messages };
     return await observeCall(step, current, answer, observation);
   } finally {
     release();
@@ -125,15 +179,27 @@ async function callModel(
 }
 
 /**
- * The answer so far, if it has anything that a model can get: without references to records of another provider, if one
- * has written a part of it.
+ * The answer so far, if it has anything that a model can get, and the messages that steered it: without references to
+ * records of another provider, if one has written a part of it, or of an answer that was interrupted.
  */
-function answerMessage(answer: RunAnswer, { providerId }: TierModel): ConversationMessage[] {
+function conversationOf(
+  answer: RunAnswer,
+  { providerId }: TierModel,
+  { messages, hasInterrupted }: AttemptSteering,
+): ConversationMessage[] {
   const isForeign = ({ error_code, provider_id }: ModelCall): boolean =>
     error_code === null && provider_id !== providerId;
-  const isMixed = answer.modelCalls.calls.some(isForeign);
-  const parts = isMixed ? usableMessageParts('assistant', answer.parts()) : usableParts(answer.parts());
-  return parts.length === 0 ? [] : [{ id: '', role: 'assistant', parts, isRequest: false }];
+  const isMixed = hasInterrupted || answer.modelCalls.calls.some(isForeign);
+  const whole: ConversationMessage = { id: '', role: 'assistant', parts: answer.parts(), isRequest: false };
+  return withSteersInPlace([...messages, whole])
+    .map((message) => ({
+      ...message,
+      parts:
+        isMixed || message.role === 'user'
+          ? usableMessageParts(message.role, message.parts)
+          : usableParts(message.parts),
+    }))
+    .filter(({ parts }) => parts.length > 0);
 }
 
 /** Calls the model in a span of the run, and records the call with the run. */

@@ -5,7 +5,7 @@ import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { AnswerState, RunOutcome } from '../runs/records/run-attempt.js';
 import type { RunUsage } from '../runs/records/run.entity.js';
-import type { RunExecution } from '../runs/records/run-execution.js';
+import type { RunExecution, SavedAnswer } from '../runs/records/run-execution.js';
 import { AnswerOverflowError, MAX_ANSWER_PARTS, MAX_ANSWER_SIZE, sizeOfChunk } from './answer-limits.js';
 import type { MessageFolder } from './message-folder.js';
 import { ModelCallLog } from './model-call-log.js';
@@ -41,6 +41,7 @@ export class RunAnswer {
   /** The size where the current step begins. */
   private sizeBeforeStep = 0;
   private cancelRequested = false;
+  private hasSteers = false;
   /** The number of steps whose model call is finished. */
   private steps: number;
   private usage: RunUsage;
@@ -92,6 +93,11 @@ export class RunAnswer {
     return this.cancelRequested;
   }
 
+  /** Messages waited for the run when the answer was stored. */
+  get steersWait(): boolean {
+    return this.hasSteers;
+  }
+
   parts(): UIMessage['parts'] {
     return this.folder.parts();
   }
@@ -124,6 +130,11 @@ export class RunAnswer {
     await this.publisher.push(chunk);
     // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
     this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
+  }
+
+  /** Ends the texts that a model has begun. */
+  async endTexts(): Promise<void> {
+    for (const chunk of this.folder.endsOfOpenTexts()) await this.append(chunk);
   }
 
   /** Applies a chunk that an earlier attempt has streamed. */
@@ -162,7 +173,7 @@ export class RunAnswer {
    * Stores the answer as streamed so far, with what else belongs into the same transaction. The call can be repeated.
    * @throws StaleAttemptError, StaleWriterError
    */
-  saveWith(store: (state: AnswerState) => Promise<{ cancelRequested: boolean }>): Promise<void> {
+  saveWith(store: (state: AnswerState) => Promise<SavedAnswer>): Promise<void> {
     return this.afterSaves(() => this.saveNow(store));
   }
 
@@ -226,6 +237,7 @@ export class RunAnswer {
     const saved = await throughOutage(() => store(state));
     this.saveCost = performance.now() - startedAt;
     this.cancelRequested ||= saved.cancelRequested;
+    this.hasSteers = saved.hasSteers;
   }
 
   /** Returns the current answer, once all of it is in the live stream. */

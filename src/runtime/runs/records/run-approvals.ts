@@ -7,7 +7,7 @@ import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.j
 import { CLOSE_APPROVALS, REASONS } from './approval-closing.js';
 import { type AnswerState, type RunClaim, StaleAttemptError } from './run-attempt.js';
 import type { ApprovalEnd, RunApprovalEntity } from './run-approval.entity.js';
-import { answerValues, SAVE_ANSWER } from './run-execution.js';
+import { answerValues, SAVE_ANSWER, type SavedAnswer } from './run-execution.js';
 
 /** A tool call that is made only after somebody has approved it. */
 export interface GatedCall {
@@ -88,7 +88,6 @@ export class RunApprovals {
    * call without an approval was never in need of one. An approval that was answered, and not used, is replaced. The
    * call can be repeated.
    * @param timeoutS how long somebody can answer, in seconds
-   * @returns whether the run was asked to stop
    * @throws StaleAttemptError
    */
   request(
@@ -96,12 +95,9 @@ export class RunApprovals {
     { model, answer }: { model: string | null; answer: AnswerState },
     calls: readonly GatedCall[],
     timeoutS: number,
-  ): Promise<{ cancelRequested: boolean }> {
+  ): Promise<SavedAnswer> {
     return this.dataSource.transaction(async (manager) => {
-      const [saved]: { cancelRequested: boolean }[] = await manager.query(
-        SAVE_ANSWER.text,
-        answerValues(claim, model, answer),
-      );
+      const [saved]: SavedAnswer[] = await manager.query(SAVE_ANSWER.text, answerValues(claim, model, answer));
       if (saved === undefined) throw new StaleAttemptError(claim);
       await this.requestIn(manager, claim.runId, calls, timeoutS);
       return saved;

@@ -15,6 +15,8 @@ import { RunPosting } from './run-posting.js';
 import { RunReader } from './run-reader.js';
 import { RunRegeneration } from './run-regeneration.js';
 import { RunRevocation } from './run-revocation.js';
+import { RunSteerEntity } from './run-steer.entity.js';
+import { RunSteering } from './run-steering.js';
 import { RunTurns } from './run-turns.js';
 
 const RECORDS = [
@@ -28,13 +30,14 @@ const RECORDS = [
   RunReader,
   RunRegeneration,
   RunRevocation,
+  RunSteering,
   RunTurns,
 ];
 
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity]),
+    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity, RunSteerEntity]),
     PreparedStatementsModule,
     LongReadsModule,
     NamesModule,
