@@ -38,7 +38,7 @@ const STEERED = {
   required: ['taskId', 'steered'],
   properties: {
     taskId: { type: 'string', format: 'uuid' },
-    steered: { type: 'boolean', description: 'The run was under way; otherwise it is a run of the message.' },
+    steered: { type: 'boolean', description: 'The run was under way. False for a run of the message alone.' },
   },
 };
 
