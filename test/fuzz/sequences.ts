@@ -256,7 +256,12 @@ function routeStep(path: string, method: string, operation: Operation): fc.Arbit
   const body = schema === undefined ? withoutSchema : valueOf(schema, runMeaning);
   return stepOf(
     fc
-      .tuple(places, isAsked || path.endsWith('/steer') ? query : fc.constant({}), isTurn ? forms : fc.constant({}), body)
+      .tuple(
+        places,
+        isAsked || path.endsWith('/steer') ? query : fc.constant({}),
+        isTurn ? forms : fc.constant({}),
+        body,
+      )
       .map(([values, asked, form, given]) => {
         const filled = Object.entries(values).reduce((text, [name, value]) => text.replace(`{${name}}`, value), path);
         const search = Object.entries(asked)
