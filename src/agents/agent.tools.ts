@@ -2,8 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../core/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../core/tools/management-tool.js';
 import type { Principal } from '../core/principal.js';
+import { SpendWarnings } from '../platform/limits/spend-warnings.js';
 import {
   AgentAnswer,
+  AgentChanged,
   AgentCreateInput,
   AgentDetails,
   AgentIdInput,
@@ -19,6 +21,7 @@ export class AgentTools {
   constructor(
     private readonly service: AgentsService,
     private readonly compositions: AgentComposition,
+    private readonly warnings: SpendWarnings,
   ) {}
 
   @ManagementTool({
@@ -59,11 +62,12 @@ export class AgentTools {
       'Creates an agent: instructions, and one endpoint for the tools of the given connections. The caller needs ' +
       'grants on every selected tool; selected_tools null requires * on the connection.',
     input: AgentCreateInput,
-    output: AgentAnswer,
+    output: AgentChanged,
     annotations: CREATES,
   })
-  async create(input: AgentCreateInput, caller: Principal): Promise<AgentAnswer> {
-    return { item: await this.service.create(input.data, caller) };
+  async create(input: AgentCreateInput, caller: Principal): Promise<AgentChanged> {
+    const item = await this.service.create(input.data, caller);
+    return { item, ...(await this.warnings.after(input.data.spend, caller)) };
   }
 
   @ManagementTool({
@@ -73,11 +77,12 @@ export class AgentTools {
       'needs grants on every added tool, and on every tool of a connection whose rule asks for fewer approvals. ' +
       'Changing the instructions requires grants on every selected tool.',
     input: AgentUpdateInput,
-    output: AgentAnswer,
+    output: AgentChanged,
     annotations: UPDATES,
   })
-  async update(input: AgentUpdateInput, caller: Principal): Promise<AgentAnswer> {
-    return { item: await this.service.update(input.id, input.data, caller) };
+  async update(input: AgentUpdateInput, caller: Principal): Promise<AgentChanged> {
+    const item = await this.service.update(input.id, input.data, caller);
+    return { item, ...(await this.warnings.after(input.data.spend, caller)) };
   }
 
   @ManagementTool({

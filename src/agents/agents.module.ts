@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ConnectionsModule } from '../connections/connections.module.js';
+import { LimitsModule } from '../platform/limits/limits.module.js';
 import { PreparedStatementsModule } from '../platform/database/prepared-statements.module.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AgentConnectionEntity } from './records/agent-connection.entity.js';
@@ -23,6 +24,7 @@ import { ConnectionTestTools } from './connection-test.tools.js';
     TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]),
     PreparedStatementsModule,
     ConnectionsModule,
+    LimitsModule,
     UpstreamsModule,
   ],
   providers: [

@@ -59,6 +59,7 @@ export const ERROR_CODES = {
   last_owner: [409, 'An organization needs an owner'],
   agent_cycle: [409, 'An agent cannot contain itself'],
   limit_reached: [409, 'The organization has reached its limit for this resource'],
+  price_missing: [409, 'A model has no price, and a spending limit applies'],
   stream_expired: [410, 'The live stream of this run has expired; read the transcript'],
   file_deleted: [410, 'The file was deleted'],
   body_too_large: [413, 'The body is too large'],
@@ -66,6 +67,7 @@ export const ERROR_CODES = {
   unsupported_media_type: [415, 'The content type is not supported'],
   too_many_runs: [429, 'Too many runs are queued on this thread'],
   rate_limited: [429, 'A rate limit is reached'],
+  spend_limit_reached: [429, 'A spending limit is reached'],
   too_many_anonymous_calls: [429, 'Too many unauthenticated calls are in progress'],
   // 5xx: the service or an upstream failed.
   internal: [500, 'An unexpected error occurred'],

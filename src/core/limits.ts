@@ -1,3 +1,9 @@
+/** What the model calls of a subject can cost, in US dollars for each UTC day and month; an absent limit does not apply. */
+export interface SpendLimit {
+  readonly usd_per_day?: number;
+  readonly usd_per_month?: number;
+}
+
 /** Limits of an organization; an absent one does not apply. Rates are per window of 60 s. */
 export interface OrganizationLimits {
   readonly requests_per_minute?: number;
@@ -8,7 +14,11 @@ export interface OrganizationLimits {
   readonly waiting_runs?: number;
   /** The bytes of all files; equal ones count once. */
   readonly file_bytes?: number;
+  readonly spend?: SpendLimit;
 }
+
+/** The limits of an organization that count something. */
+export type CountLimits = Omit<OrganizationLimits, 'spend'>;
 
 /** The rate limit of an API key. */
 export interface KeyRateLimit {
@@ -30,17 +40,16 @@ export interface ConnectionRateLimit {
 /** The largest `file_bytes`: a petabyte. */
 export const MAX_FILE_BYTES = 1_000_000_000_000_000;
 
-/** The largest other limit that can be set. */
+/** The largest other limit that can be set, also in US dollars. */
 export const MAX_LIMIT_VALUE = 100_000_000;
+
+type NullableMembers<T> = { readonly [Name in keyof T]?: number | null | undefined };
 
 /**
  * Changes some members of a set of limits: null clears one, and null in place of the change clears all.
  * @returns the set without cleared members
  */
-export function changedLimits<T extends object>(
-  stored: T | null,
-  change: { readonly [Name in keyof T]?: number | null | undefined } | null,
-): T {
+export function changedLimits<T extends object>(stored: T | null, change: NullableMembers<T> | null): T {
   if (change === null) return {} as T;
   const members = Object.entries({ ...stored, ...change }).filter(([, value]) => value !== null && value !== undefined);
   return Object.fromEntries(members) as T;
@@ -52,10 +61,23 @@ export function changedRateLimit<T extends object>(...change: Parameters<typeof 
   return Object.keys(changed).length === 0 ? null : changed;
 }
 
+/** `changedLimits` for the limits of an organization, with the spending limit among them. */
+export function changedOrganizationLimits(
+  stored: OrganizationLimits,
+  change: (NullableMembers<CountLimits> & { readonly spend?: NullableMembers<SpendLimit> | null | undefined }) | null,
+): OrganizationLimits {
+  if (change === null) return {};
+  const { spend: storedSpend = null, ...storedCounts } = stored;
+  const { spend: spendChange = {}, ...counts } = change;
+  const spend = changedRateLimit(storedSpend, spendChange);
+  return { ...changedLimits<CountLimits>(storedCounts, counts), ...(spend && { spend }) };
+}
+
 /** True if one of the limits is higher than in the other set, or absent where the other has one. */
 export function isLifted<T extends object>(changed: T | null, stored: T | null): boolean {
   return Object.entries(stored ?? {}).some(([name, limit]) => {
-    const value = (changed as Record<string, number> | null)?.[name];
-    return value === undefined || value > (limit as number);
+    const value = (changed as Record<string, unknown> | null)?.[name];
+    if (typeof limit === 'object') return isLifted(value ?? null, limit);
+    return value === undefined || (value as number) > (limit as number);
   });
 }

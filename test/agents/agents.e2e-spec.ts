@@ -60,6 +60,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
       tier: null,
       history: { max_messages: 200, max_tokens: 100_000 },
       approval_timeout: 86_400,
+      spend: null,
       max_steps: 20,
       status: 'active',
       connections: [],

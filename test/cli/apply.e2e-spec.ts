@@ -146,6 +146,19 @@ describe('signalbox apply', () => {
     });
   });
 
+  it('sets, changes and removes the spending limit of an agent', async () => {
+    const limitOf = async () => (await signalbox.tool('COLLECTION_VIRTUAL_MCP_LIST', {})).items[0]?.spend;
+    const withSpend = (spend: string): string =>
+      MANIFEST.replace('    tier: smart', `    tier: smart\n    spend: ${spend}`);
+    await apply(withSpend('{ usd_per_day: 5, usd_per_month: 50 }'));
+    expect(await limitOf()).toEqual({ usd_per_day: 5, usd_per_month: 50 });
+    await apply(withSpend('{ usd_per_month: 40 }'));
+    expect(await limitOf()).toEqual({ usd_per_month: 40 });
+    expect((await apply(withSpend('{ usd_per_month: 40 }'))).output).toBe('Nothing to change.\n');
+    await apply(withSpend('null'));
+    expect(await limitOf()).toBeNull();
+  });
+
   it('makes the callers of a connection share its state, and separates them again', async () => {
     const tickets = 'url: https://tickets.example.com/mcp\n    headers: { X-Team: support }';
     for (const shared_state of [true, false]) {

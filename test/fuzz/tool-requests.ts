@@ -182,8 +182,12 @@ const limits = fc.record(
   { requiredKeys: [] },
 );
 
+/** A limit that applies would refuse runs whose model has no price. */
+const noSpend = fc.constantFrom(null, {}, 0, '5', { usd_per_day: 0 }, { usd_per_day: null }, { usd_per_month: 1e300 });
+
 /** What a property is, whichever tool takes it. */
 const MEANINGS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  spend: noSpend,
   virtual_mcp_id: ref('agent'),
   connection_id: ref('connection'),
   thread_id: ref('thread'),

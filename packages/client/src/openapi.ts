@@ -237,7 +237,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Creates an API key for this organization. Its permissions, lifetime and rate limit cannot exceed those of the calling key. Only this response contains the value of the key. */
+        /** Creates an API key for this organization. Its permissions, lifetime and rate limit cannot exceed those of the calling key. spend limits what the model calls of its runs can cost, together with those of the keys that it makes. Only this response contains the value of the key. */
         post: operations["API_KEY_CREATE"];
         delete?: never;
         options?: never;
@@ -288,7 +288,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must hold the current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire before the key. A key that has expired stays so. */
+        /** Renames an API key, replaces its permissions, or changes its expiry, its rate limit or its spending limit. The calling key must hold the current and the new permissions of the key. To add permissions or to let the key expire later, it must not expire before the key. A key that has expired stays so. A key with a spending limit cannot lift one. */
         post: operations["API_KEY_UPDATE"];
         delete?: never;
         options?: never;
@@ -730,7 +730,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a member or an invitation another role. Nobody can change their own role, only owners can change owners, and the last owner keeps the role. Neither role can hold more than the caller. To give an invited person a role that holds more, invite the person again. */
+        /** Gives a member or an invitation another role, or a member a spending limit. Nobody can change their own role, only owners can change owners, and the last owner keeps the role. Neither role can hold more than the caller. To give an invited person a role that holds more, invite the person again. To lift a spending limit, the caller must hold all management tools. */
         post: operations["MEMBER_UPDATE"];
         delete?: never;
         options?: never;
@@ -917,7 +917,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of members. To lift a limit, it must hold all management tools. */
+        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
         post: operations["ORGANIZATION_UPDATE"];
         delete?: never;
         options?: never;
@@ -1206,7 +1206,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. */
+        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. spend shows each spending limit with what is used, reserved and left in its current window. */
         post: operations["USAGE_STATS"];
         delete?: never;
         options?: never;
@@ -1645,6 +1645,10 @@ export interface components {
         AgentAnswer: {
             item: components["schemas"]["AgentItem"];
         };
+        AgentChanged: {
+            warnings?: components["schemas"]["WarningItem"][];
+            item: components["schemas"]["AgentItem"];
+        };
         AgentConnectionData: {
             /** Format: uuid */
             connection_id: string;
@@ -1667,6 +1671,7 @@ export interface components {
             max_steps?: number;
             approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -1700,6 +1705,7 @@ export interface components {
             max_steps: number;
             approval_timeout: number;
             history: components["schemas"]["AgentHistoryItem"];
+            spend: components["schemas"]["SpendLimitItem"] | null;
             /** @enum {string} */
             status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
@@ -1764,6 +1770,7 @@ export interface components {
             max_steps?: number;
             approval_timeout?: number;
             history?: components["schemas"]["AgentHistoryData"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -1859,6 +1866,7 @@ export interface components {
             };
             expiresIn?: number;
             rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         ApiKeyCreated: {
             /** Format: uuid */
@@ -1870,8 +1878,10 @@ export interface components {
                 [key: string]: string[];
             };
             rate_limit?: components["schemas"]["KeyRateLimitItem"];
+            spend?: components["schemas"]["SpendLimitItem"];
             expires_at: (string) | null;
             created_at: string;
+            warnings?: components["schemas"]["WarningItem"][];
         };
         ApiKeyDeleteInput: {
             /** Format: uuid */
@@ -1896,6 +1906,7 @@ export interface components {
                 [key: string]: string[];
             };
             rate_limit: components["schemas"]["KeyRateLimitItem"] | null;
+            spend: components["schemas"]["SpendLimitItem"] | null;
             maker_key: components["schemas"]["MakerKeyItem"] | null;
             expires_at: (string) | null;
             last_used_at: (string) | null;
@@ -1918,8 +1929,10 @@ export interface components {
             };
             expiresIn?: number | null;
             rate_limit?: components["schemas"]["KeyRateLimitInput"] | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         ApiKeyUpdated: {
+            warnings?: components["schemas"]["WarningItem"][];
             item: components["schemas"]["ApiKeyItem"];
         };
         ApprovalAccepted: {
@@ -2311,6 +2324,7 @@ export interface components {
             /** @enum {string} */
             status: "active" | "invited";
             created_at: string;
+            spend: components["schemas"]["SpendLimitItem"] | null;
         };
         MemberPage: {
             items: components["schemas"]["MemberItem"][];
@@ -2333,9 +2347,11 @@ export interface components {
              * @description The id of a member or of an invitation, as listed.
              */
             id: string;
-            role: string;
+            role?: string;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         MemberUpdated: {
+            warnings?: components["schemas"]["WarningItem"][];
             item: components["schemas"]["MemberItem"];
         };
         MessageItem: {
@@ -2394,6 +2410,10 @@ export interface components {
             fast?: components["schemas"]["TierTarget"] | null;
             smart?: components["schemas"]["TierTarget"] | null;
             thinking?: components["schemas"]["TierTarget"] | null;
+        };
+        ModelTiersChanged: {
+            warnings?: components["schemas"]["WarningItem"][];
+            item: components["schemas"]["ModelTiersItem"];
         };
         ModelTiersGetInput: Record<string, unknown>;
         ModelTiersItem: {
@@ -2527,6 +2547,7 @@ export interface components {
             concurrent_runs?: number | null;
             waiting_runs?: number | null;
             file_bytes?: number | null;
+            spend?: components["schemas"]["SpendLimitInput"] | null;
         };
         OrganizationLimitsItem: {
             requests_per_minute?: number;
@@ -2534,8 +2555,10 @@ export interface components {
             concurrent_runs?: number;
             waiting_runs?: number;
             file_bytes?: number;
+            spend?: components["schemas"]["SpendLimitItem"];
         };
         OrganizationOutput: {
+            warnings?: components["schemas"]["WarningItem"][];
             item: components["schemas"]["OrganizationItem"];
         };
         OrganizationUpdateInput: {
@@ -2573,7 +2596,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "price_missing" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "spend_limit_reached" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
             request_id: string;
             errors?: {
                 path: string;
@@ -2902,6 +2925,28 @@ export interface components {
             id: string;
             data: components["schemas"]["ScheduleChange"];
         };
+        SpendLimitInput: {
+            usd_per_day?: number | null;
+            usd_per_month?: number | null;
+        };
+        SpendLimitItem: {
+            usd_per_day?: number;
+            usd_per_month?: number;
+        };
+        SpendUsage: {
+            /** @enum {string} */
+            scope: "organization" | "agent" | "key" | "person";
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            period: "day" | "month";
+            starts_at: string;
+            ends_at: string;
+            limit_usd: number;
+            used_usd: number;
+            reserved_usd: number;
+            left_usd: number;
+        };
         StdioInput: {
             command: string;
             args?: string[];
@@ -3228,6 +3273,7 @@ export interface components {
             total: components["schemas"]["UsageCounts"];
             groups: components["schemas"]["UsageGroup"][];
             truncated: boolean;
+            spend: components["schemas"]["SpendUsage"][];
         };
         UsageStatsInput: {
             from?: string;
@@ -3235,9 +3281,14 @@ export interface components {
             /** @enum {string} */
             by: "agent" | "model" | "key" | "day";
         };
+        WarningItem: {
+            path: string;
+            code: string;
+            message: string;
+        };
         WebhookChange: {
             url?: string;
-            events?: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            events?: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
             agent_ids?: string[] | null;
             enabled?: boolean;
         };
@@ -3246,7 +3297,7 @@ export interface components {
         };
         WebhookData: {
             url: string;
-            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
             agent_ids?: string[] | null;
             enabled?: boolean;
         };
@@ -3256,9 +3307,8 @@ export interface components {
             /** Format: uuid */
             webhook_id: string;
             /** @enum {string} */
-            event: "run.completed" | "run.failed" | "run.cancelled" | "approval.requested";
-            /** Format: uuid */
-            run_id: string;
+            event: "run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold";
+            run_id: string | null;
             /** @enum {string} */
             status: "pending" | "delivered" | "failed";
             attempts: number;
@@ -3284,7 +3334,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
-            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested")[];
+            events: ("run.completed" | "run.failed" | "run.cancelled" | "approval.requested" | "spend.threshold")[];
             agent_ids: string[] | null;
             enabled: boolean;
             disabled_reason: string | null;
@@ -3522,6 +3572,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
@@ -3533,6 +3590,10 @@ export interface operations {
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
+                     *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
                      *         },
                      *         "status": "active",
                      *         "connections": [
@@ -3550,7 +3611,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["AgentAnswer"];
+                    "application/json": components["schemas"]["AgentChanged"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -4240,8 +4301,19 @@ export interface operations {
                      *       "rate_limit": {
                      *         "per_minute": 1
                      *       },
+                     *       "spend": {
+                     *         "usd_per_day": 0.000001,
+                     *         "usd_per_month": 0.000001
+                     *       },
                      *       "expires_at": "2026-11-23T08:30:00.000Z",
-                     *       "created_at": "2026-11-23T08:30:00.000Z"
+                     *       "created_at": "2026-11-23T08:30:00.000Z",
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["ApiKeyCreated"];
@@ -4335,6 +4407,10 @@ export interface operations {
                      *           "rate_limit": {
                      *             "per_minute": 1
                      *           },
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           },
                      *           "maker_key": {
                      *             "id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "name": "support-bot"
@@ -4388,6 +4464,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "name": "support-bot",
@@ -4400,6 +4483,10 @@ export interface operations {
                      *         },
                      *         "rate_limit": {
                      *           "per_minute": 1
+                     *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
                      *         },
                      *         "maker_key": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
@@ -5191,6 +5278,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5264,6 +5355,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5327,6 +5422,10 @@ export interface operations {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
                      *           },
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           },
                      *           "status": "active",
                      *           "connections": [
                      *             {
@@ -5386,6 +5485,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
@@ -5397,6 +5503,10 @@ export interface operations {
                      *         "history": {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
+                     *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
                      *         },
                      *         "status": "active",
                      *         "connections": [
@@ -5414,7 +5524,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["AgentAnswer"];
+                    "application/json": components["schemas"]["AgentChanged"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5750,7 +5860,11 @@ export interface operations {
                      *         "name": "support-bot",
                      *         "role": "member",
                      *         "status": "active",
-                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         }
                      *       }
                      *     }
                      */
@@ -5796,7 +5910,11 @@ export interface operations {
                      *           "name": "support-bot",
                      *           "role": "member",
                      *           "status": "active",
-                     *           "created_at": "2026-11-23T08:30:00.000Z"
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           }
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -5910,8 +6028,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
-                 *       "role": "member"
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
                  *     }
                  */
                 "application/json": components["schemas"]["MemberUpdateInput"];
@@ -5926,6 +6043,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -5933,7 +6057,11 @@ export interface operations {
                      *         "name": "support-bot",
                      *         "role": "member",
                      *         "status": "active",
-                     *         "created_at": "2026-11-23T08:30:00.000Z"
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         }
                      *       }
                      *     }
                      */
@@ -6085,6 +6213,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "fast": {
                      *           "fallbacks": [
@@ -6161,7 +6296,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["ModelTiersAnswer"];
+                    "application/json": components["schemas"]["ModelTiersChanged"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -6589,6 +6724,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "slug": "default",
@@ -6604,7 +6746,11 @@ export interface operations {
                      *           "runs_per_minute": 1,
                      *           "concurrent_runs": 1,
                      *           "waiting_runs": 1,
-                     *           "file_bytes": 1
+                     *           "file_bytes": 1,
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           }
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
@@ -6649,6 +6795,13 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "warnings": [
+                     *         {
+                     *           "path": "text",
+                     *           "code": "text",
+                     *           "message": "What is new?"
+                     *         }
+                     *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "slug": "default",
@@ -6664,7 +6817,11 @@ export interface operations {
                      *           "runs_per_minute": 1,
                      *           "concurrent_runs": 1,
                      *           "waiting_runs": 1,
-                     *           "file_bytes": 1
+                     *           "file_bytes": 1,
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           }
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
@@ -7860,7 +8017,20 @@ export interface operations {
                      *           "unpriced_runs": 1
                      *         }
                      *       ],
-                     *       "truncated": true
+                     *       "truncated": true,
+                     *       "spend": [
+                     *         {
+                     *           "scope": "organization",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "period": "day",
+                     *           "starts_at": "2026-11-23T08:30:00.000Z",
+                     *           "ends_at": "2026-11-23T08:30:00.000Z",
+                     *           "limit_usd": 1,
+                     *           "used_usd": 1,
+                     *           "reserved_usd": 1,
+                     *           "left_usd": 1
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["UsageStats"];
@@ -8790,7 +8960,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` leaves out the chunks that version 6 of the npm package `ai` cannot read. */
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` (or `ai=5`) leaves out the chunks that this version of the npm package `ai` cannot read. */
             200: {
                 headers: {
                     [name: string]: unknown;

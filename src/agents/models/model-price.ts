@@ -30,6 +30,17 @@ export function costOf({ input, cachedInput, output }: PricedTokens, price: Mode
   return roundCost(dollars);
 }
 
+/** The output that is reserved for a model whose limit is not known. */
+export const RESERVED_OUTPUT_TOKENS = 4_096;
+
+/** Fewer than the tokens of any common language have. */
+const BYTES_PER_TOKEN = 3;
+
+/** How many tokens a text has at most, as a rule. */
+export function tokensOfBytes(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
 /** Removes the error of binary fractions that sums of costs have. */
 export function roundCost(dollars: number): number {
   return Number(dollars.toFixed(COST_DECIMALS));

@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
 import type { Principal } from '../../core/principal.js';
-import { ModelTiersAnswer, ModelTiersGetInput, ModelTiersSetInput } from './model-tiers.dto.js';
+import { SpendWarnings } from '../../platform/limits/spend-warnings.js';
+import { ModelTiersAnswer, ModelTiersChanged, ModelTiersGetInput, ModelTiersSetInput } from './model-tiers.dto.js';
 import { ModelTiersService } from './model-tiers.service.js';
 
 @Injectable()
 export class ModelTiersTools {
-  constructor(private readonly service: ModelTiersService) {}
+  constructor(
+    private readonly service: ModelTiersService,
+    private readonly warnings: SpendWarnings,
+  ) {}
 
   @ManagementTool({
     name: 'MODEL_TIERS_SET',
@@ -17,11 +21,12 @@ export class ModelTiersTools {
       'Where the model fails in a way that another may not (it is unknown, overloaded, cannot be reached, or takes ' +
       'longer than first_chunk_timeout_s to begin), the fallbacks are called in their order.',
     input: ModelTiersSetInput,
-    output: ModelTiersAnswer,
+    output: ModelTiersChanged,
     annotations: UPDATES,
   })
-  async set(input: ModelTiersSetInput, caller: Principal): Promise<ModelTiersAnswer> {
-    return { item: await this.service.set(input.data, caller) };
+  async set(input: ModelTiersSetInput, caller: Principal): Promise<ModelTiersChanged> {
+    const item = await this.service.set(input.data, caller);
+    return { item, ...(await this.warnings.after(input.data, caller)) };
   }
 
   @ManagementTool({

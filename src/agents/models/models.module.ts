@@ -3,6 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
 import { PreparedStatementsModule } from '../../platform/database/prepared-statements.module.js';
+import { LimitsModule } from '../../platform/limits/limits.module.js';
 import { NetModule } from '../../platform/net/net.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
@@ -32,6 +33,7 @@ import { ProviderTester } from './provider-tester.js';
     TypeOrmModule.forFeature([AiProviderEntity, ModelTierEntity]),
     PreparedStatementsModule,
     AuditEventsModule,
+    LimitsModule,
     NetModule,
     VaultModule,
     DiscoveryModule,

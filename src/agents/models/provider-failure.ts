@@ -42,6 +42,13 @@ type Describe = (error: unknown) => ProviderFailure | undefined;
 const INTERNAL = failure('internal', 'An unexpected error occurred while the model was called.');
 const UNREACHABLE = failure('provider_unavailable', 'The model provider cannot be reached.', true);
 
+/** No connection was made. */
+const UNMADE = {
+  failure: UNREACHABLE,
+  marks: ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
+};
+const describeUnmade = describeByMarks(UNMADE);
+
 /** Transport failures, and the names, codes or messages by which Node and undici report them. */
 const NETWORK: readonly { failure: ProviderFailure; marks: readonly string[] }[] = [
   {
@@ -59,10 +66,7 @@ const NETWORK: readonly { failure: ProviderFailure; marks: readonly string[] }[]
       'ERR_TLS_CERT_ALTNAME_INVALID',
     ],
   },
-  {
-    failure: UNREACHABLE,
-    marks: ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
-  },
+  UNMADE,
   {
     failure: failure('provider_unavailable', 'The connection to the model provider was lost.', true),
     marks: ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'socket hang up', 'terminated'],
@@ -109,6 +113,16 @@ const OF_THE_MODEL: ReadonlySet<number | undefined> = new Set([402, 409]);
 export function mayBeOfModel(error: unknown): boolean {
   if (!OF_THE_REQUEST.has(describeProviderFailure(error).code)) return true;
   return withCauses(error).some((link) => APICallError.isInstance(link) && OF_THE_MODEL.has(link.statusCode));
+}
+
+/** Whether a call that failed without an answer can have cost something: it was neither refused nor impossible to make. */
+export function mayHaveCost(error: unknown): boolean {
+  return !withCauses(error).some(
+    (link) =>
+      (APICallError.isInstance(link) && (link.statusCode ?? 0) >= 400) ||
+      link instanceof AddressRefusedError ||
+      describeUnmade(link) !== undefined,
+  );
 }
 
 /** The error and its chain of causes. */

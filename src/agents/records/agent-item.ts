@@ -16,6 +16,7 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     max_steps: agent.maxSteps,
     approval_timeout: agent.approvalTimeoutS,
     history: { max_messages: agent.historyMaxMessages, max_tokens: agent.historyMaxTokens },
+    spend: agent.spend,
     status: connection.status,
     connections: agent.connections.map(({ connectionId, selectedTools, prefix, approval }) => ({
       connection_id: connectionId,

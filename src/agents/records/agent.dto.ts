@@ -21,7 +21,9 @@ import {
   type SettableStatus,
 } from '../../connections/connection.js';
 import { IsText, IsTitle } from '../../connections/field-rules.js';
+import type { SpendLimit } from '../../core/limits.js';
 import { ListInput } from '../../core/paging/list-input.js';
+import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
 import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
@@ -126,6 +128,10 @@ class AgentOptions {
   /** Null restores the defaults. */
   @IsOptionalObject(() => AgentHistoryData)
   history?: AgentHistoryData | null;
+
+  /** What the model calls of its runs can cost. Null removes the limit. */
+  @IsOptionalObject(() => SpendLimitInput)
+  spend?: SpendLimitInput | null;
 
   @MayBeAbsent()
   @IsIn(SETTABLE_STATUSES)
@@ -236,6 +242,11 @@ export class AgentItem {
   @Type(() => AgentHistoryItem)
   history: AgentHistoryItem;
 
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => SpendLimitItem)
+  spend: SpendLimit | null;
+
   @IsIn(CONNECTION_STATUSES)
   status: ConnectionStatus;
 
@@ -252,6 +263,12 @@ export class AgentItem {
 }
 
 export class AgentAnswer extends ItemOf(AgentItem) {}
+
+export class AgentChanged extends ItemOf(AgentItem) {
+  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
+  @MayHaveWarnings()
+  warnings?: WarningItem[];
+}
 
 /** The origin of a tool of an agent. */
 class AgentToolItem {

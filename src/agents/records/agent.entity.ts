@@ -1,4 +1,5 @@
-import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import type { SpendLimit } from '../../core/limits.js';
 import type { Tier } from '../../core/tier.js';
 import {
   DEFAULT_APPROVAL_TIMEOUT_S,
@@ -9,6 +10,7 @@ import {
 
 /** The settings of an agent; its connection of type VIRTUAL has the same id and stores title and status. */
 @Entity('agents')
+@Index('agents_spend_idx', ['organizationId'], { where: 'spend IS NOT NULL' })
 export class AgentEntity {
   @PrimaryColumn('uuid')
   @ForeignKey('connections', { onDelete: 'CASCADE' })
@@ -38,4 +40,8 @@ export class AgentEntity {
   /** How long somebody can answer a request for an approval, in seconds. */
   @Column('integer', { name: 'approval_timeout', default: DEFAULT_APPROVAL_TIMEOUT_S })
   approvalTimeoutS: number;
+
+  /** Of the model calls of its runs; null: no limit. */
+  @Column({ type: 'jsonb', nullable: true })
+  spend: SpendLimit | null;
 }

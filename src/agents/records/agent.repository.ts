@@ -88,7 +88,7 @@ export class AgentRepository {
     settings: Partial<
       Pick<
         AgentEntity,
-        'instructions' | 'tier' | 'maxSteps' | 'historyMaxMessages' | 'historyMaxTokens' | 'approvalTimeoutS'
+        'instructions' | 'tier' | 'maxSteps' | 'historyMaxMessages' | 'historyMaxTokens' | 'approvalTimeoutS' | 'spend'
       >
     >,
   ): Promise<void> {
@@ -140,11 +140,8 @@ export class AgentRepository {
     return manager.find(AgentConnectionEntity, { where: { agentId }, order: { position: 'ASC' } });
   }
 
-  async findInstructions(manager: EntityManager, id: string): Promise<string | null> {
-    // The id is selected too: TypeORM treats a row of nulls as no row.
-    const select = { id: true, instructions: true };
-    const { instructions } = await manager.findOneOrFail(AgentEntity, { select, where: { id } });
-    return instructions;
+  findSettings(manager: EntityManager, id: string): Promise<AgentEntity> {
+    return manager.findOneByOrFail(AgentEntity, { id });
   }
 
   async replaceConnections(

@@ -5,6 +5,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
+import { changedRateLimit, type SpendLimit } from '../../core/limits.js';
 import type { Principal } from '../../core/principal.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
@@ -79,6 +80,7 @@ export class AgentsService {
         tier,
         maxSteps,
         approvalTimeoutS,
+        spend: changedRateLimit<SpendLimit>(null, data.spend ?? null),
         ...toHistory(data.history),
       });
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
@@ -103,14 +105,15 @@ export class AgentsService {
       if (!exists) throw unknownAgent();
       const stored = await this.repository.findConnections(manager, id);
       const members = connections === undefined ? stored : toConnections(connections);
-      const isInstructed =
-        instructions !== undefined && instructions !== (await this.repository.findInstructions(manager, id));
+      const current = await this.repository.findSettings(manager, id);
+      const isInstructed = instructions !== undefined && instructions !== current.instructions;
       const history = data.history === undefined ? {} : toHistory(data.history);
       await this.repository.update(manager, id, {
         instructions,
         tier,
         maxSteps,
         approvalTimeoutS: data.approval_timeout,
+        spend: data.spend === undefined ? undefined : changedRateLimit(current.spend, data.spend),
         ...history,
       });
       if (connections !== undefined) {

@@ -4,7 +4,7 @@ import type { WebhookEvent } from './webhook.entity.js';
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** One event for one webhook. The function `webhook_record` writes it in the transaction of the event. */
+/** One event for one webhook. The function `webhook_deliver` writes it in the transaction of the event. */
 @Entity('webhook_deliveries')
 @Index('webhook_deliveries_due_idx', ['webhookId', 'nextTryAt'], { where: "status = 'pending'" })
 @Index('webhook_deliveries_webhook_idx', ['webhookId'])
@@ -26,8 +26,9 @@ export class WebhookDeliveryEntity {
   @Column({ type: 'varchar', length: 32, update: false })
   event: WebhookEvent;
 
-  @Column({ type: 'uuid', name: 'run_id', update: false })
-  runId: string;
+  /** Null for an event that is of no run. */
+  @Column({ type: 'uuid', name: 'run_id', nullable: true, update: false })
+  runId: string | null;
 
   /** The body of every try, as it is signed. */
   @Column({ type: 'text', update: false })

@@ -18,7 +18,7 @@ const DELIVERY_LIST: ListSpec = {
     id: { column: 'delivery.id', type: 'uuid' },
     webhook_id: { column: 'delivery.webhookId', type: 'uuid' },
     event: { column: 'delivery.event', type: 'enum', values: WEBHOOK_EVENTS },
-    run_id: { column: 'delivery.runId', type: 'uuid' },
+    run_id: { column: 'delivery.runId', type: 'uuid', nullable: true },
     status: { column: 'delivery.status', type: 'enum', values: DELIVERY_STATUSES },
     attempts: { column: 'delivery.attempts', type: 'number' },
     last_status: { column: 'delivery.lastStatus', type: 'number', nullable: true },

@@ -148,8 +148,10 @@ export class WebhookDeliveryItem {
   @IsIn(WEBHOOK_EVENTS)
   event: WebhookEvent;
 
+  /** Null for an event that is of no run. */
+  @MayBeNull()
   @IsUUID()
-  run_id: string;
+  run_id: string | null;
 
   @IsIn(DELIVERY_STATUSES)
   status: DeliveryStatus;

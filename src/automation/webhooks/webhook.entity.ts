@@ -1,7 +1,13 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 
 /** What a webhook can be told of. */
-export const WEBHOOK_EVENTS = ['run.completed', 'run.failed', 'run.cancelled', 'approval.requested'] as const;
+export const WEBHOOK_EVENTS = [
+  'run.completed',
+  'run.failed',
+  'run.cancelled',
+  'approval.requested',
+  'spend.threshold',
+] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
 /** An address that is told of events of its organization. */

@@ -1,7 +1,7 @@
 import { readS3Address, type S3Address } from './s3-address.js';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { MAX_FILE_BYTES, MAX_LIMIT_VALUE, type OrganizationLimits } from '../limits.js';
+import { type CountLimits, MAX_FILE_BYTES, MAX_LIMIT_VALUE } from '../limits.js';
 import { isLoopback } from '../loopback.js';
 import { isStrongApiKey, isWellFormedApiKey } from '../api-key-value.js';
 import { ConfigError, EnvReader } from './env-reader.js';
@@ -55,7 +55,7 @@ export interface Settings {
   /** How long audit records are kept; 0 keeps them forever. */
   auditRetentionDays: number;
   /** The operator's limits for each organization; an absent one does not apply. */
-  organizationCaps: OrganizationLimits;
+  organizationCaps: CountLimits;
   /** The length of a day of the organizations' retention settings, in milliseconds: shorter only in tests. */
   /** Undefined stores files in the database. */
   filesS3: S3Address | undefined;
@@ -212,7 +212,7 @@ function readAnswerMemory(read: EnvReader): number | undefined {
   return read.integer('ANSWER_MEMORY_MB', 8, 1_048_576, 8) * 1024 * 1024;
 }
 
-function readOrganizationCaps(read: EnvReader): OrganizationLimits {
+function readOrganizationCaps(read: EnvReader): CountLimits {
   const names = ['requests_per_minute', 'runs_per_minute', 'concurrent_runs', 'waiting_runs', 'file_bytes'] as const;
   const variables = names.map((name) => [name, `LIMIT_${name.toUpperCase()}`] as const);
   return Object.fromEntries(

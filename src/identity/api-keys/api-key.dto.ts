@@ -1,8 +1,9 @@
 import { Type } from 'class-transformer';
 import { Equals, IsIn, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
-import { type KeyRateLimit, MAX_LIMIT_VALUE } from '../../core/limits.js';
+import { type KeyRateLimit, MAX_LIMIT_VALUE, type SpendLimit } from '../../core/limits.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
+import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
 import { IsLimit } from '../../core/validation/is-limit.js';
 import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
@@ -46,6 +47,10 @@ export class ApiKeyCreateInput {
   /** If omitted or null, the requests of the key are not limited. */
   @IsOptionalObject(() => KeyRateLimitInput)
   rate_limit?: KeyRateLimitInput | null;
+
+  /** What the model calls of its runs, and of those of the keys that it makes, can cost. */
+  @IsOptionalObject(() => SpendLimitInput)
+  spend?: SpendLimitInput | null;
 }
 
 export class ApiKeyUpdateInput {
@@ -72,6 +77,10 @@ export class ApiKeyUpdateInput {
   /** Null removes the limit. */
   @IsOptionalObject(() => KeyRateLimitInput)
   rate_limit?: KeyRateLimitInput | null;
+
+  /** Null removes the limit. */
+  @IsOptionalObject(() => SpendLimitInput)
+  spend?: SpendLimitInput | null;
 }
 
 const CHILDREN_OF_DELETED = ['delete', 'keep'] as const;
@@ -115,6 +124,11 @@ export class ApiKeyItem {
   @Type(() => KeyRateLimitItem)
   rate_limit: KeyRateLimit | null;
 
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => SpendLimitItem)
+  spend: SpendLimit | null;
+
   /** The key that made it; null if a person or the service did. */
   @MayBeNull()
   @ValidateNested()
@@ -156,17 +170,31 @@ export class ApiKeyCreated {
   @Type(() => KeyRateLimitItem)
   rate_limit?: KeyRateLimit;
 
+  /** Absent without a limit. */
+  @MayBeAbsent()
+  @ValidateNested()
+  @Type(() => SpendLimitItem)
+  spend?: SpendLimit;
+
   @MayBeNull()
   @IsISO8601()
   expires_at: string | null;
 
   @IsISO8601()
   created_at: string;
+
+  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
+  @MayHaveWarnings()
+  warnings?: WarningItem[];
 }
 
 export class ApiKeyPage extends PageOf(ApiKeyItem) {}
 
-export class ApiKeyUpdated extends ItemOf(ApiKeyItem) {}
+export class ApiKeyUpdated extends ItemOf(ApiKeyItem) {
+  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
+  @MayHaveWarnings()
+  warnings?: WarningItem[];
+}
 
 export class ApiKeyDeleted {
   @Equals(true)

@@ -1,11 +1,12 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
-import type { KeyRateLimit } from '../../core/limits.js';
+import type { KeyRateLimit, SpendLimit } from '../../core/limits.js';
 import type { PermissionMap } from '../../core/permissions.js';
 
 @Entity('api_keys')
 @Index('api_keys_organization_idx', ['organizationId', 'createdAt'])
 // The keys of a person end with the membership.
 @Index('api_keys_member_idx', ['organizationId', 'userId'])
+@Index('api_keys_spend_idx', ['organizationId'], { where: 'spend IS NOT NULL' })
 @ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 export class ApiKeyEntity {
   @PrimaryColumn('uuid')
@@ -61,6 +62,10 @@ export class ApiKeyEntity {
   /** Of the key's HTTP requests; null: no limit. */
   @Column({ type: 'jsonb', name: 'rate_limit', nullable: true })
   rateLimit: KeyRateLimit | null;
+
+  /** Of the model calls of its runs, and of those of the keys that it made; null: no limit. */
+  @Column({ type: 'jsonb', nullable: true })
+  spend: SpendLimit | null;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   expiresAt: Date | null;

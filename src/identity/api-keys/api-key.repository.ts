@@ -59,10 +59,12 @@ export interface LockedMaker {
   readonly permissions: PermissionMap;
   readonly expiresAt: Date | null;
   readonly rateLimit: KeyRateLimit | null;
+  /** Whether it or one of its makers has a spending limit. */
+  readonly hasSpendLimit: boolean;
 }
 
 export type NewApiKey = Omit<ApiKeyEntity, 'createdAt' | 'updatedAt' | 'lastUsedAt'>;
-type ApiKeyChange = Partial<Pick<ApiKeyEntity, 'name' | 'permissions' | 'rateLimit' | 'expiresAt'>>;
+type ApiKeyChange = Partial<Pick<ApiKeyEntity, 'name' | 'permissions' | 'rateLimit' | 'spend' | 'expiresAt'>>;
 
 @Injectable()
 export class ApiKeyRepository {
@@ -134,6 +136,7 @@ export class ApiKeyRepository {
       const { stored, maker } = await lockRows(manager, change);
       if (stored === undefined) return undefined;
       const children = await lockMadeWith(manager, stored.id);
+      if (change.keepsChildren && children.length > 0 && stored.spend !== null) throw spendsForChildren();
       const deleted = change.keepsChildren ? [stored] : [stored, ...children];
       check(deleted, maker);
       if (change.keepsChildren) await passChildren(manager, stored);
@@ -227,8 +230,8 @@ export class ApiKeyRepository {
 }
 
 /** What events show of a key. */
-function recorded({ name, permissions, expiresAt, rateLimit }: NewApiKey) {
-  return { name, permissions, expires_at: expiresAt, rate_limit: rateLimit };
+function recorded({ name, permissions, expiresAt, rateLimit, spend }: NewApiKey) {
+  return { name, permissions, expires_at: expiresAt, rate_limit: rateLimit, spend };
 }
 
 function narrowedToMaker({ role, rolePermissions = null, memberPermissions = {}, ...key }: ActiveApiKeyRow) {
@@ -262,7 +265,8 @@ async function lockRows(
   if (hasEnded) return { stored: find(id), maker: undefined };
   const permissions = intersectionOf(key?.permissions ?? EVERYTHING, person ?? EVERYTHING);
   const rateLimit = key === undefined ? null : await findLineLimit(manager, key.id);
-  return { stored: find(id), maker: { permissions, expiresAt: key?.expiresAt ?? null, rateLimit } };
+  const hasSpendLimit = key !== undefined && (await hasLineSpendLimit(manager, key));
+  return { stored: find(id), maker: { permissions, expiresAt: key?.expiresAt ?? null, rateLimit, hasSpendLimit } };
 }
 
 /** The lowest limit of the key and its makers. */
@@ -270,6 +274,22 @@ async function findLineLimit(manager: EntityManager, id: string): Promise<KeyRat
   const [line]: { limits: KeyLimit[] | null }[] = await manager.query('SELECT limits FROM api_key_line($1)', [id]);
   const limits = line?.limits ?? [];
   return limits.length === 0 ? null : { per_minute: Math.min(...limits.map(({ perMinute }) => perMinute)) };
+}
+
+async function hasLineSpendLimit(manager: EntityManager, { id, organizationId }: ApiKeyEntity): Promise<boolean> {
+  const limits: unknown[] = await manager.query(
+    `SELECT FROM spend_limits_of($1, NULL, $2, NULL) WHERE scope = 'key' LIMIT 1`,
+    [organizationId, id],
+  );
+  return limits.length > 0;
+}
+
+/** Without the key, nothing would limit them any more. */
+function spendsForChildren(): DomainError {
+  return new DomainError(
+    'conflict',
+    'The spending limit of the key also applies to the keys that it made. Clear it first, or delete them too.',
+  );
 }
 
 /**

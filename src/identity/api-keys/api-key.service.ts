@@ -6,7 +6,7 @@ import { MAX_LIMIT, type ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { paginate } from '../../core/paging/paginate.js';
 import { isWithin } from '../../core/permissions.js';
-import { changedRateLimit, type KeyRateLimit } from '../../core/limits.js';
+import { changedRateLimit, type KeyRateLimit, type SpendLimit } from '../../core/limits.js';
 import type { Principal } from '../../core/principal.js';
 import type {
   ApiKeyCreated,
@@ -59,6 +59,7 @@ export class ApiKeyService {
     const expiresAt = expiryIn(input.expiresIn ?? null);
     const { permissions } = input;
     const rateLimit = changedRateLimit<KeyRateLimit>(null, input.rate_limit ?? null);
+    const spend = changedRateLimit<SpendLimit>(null, input.spend ?? null);
     const { id: organizationId } = caller.organization;
     const limits = {
       grantId: caller.grantId,
@@ -74,6 +75,7 @@ export class ApiKeyService {
       name: input.name,
       permissions,
       rateLimit,
+      spend,
       expiresAt,
     });
     const connectionIds = await this.repository.findConnections(organizationId, permissions);
@@ -91,6 +93,7 @@ export class ApiKeyService {
       key: value,
       permissions: created.permissions,
       ...(rateLimit !== null && { rate_limit: rateLimit }),
+      ...(spend !== null && { spend }),
       expires_at: created.expiresAt?.toISOString() ?? null,
       created_at: created.createdAt.toISOString(),
     };
@@ -105,7 +108,7 @@ export class ApiKeyService {
 
   /** @throws DomainError `not_found`, `permission_widening`, `conflict` for a new expiry of a key that has expired */
   async update(input: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyItem> {
-    const { id, name, permissions, expiresIn, rate_limit: limitChange } = input;
+    const { id, name, permissions, expiresIn, rate_limit: limitChange, spend: spendChange } = input;
     const expiresAt = expiresIn === undefined ? undefined : expiryIn(expiresIn);
     const connectionIds = await this.repository.findConnections(caller.organization.id, permissions ?? {});
     const updated = await this.repository.updateAs({ caller, id }, (key, locked) => {
@@ -115,6 +118,8 @@ export class ApiKeyService {
       KeyMaker.assertOpens(key.resource, connectionIds);
       const rateLimit = limitChange === undefined ? undefined : changedRateLimit(key.rateLimit, limitChange);
       if (rateLimit !== undefined) maker.assertLimits(rateLimit);
+      const spend = spendChange === undefined ? undefined : changedRateLimit(key.spend, spendChange);
+      if (spend !== undefined) maker.assertCanSpend(spend, key.spend);
       // The permissions of a key that expires later would outlive the granting key.
       const addsPermissions = permissions !== undefined && !isWithin(permissions, key.permissions);
       const isProlonged = expiresAt !== undefined && outlives(expiresAt, key.expiresAt);
@@ -125,6 +130,7 @@ export class ApiKeyService {
         ...(name === undefined ? {} : { name }),
         ...(permissions === undefined ? {} : { permissions }),
         ...(rateLimit === undefined ? {} : { rateLimit }),
+        ...(spend === undefined ? {} : { spend }),
         ...(expiresAt === undefined ? {} : { expiresAt }),
       };
     });
@@ -136,7 +142,7 @@ export class ApiKeyService {
 
   /**
    * @returns how many keys the key has made, directly or through them
-   * @throws DomainError `not_found`, `permission_widening`
+   * @throws DomainError `not_found`, `permission_widening`, `conflict` for a key with a spending limit whose keys are kept
    */
   async delete({ id, children = 'delete' }: ApiKeyDeleteInput, caller: Principal): Promise<number> {
     const result = await this.repository.deleteAs(
@@ -170,6 +176,7 @@ export class ApiKeyService {
       toKey(value, {
         ...key,
         rateLimit: null,
+        spend: null,
         grantId: null,
         makerKeyId: null,
         quotaKeyId: null,
@@ -200,6 +207,7 @@ function toItem(key: ApiKeyEntity, names: ReadonlyMap<string, string>): ApiKeyIt
     prefix: key.keyPrefix,
     permissions: key.permissions,
     rate_limit: key.rateLimit,
+    spend: key.spend,
     maker_key: key.makerKeyId === null ? null : { id: key.makerKeyId, name: names.get(key.makerKeyId) ?? '' },
     expires_at: key.expiresAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,

@@ -3,6 +3,7 @@ import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
 import { ListInput } from '../../core/paging/list-input.js';
 import type { Principal } from '../../core/principal.js';
+import { SpendWarnings } from '../../platform/limits/spend-warnings.js';
 import {
   ApiKeyCreated,
   ApiKeyCreateInput,
@@ -16,20 +17,24 @@ import { ApiKeyService } from './api-key.service.js';
 
 @Injectable()
 export class ApiKeyTools {
-  constructor(private readonly service: ApiKeyService) {}
+  constructor(
+    private readonly service: ApiKeyService,
+    private readonly warnings: SpendWarnings,
+  ) {}
 
   @ManagementTool({
     name: 'API_KEY_CREATE',
     description:
       'Creates an API key for this organization. Its permissions, lifetime and rate limit cannot exceed those of the ' +
-      'calling key. ' +
-      'Only this response contains the value of the key.',
+      'calling key. spend limits what the model calls of its runs can cost, together with those of the keys that it ' +
+      'makes. Only this response contains the value of the key.',
     input: ApiKeyCreateInput,
     output: ApiKeyCreated,
     annotations: CREATES,
   })
-  create(input: ApiKeyCreateInput, caller: Principal): Promise<ApiKeyCreated> {
-    return this.service.create(input, caller);
+  async create(input: ApiKeyCreateInput, caller: Principal): Promise<ApiKeyCreated> {
+    const created = await this.service.create(input, caller);
+    return { ...created, ...(await this.warnings.after(input.spend, caller)) };
   }
 
   @ManagementTool({
@@ -49,15 +54,16 @@ export class ApiKeyTools {
   @ManagementTool({
     name: 'API_KEY_UPDATE',
     description:
-      'Renames an API key, replaces its permissions, or changes its expiry or its rate limit. The calling key must ' +
+      'Renames an API key, replaces its permissions, or changes its expiry, its rate limit or its spending limit. The calling key must ' +
       'hold the current and the new permissions of the key. To add permissions or to let the key expire later, it ' +
-      'must not expire before the key. A key that has expired stays so.',
+      'must not expire before the key. A key that has expired stays so. A key with a spending limit cannot lift one.',
     input: ApiKeyUpdateInput,
     output: ApiKeyUpdated,
     annotations: UPDATES,
   })
   async update(input: ApiKeyUpdateInput, caller: Principal): Promise<ApiKeyUpdated> {
-    return { item: await this.service.update(input, caller) };
+    const item = await this.service.update(input, caller);
+    return { item, ...(await this.warnings.after(input.spend, caller)) };
   }
 
   @ManagementTool({

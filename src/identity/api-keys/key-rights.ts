@@ -1,7 +1,7 @@
 import { databaseNow } from '../../core/database-time.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isWithin, type PermissionMap } from '../../core/permissions.js';
-import { isLifted, type KeyRateLimit } from '../../core/limits.js';
+import { isLifted, type KeyRateLimit, type SpendLimit } from '../../core/limits.js';
 import type { Principal } from '../../core/principal.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import type { LockedMaker } from './api-key.repository.js';
@@ -66,6 +66,15 @@ export class KeyMaker {
     throw new DomainError('permission_widening', message, [
       { path: 'rate_limit.per_minute', code: 'permission_widening', message },
     ]);
+  }
+
+  /**
+   * A key that a spending limit applies to could otherwise lift it.
+   * @throws DomainError `permission_widening`
+   */
+  assertCanSpend(changed: SpendLimit | null, stored: SpendLimit | null): void {
+    if (!this.now.hasSpendLimit || !isLifted(changed, stored)) return;
+    throw new DomainError('permission_widening', 'A key with a spending limit cannot lift one.');
   }
 
   /**

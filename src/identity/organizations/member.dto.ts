@@ -1,3 +1,4 @@
+import { Type } from 'class-transformer';
 import {
   Equals,
   IsEmail,
@@ -11,9 +12,13 @@ import {
   Max,
   MaxLength,
   Min,
+  ValidateNested,
 } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import type { SpendLimit } from '../../core/limits.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
+import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
+import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { PERSON_STATUSES } from './organization-person.entity.js';
 
@@ -42,9 +47,15 @@ export class MemberUpdateInput {
   @JSONSchema({ description: 'The id of a member or of an invitation, as listed.' })
   id: string;
 
+  /** Keeps its value if it is absent. */
+  @MayBeAbsent()
   @IsString()
   @Length(1, 64)
-  role: string;
+  role?: string;
+
+  /** What the model calls of the person's runs can cost, those of the person's keys included. Null removes the limit. */
+  @IsOptionalObject(() => SpendLimitInput)
+  spend?: SpendLimitInput | null;
 }
 
 export class MemberIdInput {
@@ -78,11 +89,20 @@ export class MemberItem {
 
   @IsISO8601()
   created_at: string;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => SpendLimitItem)
+  spend: SpendLimit | null;
 }
 
 export class MemberPage extends PageOf(MemberItem) {}
 
-export class MemberUpdated extends ItemOf(MemberItem) {}
+export class MemberUpdated extends ItemOf(MemberItem) {
+  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
+  @MayHaveWarnings()
+  warnings?: WarningItem[];
+}
 
 export class MemberInvited extends ItemOf(MemberItem) {
   @IsUrl({ require_tld: false })

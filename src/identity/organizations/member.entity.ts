@@ -8,9 +8,11 @@ import {
   PrimaryColumn,
   UpdateDateColumn,
 } from 'typeorm';
+import type { SpendLimit } from '../../core/limits.js';
 
 /** A user's membership in an organization. The role is `owner`, `admin`, `member` or the name of a custom role. */
 @Entity('members')
+@Index('members_spend_idx', ['organizationId'], { where: 'spend IS NOT NULL' })
 export class MemberEntity {
   @Column({ type: 'uuid', unique: true, update: false })
   @Generated('uuid')
@@ -27,6 +29,10 @@ export class MemberEntity {
 
   @Column({ type: 'varchar', length: 64 })
   role: string;
+
+  /** Of the model calls of the person's runs in the organization; null: no limit. */
+  @Column({ type: 'jsonb', nullable: true })
+  spend: SpendLimit | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, LessThanOrEqual, MoreThan, Repository, type SelectQueryBuilder } from 'typeorm';
 import { databaseDate } from '../../core/database-time.js';
 import { newId } from '../../core/ids.js';
+import type { SpendLimit } from '../../core/limits.js';
 import { InvitationEntity } from './invitation.entity.js';
 import { MemberEntity } from './member.entity.js';
 import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights, OWNER } from './member-rights.js';
@@ -71,6 +72,14 @@ export class MemberRepository {
   async setRole(manager: EntityManager, { organizationId, userId }: MemberEntity, role: string): Promise<void> {
     await manager.update(MemberEntity, { organizationId, userId }, { role });
     await manager.delete(PasswordLinkEntity, { organizationId, userId });
+  }
+
+  async setSpend(
+    manager: EntityManager,
+    { organizationId, userId }: Pick<MemberEntity, 'organizationId' | 'userId'>,
+    spend: SpendLimit | null,
+  ): Promise<void> {
+    await manager.update(MemberEntity, { organizationId, userId }, { spend });
   }
 
   /**

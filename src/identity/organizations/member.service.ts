@@ -4,15 +4,18 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import type { AuditEventName } from '../../audit/events/audit-event.js';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
+import { changedRateLimit, isLifted, type SpendLimit } from '../../core/limits.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { paginate } from '../../core/paging/paginate.js';
 import type { Principal } from '../../core/principal.js';
+import type { SpendLimitInput } from '../../core/spend-limit.dto.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { MailLimits } from '../../platform/mail/mail-limits.js';
 import { Mailer } from '../../platform/mail/mailer.js';
 import { PasswordChanges } from '../users/password-changes.js';
 import { UserService } from '../users/user.service.js';
+import type { Authority } from './authority.js';
 import { newLinkToken } from './link-token.js';
 import { endLinksOfMembers, endLinksOfPerson } from './links-of-members.js';
 import type { MemberInvited, MemberInviteInput, MemberItem, MemberPage, MemberUpdateInput } from './member.dto.js';
@@ -100,30 +103,19 @@ export class MemberService {
 
   /**
    * @throws DomainError `not_found`, `last_owner`, `permission_denied` for the caller's own role,
-   *   `permission_widening`, `conflict` for an invitation that would hold more than before
+   *   `permission_widening`, `conflict` for an invitation that would hold more than before, or for its spending limit
    */
-  async update({ id, role }: MemberUpdateInput, caller: Principal): Promise<MemberItem> {
+  async update({ id, role, spend }: MemberUpdateInput, caller: Principal): Promise<MemberItem> {
     const updated = await this.lock.withAuthority(caller, async ({ authority, ...locked }) => {
-      const { manager, organization } = locked;
       const person = await this.personOf(locked, id);
-      const next = await existingRole(locked, role);
-      if (role !== OWNER) await this.refuseLastOwner(locked, person);
-      if (authority.isSelf(person.userId))
-        throw new DomainError('permission_denied', 'Nobody can change their own role.');
-      const current = await roleInUse(locked, person.role);
-      authority.assertManages(current);
-      authority.assertManages(next);
-      if (person.userId === null) {
-        // Whoever made the invitation has its link, and may have been able to give only the former role.
-        if (holdsMore(next, current))
-          throw new DomainError('conflict', 'Invite the person again to give a role that holds more.');
-        await this.repository.setInvitedRole(manager, person.id, role);
-      } else {
-        const member = await this.repository.findMember(manager, organization.id, person.userId);
-        if (member !== null && member.role !== role) await this.repository.setRole(manager, member, role);
-        if (holdsMore(current, next)) await endLinksOfMembers(manager, organization.id, { userId: person.userId });
-      }
-      await this.record(locked, 'member.updated', caller, person, { role: { from: person.role, to: role } });
+      const changed = {
+        ...(role !== undefined && { role: { from: person.role, to: role } }),
+        ...(spend !== undefined && {
+          spend: { from: person.spend, to: await this.setSpend(locked, authority, person, spend) },
+        }),
+      };
+      if (role !== undefined) await this.setRole(locked, authority, person, role);
+      if (Object.keys(changed).length > 0) await this.record(locked, 'member.updated', caller, person, changed);
       return this.personOf(locked, id);
     });
     return toItem(updated);
@@ -185,6 +177,48 @@ export class MemberService {
     return isShown ? this.linkTo('reset', shown.token) : null;
   }
 
+  private async setRole(
+    locked: LockedOrganization,
+    authority: Authority,
+    person: OrganizationPersonEntity,
+    role: string,
+  ): Promise<void> {
+    const { manager, organization } = locked;
+    const next = await existingRole(locked, role);
+    if (role !== OWNER) await this.refuseLastOwner(locked, person);
+    if (authority.isSelf(person.userId))
+      throw new DomainError('permission_denied', 'Nobody can change their own role.');
+    const current = await roleInUse(locked, person.role);
+    authority.assertManages(current);
+    authority.assertManages(next);
+    if (person.userId === null) {
+      // Whoever made the invitation has its link, and may have been able to give only the former role.
+      if (holdsMore(next, current))
+        throw new DomainError('conflict', 'Invite the person again to give a role that holds more.');
+      await this.repository.setInvitedRole(manager, person.id, role);
+    } else {
+      const member = await this.repository.findMember(manager, organization.id, person.userId);
+      if (member !== null && member.role !== role) await this.repository.setRole(manager, member, role);
+      if (holdsMore(current, next)) await endLinksOfMembers(manager, organization.id, { userId: person.userId });
+    }
+  }
+
+  /** Sets the spending limit of a member. Returns it. */
+  private async setSpend(
+    locked: LockedOrganization,
+    authority: Authority,
+    { userId, role, spend: stored }: OrganizationPersonEntity,
+    change: SpendLimitInput | null,
+  ): Promise<SpendLimit | null> {
+    if (userId === null) throw new DomainError('conflict', 'The invitation has not been accepted yet.');
+    if (!authority.isSelf(userId)) authority.assertManages(await roleInUse(locked, role));
+    const spend = changedRateLimit(stored, change);
+    if (isLifted(spend, stored)) authority.assertCanLiftLimits();
+    const { manager, organization } = locked;
+    await this.repository.setSpend(manager, { organizationId: organization.id, userId }, spend);
+    return spend;
+  }
+
   private record(
     { manager, organization }: LockedOrganization,
     event: AuditEventName,
@@ -244,6 +278,6 @@ async function roleInUse(locked: LockedOrganization, role: string): Promise<Memb
 }
 
 function toItem(person: OrganizationPersonEntity): MemberItem {
-  const { id, userId, email, name, role, status, createdAt } = person;
-  return { id, user_id: userId, email, name, role, status, created_at: createdAt.toISOString() };
+  const { id, userId, email, name, role, status, createdAt, spend } = person;
+  return { id, user_id: userId, email, name, role, status, created_at: createdAt.toISOString(), spend };
 }

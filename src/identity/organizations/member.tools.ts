@@ -3,6 +3,7 @@ import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { ListInput } from '../../core/paging/list-input.js';
 import type { Principal } from '../../core/principal.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
+import { SpendWarnings } from '../../platform/limits/spend-warnings.js';
 import {
   MemberIdInput,
   MemberInvited,
@@ -17,7 +18,10 @@ import { MemberService } from './member.service.js';
 
 @Injectable()
 export class MemberTools {
-  constructor(private readonly service: MemberService) {}
+  constructor(
+    private readonly service: MemberService,
+    private readonly warnings: SpendWarnings,
+  ) {}
 
   @ManagementTool({
     name: 'MEMBER_INVITE',
@@ -49,15 +53,17 @@ export class MemberTools {
   @ManagementTool({
     name: 'MEMBER_UPDATE',
     description:
-      'Gives a member or an invitation another role. Nobody can change their own role, only owners can change ' +
+      'Gives a member or an invitation another role, or a member a spending limit. Nobody can change their own role, only owners can change ' +
       'owners, and the last owner keeps the role. Neither role can hold more than the caller. To give an invited ' +
-      'person a role that holds more, invite the person again.',
+      'person a role that holds more, invite the person again. To lift a spending limit, the caller must hold all ' +
+      'management tools.',
     input: MemberUpdateInput,
     output: MemberUpdated,
     annotations: UPDATES,
   })
   async update(input: MemberUpdateInput, caller: Principal): Promise<MemberUpdated> {
-    return { item: await this.service.update(input, caller) };
+    const item = await this.service.update(input, caller);
+    return { item, ...(await this.warnings.after(input.spend, caller)) };
   }
 
   @ManagementTool({

@@ -1,4 +1,5 @@
 import { Entity, PrimaryColumn, Column } from 'typeorm';
+import type { SpendLimit } from '../../core/limits.js';
 
 export const PERSON_STATUSES = ['active', 'invited'] as const;
 
@@ -29,4 +30,8 @@ export class OrganizationPersonEntity {
 
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
+
+  /** Null without a limit, and for an invitation. */
+  @Column({ type: 'jsonb', nullable: true })
+  spend: SpendLimit | null;
 }

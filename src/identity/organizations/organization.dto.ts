@@ -7,6 +7,7 @@ import type { PermissionMap } from '../../core/permissions.js';
 import type { RunAccess } from '../../core/principal.js';
 import type { Retention } from './organization.entity.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
+import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
 import { IsLimit } from '../../core/validation/is-limit.js';
 import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
@@ -50,6 +51,10 @@ class OrganizationLimitsInput {
   @MayBeNull()
   @IsLimit(MAX_FILE_BYTES)
   file_bytes?: number | null;
+
+  /** What the model calls of the organization can cost. Null clears the limit. */
+  @IsOptionalObject(() => SpendLimitInput)
+  spend?: SpendLimitInput | null;
 }
 
 /** An absent member keeps its value. Null keeps the data forever, which is the default. */
@@ -88,6 +93,11 @@ class OrganizationLimitsItem {
   @MayBeAbsent()
   @IsLimit(MAX_FILE_BYTES)
   file_bytes?: number;
+
+  @MayBeAbsent()
+  @ValidateNested()
+  @Type(() => SpendLimitItem)
+  spend?: SpendLimitItem;
 }
 
 /** The times that are set. */
@@ -161,4 +171,8 @@ export class OrganizationItem {
   updated_at: string;
 }
 
-export class OrganizationOutput extends ItemOf(OrganizationItem) {}
+export class OrganizationOutput extends ItemOf(OrganizationItem) {
+  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
+  @MayHaveWarnings()
+  warnings?: WarningItem[];
+}

@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../core/principal.js';
 import { ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
+import { SpendWarnings } from '../../platform/limits/spend-warnings.js';
 import { OrganizationGetInput, OrganizationOutput, OrganizationUpdateInput } from './organization.dto.js';
 import { OrganizationsService } from './organizations.service.js';
 
 @Injectable()
 export class OrganizationTools {
-  constructor(private readonly service: OrganizationsService) {}
+  constructor(
+    private readonly service: OrganizationsService,
+    private readonly warnings: SpendWarnings,
+  ) {}
 
   @ManagementTool({
     name: 'ORGANIZATION_GET',
@@ -24,12 +28,13 @@ export class OrganizationTools {
     description:
       'Changes the name of this organization, the permissions that every member holds, who can run agents, the ' +
       'limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and ' +
-      'the new permissions of members. To lift a limit, it must hold all management tools.',
+      'the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools.',
     input: OrganizationUpdateInput,
     output: OrganizationOutput,
     annotations: UPDATES,
   })
   async update(input: OrganizationUpdateInput, caller: Principal): Promise<OrganizationOutput> {
-    return { item: await this.service.update(input, caller) };
+    const item = await this.service.update(input, caller);
+    return { item, ...(await this.warnings.after(input.limits?.spend, caller)) };
   }
 }

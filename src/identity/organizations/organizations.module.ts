@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
 import { CredentialsModule } from '../credentials/credentials.module.js';
+import { LimitsModule } from '../../platform/limits/limits.module.js';
 import { MailModule } from '../../platform/mail/mail.module.js';
 import { UsersModule } from '../users/users.module.js';
 import { InvitationEntity } from './invitation.entity.js';
@@ -34,7 +35,14 @@ const ENTITIES = [
 
 /** Organizations, their members, roles and invitations. */
 @Module({
-  imports: [TypeOrmModule.forFeature(ENTITIES), UsersModule, CredentialsModule, MailModule, AuditEventsModule],
+  imports: [
+    TypeOrmModule.forFeature(ENTITIES),
+    UsersModule,
+    CredentialsModule,
+    LimitsModule,
+    MailModule,
+    AuditEventsModule,
+  ],
   providers: [
     OrganizationsService,
     OrganizationsRepository,

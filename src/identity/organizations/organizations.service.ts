@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { changesBetween } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
 import { newId } from '../../core/ids.js';
-import { changedLimits, isLifted } from '../../core/limits.js';
+import { changedLimits, changedOrganizationLimits, isLifted } from '../../core/limits.js';
 import { isWithin } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
 import { endLinksOfMembers } from './links-of-members.js';
@@ -55,7 +55,8 @@ export class OrganizationsService {
         authority.assertHolds(memberPermissions);
       }
       if (runAccess === 'members' && organization.runAccess !== 'members') authority.assertCanOpenAgents();
-      const limits = limitChange === undefined ? undefined : changedLimits(organization.limits, limitChange);
+      const limits =
+        limitChange === undefined ? undefined : changedOrganizationLimits(organization.limits, limitChange);
       if (limits !== undefined && isLifted(limits, organization.limits)) authority.assertCanLiftLimits();
       const changes = {
         ...(name !== undefined && { name }),

@@ -2,6 +2,7 @@ import { Baseline1763700000000 } from './migrations/1763700000000-baseline.js';
 import { Files1763700001000 } from './migrations/1763700001000-files.js';
 import { ProviderOptions1763700002000 } from './migrations/1763700002000-provider-options.js';
 import { ModelFallbacks1763700003000 } from './migrations/1763700003000-model-fallbacks.js';
+import { SpendLimits1763700004000 } from './migrations/1763700004000-spend-limits.js';
 import { Steering1763700009000 } from './migrations/1763700009000-steering.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -10,5 +11,6 @@ export const MIGRATIONS = [
   Files1763700001000,
   ProviderOptions1763700002000,
   ModelFallbacks1763700003000,
+  SpendLimits1763700004000,
   Steering1763700009000,
 ];

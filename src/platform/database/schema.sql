@@ -16,6 +16,7 @@ CREATE TABLE organizations (
   CONSTRAINT organizations_slug_key UNIQUE (slug),
   CONSTRAINT organizations_run_access_check CHECK (((run_access)::text = ANY ((ARRAY['members'::varchar, 'granted'::varchar])::text[])))
 );
+CREATE TRIGGER organizations_spend AFTER UPDATE OF limits ON organizations FOR EACH ROW WHEN ((old.limits ? 'spend'::text)) EXECUTE FUNCTION spend_limit_changed('organization');
 
 CREATE TABLE connections (
   id uuid NOT NULL,
@@ -67,10 +68,13 @@ CREATE TABLE agents (
   history_max_messages integer NOT NULL DEFAULT 200,
   history_max_tokens integer NOT NULL DEFAULT 100000,
   approval_timeout integer NOT NULL DEFAULT 86400,
+  spend jsonb,
   CONSTRAINT agents_pkey PRIMARY KEY (id),
   CONSTRAINT agents_id_fkey FOREIGN KEY (id) REFERENCES connections(id) ON DELETE CASCADE,
   CONSTRAINT agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
+CREATE INDEX agents_spend_idx ON agents USING btree (organization_id) WHERE (spend IS NOT NULL);
+CREATE TRIGGER agents_spend AFTER DELETE OR UPDATE OF spend ON agents FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('agent');
 
 CREATE TABLE agent_connections (
   agent_id uuid NOT NULL,
@@ -121,12 +125,15 @@ CREATE TABLE members (
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   id uuid NOT NULL DEFAULT gen_random_uuid(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  spend jsonb,
   CONSTRAINT members_pkey PRIMARY KEY (organization_id, user_id),
   CONSTRAINT members_id_key UNIQUE (id),
   CONSTRAINT members_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
+CREATE INDEX members_spend_idx ON members USING btree (organization_id) WHERE (spend IS NOT NULL);
 CREATE INDEX members_user_idx ON members USING btree (user_id);
+CREATE TRIGGER members_spend AFTER DELETE OR UPDATE OF spend ON members FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('person');
 
 CREATE TABLE oauth_grants (
   id uuid NOT NULL,
@@ -163,6 +170,7 @@ CREATE TABLE api_keys (
   rate_limit jsonb,
   maker_key_id uuid,
   quota_key_id uuid,
+  spend jsonb,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash),
   CONSTRAINT api_keys_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE,
@@ -175,7 +183,9 @@ CREATE INDEX api_keys_grant_idx ON api_keys USING btree (grant_id) WHERE (grant_
 CREATE INDEX api_keys_maker_idx ON api_keys USING btree (maker_key_id) WHERE (maker_key_id IS NOT NULL);
 CREATE INDEX api_keys_member_idx ON api_keys USING btree (organization_id, user_id);
 CREATE INDEX api_keys_organization_idx ON api_keys USING btree (organization_id, created_at);
+CREATE INDEX api_keys_spend_idx ON api_keys USING btree (organization_id) WHERE (spend IS NOT NULL);
 CREATE TRIGGER api_keys_keep_name AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION keep_name('name');
+CREATE TRIGGER api_keys_spend AFTER DELETE OR UPDATE OF spend ON api_keys FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('key');
 
 CREATE TABLE audit_events (
   organization_id uuid NOT NULL,
@@ -515,6 +525,7 @@ CREATE TABLE runs (
   schedule_id uuid,
   cost_usd double precision,
   model_calls json NOT NULL DEFAULT '[]'::json,
+  reservation jsonb,
   steers integer NOT NULL DEFAULT 0,
   steers_taken integer NOT NULL DEFAULT 0,
   CONSTRAINT runs_pkey PRIMARY KEY (id),
@@ -529,6 +540,8 @@ CREATE INDEX runs_running_idx ON runs USING btree (organization_id) WHERE ((stat
 CREATE INDEX runs_thread_idx ON runs USING btree (organization_id, thread_id, "position");
 CREATE INDEX runs_turn_idx ON runs USING btree (organization_id, holder_id, "position") WHERE (((status)::text = 'queued'::text) AND (turn_at IS NOT NULL));
 CREATE INDEX runs_waiting_idx ON runs USING btree (id) WHERE ((status)::text = 'waiting'::text);
+CREATE TRIGGER runs_spend_deleted BEFORE DELETE ON runs FOR EACH ROW WHEN ((old.reservation IS NOT NULL)) EXECUTE FUNCTION spend_run_ended();
+CREATE TRIGGER runs_spend_ended BEFORE UPDATE OF status ON runs FOR EACH ROW WHEN (((old.reservation IS NOT NULL) AND ((new.status)::text = ANY ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))) EXECUTE FUNCTION spend_run_ended();
 CREATE TRIGGER runs_webhooks AFTER UPDATE OF status ON runs FOR EACH ROW WHEN ((((new.status)::text = ANY ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])) AND ((old.status)::text <> ALL ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))) EXECUTE FUNCTION webhook_run_ended();
 
 CREATE TABLE run_approvals (
@@ -632,6 +645,25 @@ CREATE TABLE schedules (
 );
 CREATE INDEX schedules_due_idx ON schedules USING btree (next_run_at) WHERE enabled;
 CREATE INDEX schedules_organization_idx ON schedules USING btree (organization_id, created_at);
+
+CREATE TABLE spend_windows (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  organization_id uuid NOT NULL,
+  scope varchar(16) NOT NULL,
+  subject_id uuid NOT NULL,
+  period varchar(8) NOT NULL,
+  starts_at timestamptz(3) NOT NULL,
+  used numeric NOT NULL,
+  reserved numeric NOT NULL DEFAULT 0,
+  is_warned boolean NOT NULL DEFAULT false,
+  is_reached boolean NOT NULL DEFAULT false,
+  CONSTRAINT spend_windows_pkey PRIMARY KEY (id),
+  CONSTRAINT spend_windows_organization_id_scope_subject_id_period_start_key UNIQUE (organization_id, scope, subject_id, period, starts_at),
+  CONSTRAINT spend_windows_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT spend_windows_period_check CHECK (((period)::text = ANY ((ARRAY['day'::varchar, 'month'::varchar])::text[]))),
+  CONSTRAINT spend_windows_scope_check CHECK (((scope)::text = ANY ((ARRAY['organization'::varchar, 'agent'::varchar, 'key'::varchar, 'person'::varchar])::text[])))
+);
+CREATE INDEX spend_windows_starts_idx ON spend_windows USING btree (starts_at);
 
 CREATE TABLE thread_tokens (
   id uuid NOT NULL,
@@ -739,7 +771,7 @@ CREATE TABLE webhook_deliveries (
   organization_id uuid NOT NULL,
   webhook_id uuid NOT NULL,
   event varchar(32) NOT NULL,
-  run_id uuid NOT NULL,
+  run_id uuid,
   body text NOT NULL,
   status varchar(16) NOT NULL DEFAULT 'pending'::varchar,
   attempts integer NOT NULL DEFAULT 0,
@@ -766,7 +798,8 @@ CREATE VIEW organization_people AS
     u.name,
     m.role,
     'active'::varchar AS status,
-    m.created_at
+    m.created_at,
+    m.spend
    FROM (members m
      JOIN users u ON ((u.id = m.user_id)))
 UNION ALL
@@ -777,9 +810,51 @@ UNION ALL
     NULL::varchar AS name,
     i.role,
     'invited'::varchar AS status,
-    i.created_at
+    i.created_at,
+    NULL::jsonb AS spend
    FROM invitations i
   WHERE (i.expires_at > now());
+
+CREATE VIEW spend_limits AS
+ SELECT limited.organization_id,
+    limited.scope,
+    limited.subject_id,
+    limited.user_id,
+    periods.period,
+    ((limited.spend ->> ('usd_per_'::text || periods.period)))::numeric AS usd
+   FROM (( SELECT organizations.id AS organization_id,
+            'organization'::text AS scope,
+            organizations.id AS subject_id,
+            NULL::uuid AS user_id,
+            (organizations.limits -> 'spend'::text) AS spend
+           FROM organizations
+          WHERE (organizations.limits ? 'spend'::text)
+        UNION ALL
+         SELECT agents.organization_id,
+            'agent'::text,
+            agents.id,
+            NULL::uuid,
+            agents.spend
+           FROM agents
+          WHERE (agents.spend IS NOT NULL)
+        UNION ALL
+         SELECT api_keys.organization_id,
+            'key'::text,
+            api_keys.id,
+            NULL::uuid,
+            api_keys.spend
+           FROM api_keys
+          WHERE (api_keys.spend IS NOT NULL)
+        UNION ALL
+         SELECT members.organization_id,
+            'person'::text,
+            members.id,
+            members.user_id,
+            members.spend
+           FROM members
+          WHERE (members.spend IS NOT NULL)) limited
+     CROSS JOIN ( VALUES ('day'::text), ('month'::text)) periods(period))
+  WHERE (limited.spend ? ('usd_per_'::text || periods.period));
 
 -- api_key_line(_key uuid, OUT length integer, OUT limits json) RETURNS record: b470de23de5f1da6a0259c5709b16ea7
 -- connection_status_since() RETURNS trigger: 0180664305c242dcb37805cd1322f202
@@ -794,12 +869,28 @@ UNION ALL
 -- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 358528011ffcd0bc1d97ab67c1320880
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
--- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean) RETURNS record: 24ccb76a1459bf039f52636f6d8e6218
+-- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 846596a90bec13eadac33ae93e127171
 -- run_post_steers(_ended runs) RETURNS void: 55dce6464be002306e6a49552b4d6aa9
--- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, INOUT _run uuid, OUT _outcome text) RETURNS record: 62902721dd7bcafb9a6ae976f1ca9d42
+-- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 89a9c1f9ee9a1d9256e778c756d63cf2
 -- run_steer(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer, _max_waiting integer, _traceparent text, _tracestate text, INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean) RETURNS record: 03458faf53af0999ab4cd989130b372e
 -- run_steer_ordinal(_number integer) RETURNS integer: 9b9fe9c7c5a62dfcb22e114fd57d7e49
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
+-- spend_before(_organization uuid, _scope text, _subject uuid, _since timestamptz) RETURNS numeric: 4b0fecbcef2929f97de87b8278a4d7a3
+-- spend_first_call(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _tier text, _input_tokens integer, _output_tokens integer, OUT _reservation jsonb, OUT _refusal jsonb) RETURNS record: 41c6fbe223656a02983103471719da21
+-- spend_limit_changed() RETURNS trigger: 226271065e956914452385f14d9b3723
+-- spend_limits_of(_organization uuid, _agent uuid, _api_key uuid, _user uuid) RETURNS TABLE(scope text, subject_id uuid, period text, usd numeric): e5c59c200cbeeabaabd10dcf7d7b3279
+-- spend_reserve(_run uuid, _attempt integer, _epoch text, _call uuid, _amount numeric, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 6fac85c70206470b6eee0a63bd4ec9bc
+-- spend_run_ended() RETURNS trigger: 1b3fc19f00378f049407a2024fb3e90d
+-- spend_settle(_reservation jsonb, _cost numeric) RETURNS void: 49c537b94c77a2661e56795085150805
+-- spend_settle_call(_run uuid, _call uuid, _cost numeric) RETURNS void: 04a3904c247c80018f49f905e908c00c
+-- spend_take(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _amount numeric, OUT _windows bigint[], OUT _refusal jsonb) RETURNS record: e0146d9e580457154ffbab1596be9455
+-- spend_unpriced(_organization uuid) RETURNS TABLE(tier text, path text): 570a7d8014c8557e008b0b422d4af5ff
+-- spend_window(_organization uuid, _scope text, _subject uuid, _period text) RETURNS spend_windows: 5c5cc36187774573a4096a431ed4fcf5
+-- spend_window_end(_period text, _starts timestamptz) RETURNS timestamptz: 505d52938a63d678a586bc99195f0e63
+-- spend_window_start(_period text) RETURNS timestamptz: 992ac00e1a2779c01fd16c6d45f5e3fb
 -- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
--- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 993fcca9120ca3d562ef72cc87d064ca
+-- webhook_deliver(_event text, _organization uuid, _agent uuid, _run uuid, _data json) RETURNS void: 59f81fb75329ae7cd3d21eaf10c37935
+-- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: 0eeaab7c2521ed1f12d0c10be475c710
 -- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
+-- webhook_spend_threshold(_window spend_windows, _usd numeric, _reached boolean) RETURNS void: 46c03f32931d0554df6e9665002c20e8
+-- webhook_time(_at timestamptz) RETURNS text: 5379414f70019f1798e50cab13d0a3c6

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { OrganizationLimits } from '../../core/limits.js';
+import type { CountLimits, OrganizationLimits } from '../../core/limits.js';
 import { AppConfig } from '../../core/config/app-config.js';
 
 /** The limits that apply to an organization: its own, and the operator's caps for each organization. */
 @Injectable()
 export class OrganizationCaps {
-  private readonly caps: OrganizationLimits;
+  private readonly caps: CountLimits;
   readonly isEmpty: boolean;
 
   constructor(config: AppConfig) {
@@ -14,7 +14,7 @@ export class OrganizationCaps {
   }
 
   /** The lower of the organization's own limit and the cap; undefined if there is neither. */
-  limitOf(limits: OrganizationLimits | undefined, name: keyof OrganizationLimits): number | undefined {
+  limitOf(limits: OrganizationLimits | undefined, name: keyof CountLimits): number | undefined {
     const [own, cap] = [limits?.[name], this.caps[name]];
     return own === undefined || cap === undefined ? (own ?? cap) : Math.min(own, cap);
   }

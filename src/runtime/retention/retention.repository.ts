@@ -3,11 +3,13 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../core/config/app-config.js';
 import { DeletesExpired, SMALLEST_FULL_BATCH } from '../../core/deletes-expired.js';
-import { deleteFound } from '../../platform/database/delete-batch.js';
+import { deleteBatch, deleteFound } from '../../platform/database/delete-batch.js';
 
 /** A thread is deleted with its messages and runs, so a batch of threads is smaller. */
 const THREADS_PER_STATEMENT = SMALLEST_FULL_BATCH;
 const RUNS_PER_STATEMENT = 500;
+/** Two months from their start, the longest of which is one. */
+const SPEND_WINDOWS_KEPT_MS = 62 * 86_400_000;
 
 /**
  * Deletes the threads and runs that organizations no longer keep (`organizations.retention`), by the time of their last
@@ -34,6 +36,13 @@ export class RetentionRepository {
   deleteRuns(now: Date): Promise<number> {
     const hasEnded = `status IN ('completed', 'failed', 'cancelled')`;
     return this.deleteOld('runs', 'runs_days', hasEnded, RUNS_PER_STATEMENT, now);
+  }
+
+  /** Deletes the windows of spending limits that have ended long ago, once all of their calls are settled. */
+  @DeletesExpired('spending windows')
+  deleteSpendWindows(now: Date): Promise<number> {
+    const before = new Date(now.getTime() - SPEND_WINDOWS_KEPT_MS);
+    return deleteBatch(this.database, 'spend_windows', 'starts_at < $1 AND reserved = 0', [before]);
   }
 
   private deleteOld(table: string, days: string, condition: string, limit: number, now: Date): Promise<number> {

@@ -1,5 +1,16 @@
 import { Type } from 'class-transformer';
-import { IsArray, IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsString, ValidateNested } from 'class-validator';
+import {
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsISO8601,
+  IsNumber,
+  IsString,
+  IsUUID,
+  ValidateNested,
+} from 'class-validator';
+import { SPEND_PERIODS, SPEND_SCOPES, type SpendPeriod, type SpendScope } from './records/spend-refusal.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 const USAGE_GROUPINGS = ['agent', 'model', 'key', 'day'] as const;
@@ -63,6 +74,42 @@ export class UsageGroup extends UsageCounts {
   group: string | null;
 }
 
+/** A spending limit and its current window. */
+export class SpendUsage {
+  @IsIn(SPEND_SCOPES)
+  scope: SpendScope;
+
+  /** Of the organization, the agent, the API key or the member. */
+  @IsUUID()
+  id: string;
+
+  @IsIn(SPEND_PERIODS)
+  period: SpendPeriod;
+
+  /** When the UTC day or month began. */
+  @IsISO8601()
+  starts_at: string;
+
+  /** When the next window begins. */
+  @IsISO8601()
+  ends_at: string;
+
+  /** In US dollars, like all amounts. */
+  @IsNumber()
+  limit_usd: number;
+
+  @IsNumber()
+  used_usd: number;
+
+  /** What model calls in progress, and runs that wait for their first one, can still cost. */
+  @IsNumber()
+  reserved_usd: number;
+
+  /** Zero once more is used and reserved than the limit allows, for example because it was lowered. */
+  @IsNumber()
+  left_usd: number;
+}
+
 export class UsageStats {
   @IsISO8601()
   from: string;
@@ -86,4 +133,10 @@ export class UsageStats {
   /** True if there are more groups than are listed. Their runs count in the total. */
   @IsBoolean()
   truncated: boolean;
+
+  /** The spending limits that are set, with what is used, reserved and left now; those with the least left first. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => SpendUsage)
+  spend: SpendUsage[];
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { TimeRange } from '../../core/paging/time-range.js';
 import { LongReads } from '../../platform/database/long-reads.js';
-import type { UsageCounts, UsageGroup, UsageGrouping } from './usage.dto.js';
+import type { SpendUsage, UsageCounts, UsageGroup, UsageGrouping } from './usage.dto.js';
 
 const GROUPS: Readonly<Record<UsageGrouping, string>> = {
   agent: 'agent_id::text',
@@ -30,11 +30,31 @@ const COUNTS = `
 
 const IN_QUESTION = 'FROM runs WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3';
 
+/** The limits that are most used come first. */
+const SPEND = `
+  SELECT scope, subject_id AS id, period, starts_at, spend_window_end(period, starts_at) AS ends_at,
+         usd::float8 AS limit_usd, used::float8 AS used_usd, reserved::float8 AS reserved_usd,
+         greatest(usd - used - reserved, 0)::float8 AS left_usd
+    FROM (
+      SELECT limits.scope, limits.subject_id, limits.period, usd, current.starts_at,
+             coalesce(spent.used, spend_before($1, limits.scope, limits.subject_id, current.starts_at)) AS used,
+             coalesce(spent.reserved, 0) AS reserved
+        FROM spend_limits AS limits
+        CROSS JOIN LATERAL (SELECT spend_window_start(limits.period) AS starts_at) AS current
+        LEFT JOIN spend_windows AS spent
+          ON spent.organization_id = $1 AND spent.scope = limits.scope AND spent.subject_id = limits.subject_id
+            AND spent.period = limits.period AND spent.starts_at = current.starts_at
+       WHERE limits.organization_id = $1
+    ) AS windows
+   ORDER BY (used + reserved) / usd DESC, scope, id, period LIMIT $2`;
+
 /** What is counted, of one organization. */
 interface UsageQuestion extends TimeRange {
   readonly organizationId: string;
   readonly by: UsageGrouping;
 }
+
+type SpendRow = Omit<SpendUsage, 'starts_at' | 'ends_at'> & { starts_at: Date; ends_at: Date };
 
 /** Counts runs and their tokens. */
 @Injectable()
@@ -43,13 +63,14 @@ export class UsageRepository {
 
   /**
    * The total and its groups from one snapshot, so that they add up; one group more than `maxGroups` if there are more.
+   * Also the current windows of spending limits, at most `maxGroups`.
    * @throws DomainError as `LongReads.read`
    */
   async count(
     question: UsageQuestion,
     maxGroups: number,
     callerLeft: AbortSignal,
-  ): Promise<{ total: UsageCounts; groups: UsageGroup[] }> {
+  ): Promise<{ total: UsageCounts; groups: UsageGroup[]; spend: SpendUsage[] }> {
     const { organizationId, from, to, by } = question;
     const scope = [organizationId, from, to];
     const order = by === 'day' ? '1' : 'total_tokens DESC, runs DESC, 1';
@@ -60,7 +81,13 @@ export class UsageRepository {
         `SELECT ${GROUPS[by]} AS "group", ${COUNTS} ${IN_QUESTION} GROUP BY 1 ORDER BY ${order} LIMIT $4`,
         [...scope, maxGroups + 1],
       );
-      return { total, groups };
+      const windows: SpendRow[] = await manager.query(SPEND, [organizationId, maxGroups]);
+      const spend = windows.map(({ starts_at, ends_at, ...window }) => ({
+        ...window,
+        starts_at: starts_at.toISOString(),
+        ends_at: ends_at.toISOString(),
+      }));
+      return { total, groups, spend };
     });
   }
 }

@@ -19,7 +19,7 @@ export class UsageService {
     const { by } = input;
     const { from, to } = readTimeRange(input, databaseDate(), DEFAULT_RANGE_MS);
     const question = { organizationId: caller.organization.id, from, to, by };
-    const { total, groups } = await this.usage.count(question, MAX_GROUPS, callerLeft);
+    const { total, groups, spend } = await this.usage.count(question, MAX_GROUPS, callerLeft);
     return {
       from: from.toISOString(),
       to: to.toISOString(),
@@ -27,6 +27,7 @@ export class UsageService {
       total,
       groups: groups.slice(0, MAX_GROUPS),
       truncated: groups.length > MAX_GROUPS,
+      spend,
     };
   }
 }

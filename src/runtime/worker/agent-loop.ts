@@ -161,7 +161,7 @@ async function callModel(
 ): Promise<ModelStepResult> {
   const { files, signal } = input;
   const { current } = models;
-  const model = await models.open();
+  const model = await models.open(answer.hasSpendLimit);
   const { messages, release } = await files.open(
     [...history, ...conversationOf(answer, current, steering)],
     current.takesFile,
@@ -175,6 +175,7 @@ async function callModel(
     return await observeCall(step, current, answer, observation);
   } finally {
     release();
+    await models.payments.settle();
   }
 }
 

@@ -42,6 +42,7 @@ export class RunAnswer {
   private sizeBeforeStep = 0;
   private cancelRequested = false;
   private hasSteers = false;
+  private isSpendLimited: boolean;
   /** The number of steps whose model call is finished. */
   private steps: number;
   private usage: RunUsage;
@@ -57,6 +58,7 @@ export class RunAnswer {
   ) {
     this.steps = run.step;
     this.modelName = run.model;
+    this.isSpendLimited = run.hasSpendLimit;
     this.modelCalls = new ModelCallLog(run);
     this.turns = new WorkTurns([run.organizationId, 'runs'], CHUNKS_PER_TURN);
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
@@ -96,6 +98,11 @@ export class RunAnswer {
   /** Messages waited for the run when the answer was stored. */
   get steersWait(): boolean {
     return this.hasSteers;
+  }
+
+  /** Whether anything in the organization had a spending limit when the run was claimed, or last stored. */
+  get hasSpendLimit(): boolean {
+    return this.isSpendLimited;
   }
 
   parts(): UIMessage['parts'] {
@@ -238,6 +245,7 @@ export class RunAnswer {
     this.saveCost = performance.now() - startedAt;
     this.cancelRequested ||= saved.cancelRequested;
     this.hasSteers = saved.hasSteers;
+    this.isSpendLimited = saved.hasSpendLimit;
   }
 
   /** Returns the current answer, once all of it is in the live stream. */

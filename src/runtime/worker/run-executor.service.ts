@@ -3,8 +3,6 @@ import { UIMessageStreamError } from 'ai';
 import { LogContext } from '../../core/log-context.js';
 import { StorageLostError, throughOutage } from '../../core/through-outage.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
-import { ModelHealth } from '../../agents/models/model-health.js';
-import { ModelsService } from '../../agents/models/models.service.js';
 import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
 import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
 import { RunApprovals } from '../runs/records/run-approvals.js';
@@ -26,7 +24,8 @@ import {
   RUN_TIMEOUT,
   WORKER_LOST,
 } from './run-failure.js';
-import { RunModels } from './run-models.js';
+import type { RunModels } from './run-models.js';
+import { RunModelsFactory } from './run-models.factory.js';
 import { RunSupervisor } from './run-supervisor.js';
 
 /** A run that has lost this many workers is not executed again. */
@@ -46,8 +45,7 @@ export class RunExecutorService {
   constructor(
     private readonly execution: RunExecution,
     private readonly answers: RunAnswerFactory,
-    private readonly models: ModelsService,
-    private readonly health: ModelHealth,
+    private readonly models: RunModelsFactory,
     private readonly sessions: AgentSessionService,
     private readonly supervisor: RunSupervisor,
     private readonly approvals: RunApprovals,
@@ -92,12 +90,11 @@ export class RunExecutorService {
 
   private async answerRun(attempt: Attempt): Promise<boolean> {
     const { run, control, observation } = attempt;
-    const [answer, served, approvals] = await Promise.all([
+    const [answer, models, approvals] = await Promise.all([
       this.answers.openAnswer(run, () => control.stop('stale')),
-      throughOutage(() => this.models.resolveModels(run.organizationId, run.tier)),
+      this.models.resolveModels(run),
       AttemptApprovals.open(run, this.approvals),
     ]);
-    const models = new RunModels(served, this.health);
     answer.model = models.current.name;
     observation.setModel(models.current.name);
     try {

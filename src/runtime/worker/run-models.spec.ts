@@ -4,10 +4,14 @@ import { ModelHealth } from '../../agents/models/model-health.js';
 import type { TierModel } from '../../agents/models/models.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { StorageLostError } from '../../core/through-outage.js';
+import type { ModelPayments } from './model-payments.js';
 import { RunModels } from './run-models.js';
 
 const modelsOf = (...names: string[]): TierModel[] =>
   names.map((model) => ({ providerId: 'p', model, name: `kind/${model}` }) as TierModel);
+
+const newModels = (models: TierModel[], health: ModelHealth): RunModels =>
+  new RunModels(models, health, {} as ModelPayments);
 
 const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
 
@@ -20,7 +24,7 @@ describe('RunModels', () => {
     ['a refused request', new APICallError({ message: '', url: '', requestBodyValues: {}, statusCode: 400 }), false],
     ['a defect of our own', new TypeError('x'), false],
   ])('goes on after %s: %#', (_, error, goesOn) => {
-    const models = new RunModels(modelsOf('a', 'b'), new ModelHealth());
+    const models = newModels(modelsOf('a', 'b'), new ModelHealth());
     models.begin();
     expect(models.canGoOn(error)).toBe(goesOn);
   });
@@ -28,7 +32,7 @@ describe('RunModels', () => {
   it('begins with the first model whose breaker is closed, and counts no file that a model does not take', () => {
     const health = new ModelHealth();
     const run = (): RunModels => {
-      const models = new RunModels(modelsOf('a', 'b', 'c'), health);
+      const models = newModels(modelsOf('a', 'b', 'c'), health);
       models.begin();
       return models;
     };
@@ -46,7 +50,7 @@ describe('RunModels', () => {
     const health = new ModelHealth();
     const all = modelsOf('a', 'b');
     for (const model of all) for (let n = 0; n < 3; n++) health.noteFailure(model);
-    const models = new RunModels(all, health);
+    const models = newModels(all, health);
     models.begin();
     expect(models.current.model).toBe('a');
   });

@@ -4,6 +4,7 @@ import type { TierModel } from '../../agents/models/models.service.js';
 import { mayBeOfModel } from '../../agents/models/provider-failure.js';
 import { DomainError } from '../../core/domain-error.js';
 import { StorageLostError } from '../../core/through-outage.js';
+import type { ModelPayments } from './model-payments.js';
 import { AnswerInterruptedError } from './model-step.js';
 
 /**
@@ -19,6 +20,7 @@ export class RunModels {
   constructor(
     private readonly models: readonly TierModel[],
     private readonly health: ModelHealth,
+    readonly payments: ModelPayments,
   ) {}
 
   /** Chooses the first model, when it is about to be called: a breaker lets only one run try. */
@@ -37,12 +39,16 @@ export class RunModels {
     return this.index < this.models.length - 1;
   }
 
-  /** The current model, callable. @throws DomainError when the secrets of its provider cannot be decrypted */
-  async open(): Promise<LanguageModelV4> {
+  /**
+   * The current model, callable.
+   * @param isPaid whether its requests are reserved, because a spending limit may apply
+   * @throws DomainError when the secrets of its provider cannot be decrypted
+   */
+  async open(isPaid: boolean): Promise<LanguageModelV4> {
     const { current } = this;
     const model = this.opened.get(current) ?? (await current.open());
     this.opened.set(current, model);
-    return model;
+    return isPaid ? this.payments.payFor(model, current) : model;
   }
 
   noteSuccess(): void {

@@ -10,6 +10,7 @@ import { FileRecordsModule } from '../files/files.module.js';
 import { LostWorkers } from './lost-workers.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
+import { RunModelsFactory } from './run-models.factory.js';
 import { RunProcessor } from './run.processor.js';
 import { RunRecordsModule } from '../runs/records/run-records.module.js';
 import { RunQueueMetrics } from '../runs/run-queue-metrics.js';
@@ -35,6 +36,7 @@ import { WorkerLock } from './worker-lock.js';
     RunProcessor,
     RunExecutorService,
     RunAnswerFactory,
+    RunModelsFactory,
     AgentSessionService,
     RunSlots,
     RunSupervisor,

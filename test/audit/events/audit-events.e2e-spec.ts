@@ -73,6 +73,7 @@ describe('events of API keys', () => {
         permissions: { to: permissions },
         expires_at: { to: null },
         rate_limit: { to: null },
+        spend: { to: null },
       },
     });
     expect(updated).toMatchObject({

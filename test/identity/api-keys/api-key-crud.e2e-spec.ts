@@ -30,6 +30,7 @@ describe('API keys', () => {
       prefix: created.key.slice(0, 12),
       permissions: { self: ['API_KEY_LIST'] },
       rate_limit: null,
+      spend: null,
       maker_key: { id: expect.any(String), name: 'bootstrap' },
       expires_at: created.expires_at,
       last_used_at: null,

@@ -24,7 +24,7 @@ describe('MEMBER_INVITE and MEMBER_LIST', () => {
     const answer = await service.tool('MEMBER_INVITE', { email, role: 'member' }, owner.key).expect(200);
     const item = { id: expect.any(String), user_id: null, email, name: null, role: 'member', status: 'invited' };
     expect(answer.body).toEqual({
-      item: { ...item, created_at: expect.any(String) },
+      item: { ...item, created_at: expect.any(String), spend: null },
       invitation_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/invitation\?token=[\w-]{43}$/),
     });
     expect(await findMember(service, email)).toEqual(answer.body.item);

@@ -74,6 +74,7 @@ describe('USAGE_STATS', () => {
       by: 'agent',
       total: { runs: 4, completed: 2, failed: 1, cancelled: 1, ...tokensOf(0, 1, 2), ...unpriced(2) },
       truncated: false,
+      spend: [],
     });
     expect(usage[0]?.totalTokens).toBeGreaterThan(0);
     expect(usage[2]?.totalTokens).toBeGreaterThan(0);

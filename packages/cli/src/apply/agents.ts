@@ -14,7 +14,18 @@ interface Use {
   readonly approval?: NonNullable<AgentData['connections']>[number]['approval'];
 }
 
-const COPIED = ['description', 'instructions', 'tier', 'max_steps', 'history', 'approval_timeout', 'status'] as const;
+const COPIED = [
+  'description',
+  'instructions',
+  'tier',
+  'max_steps',
+  'history',
+  'approval_timeout',
+  'spend',
+  'status',
+] as const;
+
+const NO_LIMIT = { usd_per_day: null, usd_per_month: null };
 
 /** Agents, by their titles. They refer to connections by name. */
 export class Agents implements Section {
@@ -65,7 +76,11 @@ export class Agents implements Section {
     await this.signalbox.tool('COLLECTION_VIRTUAL_MCP_DELETE', { id });
   }
 
-  private async dataOf(title: string, { connections, ...rest }: Entry): Promise<Partial<AgentData>> {
+  private async dataOf(title: string, { connections, ...entry }: Entry): Promise<Partial<AgentData>> {
+    const { spend } = entry;
+    // The service keeps the members of a limit that are absent; the manifest has all of them.
+    const isLimit = typeof spend === 'object' && spend !== null;
+    const rest = { ...entry, ...(isLimit && { spend: { ...NO_LIMIT, ...spend } }) };
     if (connections === undefined) return rest;
     const existing = await this.connections.existing();
     return {

@@ -8,13 +8,15 @@
 -- Without a `_tier`, the run gets its agent's. With an `_epoch`, the first open run of its thread starts at once, if
 -- its organization has room: `_started` is its row, `_previous` the run that was posted to the thread right before it,
 -- and `_is_limited` tells whether its organization has a limit of concurrent runs.
+-- `_has_spend_limit` tells whether anything in the organization has a spending limit. With `_input_tokens`, a run to
+-- which one applies reserves its first model call; `_refusal` tells why it cannot, which is the outcome then.
 CREATE OR REPLACE FUNCTION run_post_and_start(
   _organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text,
   _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer,
   _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text,
-  _epoch text, _cap integer, _default_tier text,
+  _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer,
   INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid,
-  OUT _is_limited boolean
+  OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb
 ) LANGUAGE plpgsql AS $$
 DECLARE
   _has_room boolean :=
@@ -26,6 +28,7 @@ DECLARE
   _earlier record;
   _waiting integer;
   _starts boolean := false;
+  _reservation jsonb;
   _new runs;
 BEGIN
   SELECT virtual_mcp_id, metadata INTO _thread_agent, _thread_metadata FROM threads
@@ -72,6 +75,17 @@ BEGIN
     RETURN;
   END IF;
 
+  _has_spend_limit := EXISTS (SELECT FROM spend_limits WHERE organization_id = _organization);
+  IF _has_spend_limit AND _input_tokens IS NOT NULL THEN
+    SELECT first._reservation, first._refusal INTO _reservation, _refusal
+      FROM spend_first_call(_organization, _agent, _api_key, _user, coalesce(_tier, _agent_tier, _default_tier),
+                            _input_tokens, _output_tokens) AS first;
+    IF _refusal IS NOT NULL THEN
+      _outcome := _refusal->>'code';
+      RETURN;
+    END IF;
+  END IF;
+
   IF _is_head AND _epoch IS NOT NULL THEN
     _starts := run_has_room(_organization, _cap);
   END IF;
@@ -81,12 +95,13 @@ BEGIN
   END IF;
   INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, grant_id, holder_id, request_id,
                     status, tier, temperature, message_id, idempotency_key, idempotency_hash, turn_at, traceparent,
-                    tracestate, metadata, attempt, epoch, started_at)
+                    tracestate, metadata, attempt, epoch, started_at, reservation)
     VALUES (_run, _organization, _thread, _agent, _user, _api_key, _grant, coalesce(_api_key, _user), _request,
             CASE WHEN _starts THEN 'running' ELSE 'queued' END, coalesce(_tier, _agent_tier, _default_tier),
             _temperature, _answer, _key, _hash,
             CASE WHEN _is_head THEN now() END, _traceparent, _tracestate, _thread_metadata,
-            CASE WHEN _starts THEN 1 ELSE 0 END, CASE WHEN _starts THEN _epoch END, CASE WHEN _starts THEN now() END)
+            CASE WHEN _starts THEN 1 ELSE 0 END, CASE WHEN _starts THEN _epoch END, CASE WHEN _starts THEN now() END,
+            _reservation)
     RETURNING * INTO _new;
   INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
     SELECT _organization, _thread, item->>'id', _run, _new.position, ordinal, item->>'role', item->'parts',

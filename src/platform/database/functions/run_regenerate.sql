@@ -1,11 +1,13 @@
 -- Answers as `run_post_and_start` does: `posted`, or `repeated`, or the code of what is wrong with the request. The
 -- thread's lock comes first; with no run open under it, nobody else writes to the thread's messages. A message belongs
 -- to the latest request before it that is not superseded, because the answer of an earlier regeneration has the
--- position of its own run. What steered the superseded answer is superseded with it.
+-- position of its own run. What steered the superseded answer is superseded with it. The first model call is paid for as
+-- in `run_post_and_start`.
 CREATE OR REPLACE FUNCTION run_regenerate(
   _organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text,
   _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer,
-  _room_concurrent integer, _traceparent text, _tracestate text, INOUT _run uuid, OUT _outcome text
+  _room_concurrent integer, _traceparent text, _tracestate text, _output_tokens integer, INOUT _run uuid,
+  OUT _outcome text, OUT _refusal jsonb
 ) LANGUAGE plpgsql AS $$
 DECLARE
   _has_room boolean :=
@@ -16,6 +18,7 @@ DECLARE
   _superseded uuid;
   _tier text;
   _temperature double precision;
+  _reservation jsonb;
 BEGIN
   SELECT metadata INTO _metadata FROM threads
     WHERE organization_id = _organization AND id = _thread AND virtual_mcp_id = _agent FOR NO KEY UPDATE;
@@ -73,12 +76,21 @@ BEGIN
 
   SELECT tier, temperature INTO _tier, _temperature FROM runs
     WHERE organization_id = _organization AND thread_id = _thread AND position = _position;
+  IF EXISTS (SELECT FROM spend_limits WHERE organization_id = _organization) THEN
+    SELECT first._reservation, first._refusal INTO _reservation, _refusal
+      FROM spend_first_call(_organization, _agent, _api_key, _user, coalesce(_tier, _default_tier), 0,
+                            _output_tokens) AS first;
+    IF _refusal IS NOT NULL THEN
+      _outcome := _refusal->>'code';
+      RETURN;
+    END IF;
+  END IF;
   INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, grant_id, holder_id, request_id,
                     status, tier, temperature, message_id, idempotency_key, idempotency_hash, turn_at, traceparent,
-                    tracestate, metadata, question_position)
+                    tracestate, metadata, question_position, reservation)
     VALUES (_run, _organization, _thread, _agent, _user, _api_key, _grant, coalesce(_api_key, _user), _request,
             'queued', coalesce(_tier, _default_tier), _temperature, _answer, _key, _hash, now(), _traceparent,
-            _tracestate, _metadata, _position);
+            _tracestate, _metadata, _position, _reservation);
   UPDATE messages SET superseded_by = _run
     WHERE organization_id = _organization AND thread_id = _thread AND superseded_by IS NULL
       AND (run_position > _position

@@ -56,8 +56,12 @@ export const THREAD_CREATED_AT = `(
   SELECT threads.created_at FROM threads WHERE threads.organization_id = runs.organization_id
     AND threads.id = runs.thread_id)`;
 
+/** SQL condition on a row of `runs`: anything in its organization has a spending limit. */
+export const HAS_SPEND_LIMIT =
+  'EXISTS (SELECT FROM spend_limits WHERE spend_limits.organization_id = runs.organization_id)';
+
 /** A row read with `RUN_COLUMNS`. */
-type RunRow = RunEntity;
+type RunRow = Omit<RunEntity, 'reservation'>;
 
 /** A run that an attempt works on. */
 export interface ClaimedRun extends RunRow {
@@ -70,6 +74,8 @@ export interface ClaimedRun extends RunRow {
   hasLostCredential: boolean;
   /** Its organization has a limit of concurrent runs. */
   isLimited: boolean;
+  /** `HAS_SPEND_LIMIT`. */
+  hasSpendLimit: boolean;
 }
 
 export function claimOf({ id: runId, attempt, epoch }: ClaimedRun): RunClaim {

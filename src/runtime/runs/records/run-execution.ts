@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ANSWER_ORDINAL } from '../../threads/message.entity.js';
 import { storedCalls } from './model-call.js';
+import { HAS_SPEND_LIMIT } from './new-run.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
 import { finishRun } from './run-finish.js';
@@ -20,7 +21,9 @@ export const SAVE_ANSWER = {
       ON CONFLICT (organization_id, thread_id, id)
         DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
     )
-    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested", steers > steers_taken AS "hasSteers" FROM fenced`,
+    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested", steers > steers_taken AS "hasSteers",
+           ${HAS_SPEND_LIMIT} AS "hasSpendLimit"
+      FROM fenced AS runs`,
 };
 
 /** What a worker learns when it stores an answer. */
@@ -29,6 +32,8 @@ export interface SavedAnswer {
   cancelRequested: boolean;
   /** Messages wait that the run has not taken. */
   hasSteers: boolean;
+  /** The run has to reserve its model calls. */
+  hasSpendLimit: boolean;
 }
 
 /** The values of `SAVE_ANSWER`. */

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { RESERVED_OUTPUT_TOKENS, tokensOfBytes } from '../../../agents/models/model-price.js';
 import { AppConfig } from '../../../core/config/app-config.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { DEFAULT_TIER } from '../../../core/tier.js';
 import { CALLER_ID, newId } from '../../../core/ids.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
+import { refuseSpending, type SpendRefusal } from './spend-refusal.js';
 import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
 
 /** The runs that can be queued on one thread, with what steers a run and was not taken. */
@@ -20,7 +22,7 @@ const NAMED_FILE = 'message_files_organization_id_file_id_fkey';
 const POST = 'run_post_and_start';
 const POSTED = `
   _outcome AS outcome, _run AS "runId", _is_head AS "isHead", _previous AS "previousId", _is_limited AS "isLimited",
-  started.*`;
+  _has_spend_limit AS "hasSpendLimit", _refusal AS refusal, started.*`;
 const STARTED = `
   LEFT JOIN LATERAL (
     SELECT ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential", ${THREAD_CREATED_AT} AS "threadCreatedAt"
@@ -34,9 +36,12 @@ export interface RunRoom {
 }
 
 /** The row that `run_post_and_start` returns: the outcome of the request, and the run itself if it has started. */
-type PostRow = { outcome: 'posted' | 'repeated' | Refusal; runId: string; isHead: boolean } & (
-  ClaimedRun | { [Column in keyof ClaimedRun]: null }
-);
+type PostRow = {
+  outcome: 'posted' | 'repeated' | Refusal | SpendRefusal['code'];
+  runId: string;
+  isHead: boolean;
+  refusal: SpendRefusal | null;
+} & (ClaimedRun | { [Column in keyof ClaimedRun]: null });
 
 /** Why a request for a run is refused. */
 export type Refusal =
@@ -51,7 +56,10 @@ export type Refusal =
 export interface PostOptions {
   /** The organization's limits of open runs, if it has a limit of waiting ones. */
   readonly room?: RunRoom | undefined;
-  /** Of the caller's transaction; without it, the request is a transaction of its own. */
+  /**
+   * Of the caller's transaction; without it, the request is a transaction of its own. Its first model call is then not
+   * reserved: a run that cannot pay it is stored, and fails.
+   */
   readonly manager?: EntityManager;
   /**
    * Starts the run with this epoch (`RunClaim`) if it is the first open run of its thread and its organization has
@@ -77,17 +85,18 @@ export class RunPosting {
 
   /**
    * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`,
-   *   `idempotency_conflict`, `too_many_runs`, `file_not_found`, or `conflict` for a message id that the thread already holds
+   *   `idempotency_conflict`, `too_many_runs`, `spend_limit_reached`, `price_missing`, `file_not_found`, or `conflict`
+   *   for a message id that the thread already holds
    */
   async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
-    const { outcome, runId, isHead, ...started } = await this.store(request, options);
+    const { outcome, runId, isHead, refusal, ...started } = await this.store(request, options);
     if (outcome === 'posted') {
       return { runId, isHead, isRepeated: false, started: started.id === null ? undefined : started };
     }
     if (outcome === 'repeated') return { runId, isHead: false, isRepeated: true };
-    throw refuse(outcome, options.room);
+    throw refusal === null ? refuse(outcome as Refusal, options.room) : refuseSpending(refusal);
   }
 
   /** Records the schedule of a run, in the transaction that posts it. */
@@ -97,6 +106,7 @@ export class RunPosting {
 
   private async store(request: NewRun, { room, manager, epoch }: PostOptions): Promise<PostRow> {
     return withStorageErrors(async () => {
+      const messages = JSON.stringify(request.messages);
       const { call, values } = functionCall(POST, {
         _run: newId(),
         _organization: request.organizationId,
@@ -109,7 +119,7 @@ export class RunPosting {
         _tier: request.tier,
         _default_tier: DEFAULT_TIER,
         _temperature: request.temperature,
-        _messages: JSON.stringify(request.messages),
+        _messages: messages,
         _answer: newId(),
         _key: request.idempotency?.key ?? null,
         _hash: request.idempotency?.hash ?? null,
@@ -121,6 +131,8 @@ export class RunPosting {
         _tracestate: request.trace?.tracestate ?? null,
         _epoch: epoch ?? null,
         _cap: this.cap,
+        _input_tokens: manager === undefined ? tokensOfBytes(Buffer.byteLength(messages)) : null,
+        _output_tokens: RESERVED_OUTPUT_TOKENS,
       });
       const text = `SELECT ${POSTED} FROM ${call} AS posted ${STARTED}`;
       const [row] =

@@ -15,6 +15,7 @@ import { RunPosting } from './run-posting.js';
 import { RunReader } from './run-reader.js';
 import { RunRegeneration } from './run-regeneration.js';
 import { RunRevocation } from './run-revocation.js';
+import { RunSpending } from './run-spending.js';
 import { RunSteerEntity } from './run-steer.entity.js';
 import { RunSteering } from './run-steering.js';
 import { RunTurns } from './run-turns.js';
@@ -30,6 +31,7 @@ const RECORDS = [
   RunReader,
   RunRegeneration,
   RunRevocation,
+  RunSpending,
   RunSteering,
   RunTurns,
 ];

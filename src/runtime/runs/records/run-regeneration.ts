@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { RESERVED_OUTPUT_TOKENS } from '../../../agents/models/model-price.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
 import type { Tier } from '../../../core/tier.js';
 import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import type { NewRun, PostedRun } from './new-run.js';
+import { refuseSpending, type SpendRefusal } from './spend-refusal.js';
 import { IDEMPOTENCY_HOURS, refuse, type Refusal, type RunRoom } from './run-posting.js';
 
 const REGENERATE = 'run_regenerate';
@@ -17,7 +19,8 @@ interface NewRegeneration extends Omit<NewRun, 'messages' | 'temperature' | 'tie
 
 interface RegenerationRow {
   runId: string;
-  outcome: 'posted' | 'repeated' | Refusal | 'thread_busy' | 'message_not_found' | 'superseded';
+  refusal: SpendRefusal | null;
+  outcome: 'posted' | 'repeated' | Refusal | SpendRefusal['code'] | 'thread_busy' | 'message_not_found' | 'superseded';
 }
 
 /**
@@ -30,7 +33,7 @@ export class RunRegeneration {
 
   /**
    * @throws DomainError `thread_not_found`, `thread_busy`, `message_not_found`, `superseded`, `idempotency_conflict`,
-   *   `too_many_runs`
+   *   `too_many_runs`, `spend_limit_reached`, `price_missing`
    */
   async postAgain(request: NewRegeneration, room?: RunRoom): Promise<PostedRun> {
     const { call, values } = functionCall(REGENERATE, {
@@ -52,11 +55,13 @@ export class RunRegeneration {
       _room_concurrent: room?.concurrent ?? null,
       _traceparent: request.trace?.traceparent ?? null,
       _tracestate: request.trace?.tracestate ?? null,
+      _output_tokens: RESERVED_OUTPUT_TOKENS,
     });
-    const text = `SELECT _outcome AS outcome, _run AS "runId" FROM ${call}`;
+    const text = `SELECT _outcome AS outcome, _run AS "runId", _refusal AS refusal FROM ${call}`;
     const [row] = await this.statements.rows<RegenerationRow>({ name: REGENERATE, text }, values);
     if (row === undefined) throw new Error('run_regenerate returned no row.');
-    const { outcome, runId } = row;
+    const { outcome, runId, refusal } = row;
+    if (refusal !== null) throw refuseSpending(refusal);
     switch (outcome) {
       case 'posted':
         return { runId, isHead: true, isRepeated: false };
@@ -72,7 +77,7 @@ export class RunRegeneration {
       case 'superseded':
         throw new DomainError(outcome, 'A later answer has superseded this message.');
       default:
-        throw refuse(outcome, room);
+        throw refuse(outcome as Refusal, room);
     }
   }
 }

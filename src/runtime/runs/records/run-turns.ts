@@ -3,7 +3,7 @@ import { AppConfig } from '../../../core/config/app-config.js';
 import { OPEN_RUN_STATUS_LIST } from '../../../core/run-status.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
-import { type ClaimedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
+import { type ClaimedRun, HAS_SPEND_LIMIT, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
 
 /** Organizations and holders whose runs are excluded. */
 export interface PassedOver {
@@ -107,7 +107,8 @@ const CLAIM_NEXT = {
            OR (status = 'queued' AND ${IS_FIRST_OPEN_RUN} AND run_has_room(organization_id, $5)))
        RETURNING ${RUN_COLUMNS}, ${HAS_LOST_CREDENTIAL} AS "hasLostCredential",
          ${THREAD_CREATED_AT} AS "threadCreatedAt",
-         run_concurrency_limit(organization_id, $5) IS NOT NULL AS "isLimited", (
+         run_concurrency_limit(organization_id, $5) IS NOT NULL AS "isLimited",
+         ${HAS_SPEND_LIMIT} AS "hasSpendLimit", (
          SELECT earlier.id FROM runs earlier
           WHERE earlier.organization_id = runs.organization_id AND earlier.thread_id = runs.thread_id
             AND earlier.position < runs.position ORDER BY earlier.position DESC LIMIT 1) AS "previousId"

@@ -143,6 +143,10 @@ export class RunEntity {
   @Column({ type: 'json', name: 'model_calls', default: [], select: false })
   modelCalls: StoredModelCall[];
 
+  /** What its model call can cost at most, under a spending limit. The functions `spend_…` read and write it. */
+  @Column({ type: 'jsonb', nullable: true, select: false, update: false })
+  reservation: object | null;
+
   @Column({ type: 'jsonb', nullable: true })
   error: RunError | null;
 

@@ -6,6 +6,7 @@ import { PRESETS } from '../../permissions/presets.js';
 import { RunAccessNote, useRunAccess } from '../../permissions/run-access-note.js';
 import { PickerField } from '../../pick/picker-field.js';
 import type { PermissionMap } from '../../session/session.js';
+import { spendDraftOf, SpendFields, spendOf } from '../../spending/spend-fields.js';
 import { Button } from '../../ui/button.js';
 import { TextField } from '../../ui/field.js';
 import { ErrorMessage } from '../../ui/states.js';
@@ -20,6 +21,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
   const [permissions, setPermissions] = useState<PermissionMap>(() => permissionsOf('chatbot', ''));
   const [expiry, setExpiry] = useState(DEFAULT_EXPIRY);
   const [limit, setLimit] = useState('');
+  const [spend, setSpend] = useState(() => spendDraftOf(null));
   const isRunGranted = useRunAccess() === 'granted';
   const create = useChange('API_KEY_CREATE', ['API_KEY_LIST']);
   const preset = PRESETS.find(({ id }) => id === presetId);
@@ -39,6 +41,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
       permissions: toInput(permissions),
       ...expiresInOf(expiry),
       ...(limit === '' ? {} : { rate_limit: { per_minute: Number(limit) } }),
+      spend: spendOf(spend),
     });
   };
   return (
@@ -65,6 +68,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
           onChange={setLimit}
         />
       </div>
+      <SpendFields draft={spend} onChange={setSpend} />
       <Presets selected={presetId} onSelect={(id) => choosePreset(id, agentId)} />
       {needsAgent && (
         <PickerField

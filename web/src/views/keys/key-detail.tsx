@@ -7,6 +7,7 @@ import { PermissionPicker } from '../../permissions/permission-picker.js';
 import { PermissionWords } from '../../permissions/permission-words.js';
 import { RunAccessNote } from '../../permissions/run-access-note.js';
 import { useOrganization } from '../../session/organization.js';
+import { spendDraftOf, SpendFields, spendInWords, spendOf } from '../../spending/spend-fields.js';
 import { Button } from '../../ui/button.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { CheckboxField, TextField } from '../../ui/field.js';
@@ -58,6 +59,7 @@ function Look({
           ['Last use', <Time key="use" value={stored.last_used_at} />],
           ['Expires', <Time key="expiry" value={stored.expires_at} />],
           ['Requests', limit === undefined ? 'not limited' : `at most ${limit} a minute`],
+          ['Spending', spendInWords(stored.spend)],
           ['Created', <Time key="created" value={stored.created_at} />],
           stored.maker_key !== null && ['Made with the key', stored.maker_key.name],
           may('MONITORING_LOGS_LIST') && [
@@ -120,6 +122,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
   const [name, setName] = useState(stored.name);
   const [permissions, setPermissions] = useState<Readonly<Record<string, readonly string[]>>>(stored.permissions);
   const [limit, setLimit] = useState(String(stored.rate_limit?.per_minute ?? ''));
+  const [spend, setSpend] = useState(() => spendDraftOf(stored.spend));
   const update = useChange('API_KEY_UPDATE', ['API_KEY_LIST']);
   const say = useToast();
   const submit = (event: FormEvent): void => {
@@ -130,6 +133,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
         name: name.trim(),
         permissions: toInput(permissions),
         rate_limit: limit === '' ? null : { per_minute: Number(limit) },
+        spend: spendOf(spend),
       },
       {
         onSuccess: () => {
@@ -152,6 +156,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
           onChange={setLimit}
         />
       </div>
+      <SpendFields draft={spend} onChange={setSpend} />
       <PermissionPicker permissions={permissions} onChange={setPermissions} subject="This key" />
       <ErrorMessage error={update.error} />
       <div className="flex justify-end gap-2">

@@ -40,12 +40,13 @@ export function RotateKey({
   const options = [KEEP, ...(may('API_KEY_UPDATE') ? lastTimes : []), ...(may('API_KEY_DELETE') ? [DELETE] : [])];
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    const { name, permissions, rate_limit } = stored;
+    const { name, permissions, rate_limit, spend } = stored;
     await create.mutateAsync({
       name,
       permissions,
       ...expiresInOf(expiry),
       ...(rate_limit && { rate_limit }),
+      ...(spend && { spend }),
     });
     if (oldKey === DELETE.value) await remove.mutateAsync({ id: stored.id, children: 'keep' });
     else if (oldKey !== KEEP.value) await limit.mutateAsync({ id: stored.id, expiresIn: Number(oldKey) });
@@ -68,7 +69,7 @@ export function RotateKey({
   return (
     <form onSubmit={(event) => void submit(event).catch(() => undefined)} className="flex min-w-0 flex-col gap-4">
       <p className="text-sm">
-        This makes a new key with the name, permissions and limit of “{stored.name}”. Put its value into your program,
+        This makes a new key with the name, permissions and limits of “{stored.name}”. Put its value into your program,
         then delete the old key.
       </p>
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">

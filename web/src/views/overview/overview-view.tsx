@@ -5,10 +5,11 @@ import { CallFigures } from './call-figures.js';
 import { FirstSteps } from './first-steps.js';
 import { NeedsAttention } from './needs-attention.js';
 import { RunFigures } from './run-figures.js';
+import { Spending } from './spending.js';
 import { WhatToAskFor } from './what-to-ask-for.js';
 
 /** Without any of these there is nothing to show. */
-const SHOWN_WITH = ['MONITORING_STATS', 'RUN_STATS', 'RUN_LIST', 'COLLECTION_CONNECTIONS_LIST'];
+const SHOWN_WITH = ['MONITORING_STATS', 'RUN_STATS', 'RUN_LIST', 'USAGE_STATS', 'COLLECTION_CONNECTIONS_LIST'];
 
 /** The picture of the organization on one page. */
 export function OverviewView() {
@@ -24,6 +25,7 @@ export function OverviewView() {
       <NeedsAttention />
       <CallFigures />
       <RunFigures />
+      <Spending />
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { type NumberField, NumberFields, textOf } from './number-fields.js';
+import { type NumberField, NumberFields, textOf } from '../../ui/number-fields.js';
 
 type Target = NonNullable<ToolOutput<'MODEL_TIERS_GET'>['item']['smart']>;
 type Limits = Pick<Target, 'max_output_tokens' | 'first_chunk_timeout_s'>;

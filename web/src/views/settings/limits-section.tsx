@@ -7,6 +7,7 @@ import { TextField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
+import { SpendForm } from './spend-form.js';
 
 interface NumberSetting {
   readonly name: string;
@@ -45,19 +46,21 @@ export function LimitsSection() {
   if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!data) return <Loading />;
   const { limits, retention } = data.item;
+  const { spend, ...counts } = limits;
   return (
     <>
       <NumbersForm
         // Other stored values begin a new form.
-        key={`limits ${JSON.stringify(limits)}`}
+        key={`limits ${JSON.stringify(counts)}`}
         title="Limits"
         explanation="Protects your models and servers from a program that runs wild. An empty field is no limit; the operator of the service may have set one for all."
         placeholder="No limit"
         settings={LIMITS}
-        stored={limits as Readonly<Record<string, number>>}
+        stored={counts as Readonly<Record<string, number>>}
         toInput={(values) => ({ limits: values })}
         saveLabel="Save limits"
       />
+      <SpendForm key={`spend ${JSON.stringify(spend)}`} stored={spend} />
       <NumbersForm
         key={`retention ${JSON.stringify(retention)}`}
         title="Retention"

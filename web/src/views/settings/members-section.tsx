@@ -19,6 +19,7 @@ import { EmptyState, ErrorMessage } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
 import { FormDialog } from './form-dialog.js';
+import { MemberSpend } from './member-spend.js';
 import { OneTimeValue } from './one-time-value.js';
 
 type Member = ListItem<'MEMBER_LIST'>;
@@ -138,6 +139,7 @@ function MemberActions({ member }: { readonly member: Member }) {
   const isInvited = member.status === 'invited';
   return (
     <div className="flex flex-wrap gap-2">
+      {may('MEMBER_UPDATE') && !isInvited && <MemberSpend member={member} />}
       {may('MEMBER_RESET') && !isInvited && (
         <Button
           variant="secondary"

@@ -1,5 +1,5 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { type NumberField, NumberFields, textOf } from './number-fields.js';
+import { type NumberField, NumberFields, textOf } from '../../ui/number-fields.js';
 
 type Target = ToolOutput<'MODEL_TIERS_GET'>['item']['smart'];
 type Price = NonNullable<NonNullable<Target>['price']>;

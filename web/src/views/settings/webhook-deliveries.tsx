@@ -38,11 +38,14 @@ export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { 
   const columns: readonly Column<Delivery>[] = [
     {
       header: 'Event',
-      cell: ({ event, run_id: runId }) => (
-        <Link to="/$org/runs/$runId" params={{ org: slug, runId }} className="text-primary hover:underline">
-          {EVENT_WORDS[event]}
-        </Link>
-      ),
+      cell: ({ event, run_id: runId }) =>
+        runId === null ? (
+          EVENT_WORDS[event]
+        ) : (
+          <Link to="/$org/runs/$runId" params={{ org: slug, runId }} className="text-primary hover:underline">
+            {EVENT_WORDS[event]}
+          </Link>
+        ),
     },
     { header: 'State', cell: ({ status }) => <StatusBadge status={status} /> },
     { header: 'Tries', align: 'right', cell: ({ attempts }) => attempts },

@@ -16,6 +16,7 @@ export const EVENT_WORDS: Readonly<Record<WebhookEvent, string>> = {
   'run.failed': 'a run fails',
   'run.cancelled': 'a run is cancelled',
   'approval.requested': 'a tool call waits for an approval',
+  'spend.threshold': 'a spending limit is nearly or fully used',
 };
 const EVENTS = Object.keys(EVENT_WORDS) as WebhookEvent[];
 

@@ -1,4 +1,5 @@
 import type { ListItem, ToolInput } from '../../../../../packages/client/src/api.js';
+import { type SpendDraft, spendDraftOf, spendOf } from '../../../spending/spend-fields.js';
 
 export type Agent = ListItem<'COLLECTION_VIRTUAL_MCP_LIST'>;
 export type ApprovalRule = Agent['connections'][number]['approval'];
@@ -23,6 +24,7 @@ export interface AgentDraft {
   readonly historyMessages: string;
   readonly historyTokens: string;
   readonly approvalMinutes: string;
+  readonly spend: SpendDraft;
   readonly isActive: boolean;
   readonly members: readonly MemberDraft[];
 }
@@ -38,6 +40,7 @@ export function agentDraftOf(agent?: Agent): AgentDraft {
     historyMessages: textOf(agent?.history.max_messages),
     historyTokens: textOf(agent?.history.max_tokens),
     approvalMinutes: textOf(agent && agent.approval_timeout / 60),
+    spend: spendDraftOf(agent?.spend),
     isActive: agent?.status !== 'inactive',
     members:
       agent?.connections.map(({ connection_id: connectionId, selected_tools: selectedTools, prefix, approval }) => ({
@@ -65,6 +68,7 @@ export function agentDataOf(draft: AgentDraft, stored?: Agent): ToolInput<'COLLE
       approval_timeout: approvalMinutes === undefined ? undefined : Math.round(approvalMinutes * 60),
     }),
     history: defined({ max_messages: numberOf(draft.historyMessages), max_tokens: numberOf(draft.historyTokens) }),
+    spend: spendOf(draft.spend),
     // Sent only if it changed: "active" would clear the fault of an agent in the status "error".
     ...(draft.isActive !== (stored?.status !== 'inactive') && {
       status: draft.isActive ? ('active' as const) : ('inactive' as const),

@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import { SignalboxError } from '../../../../../packages/client/src/signalbox-error.js';
+import { SpendFields } from '../../../spending/spend-fields.js';
 import { Button } from '../../../ui/button.js';
 import { CheckboxField, SelectField, TextAreaField, TextField } from '../../../ui/field.js';
 import { Section } from '../../../ui/page.js';
@@ -167,6 +168,7 @@ function Limits({ draft, set }: { readonly draft: AgentDraft; readonly set: (cha
           onChange={(approvalMinutes) => set({ approvalMinutes })}
         />
       </div>
+      <SpendFields draft={draft.spend} onChange={(spend) => set({ spend })} />
     </Section>
   );
 }

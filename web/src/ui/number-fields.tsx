@@ -1,4 +1,4 @@
-import { TextField } from '../../ui/field.js';
+import { TextField } from './field.js';
 
 export interface NumberField<Name extends string> {
   readonly name: Name;

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { inBrowser } from '../support/chromium.js';
+import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
+import { newTenant } from '../support/tenant.js';
+import { ConsoleFixture } from './console-fixture.js';
+
+inBrowser('Spending limits', () => {
+  let fixture: ConsoleFixture;
+  let model: FakeOpenAI;
+  let agentId: string;
+
+  beforeAll(async () => {
+    [fixture, model] = await Promise.all([ConsoleFixture.start(newTenant), startFakeOpenAI()]);
+    const { service } = fixture;
+    const provider = { title: 'Fake', kind: 'openai-compatible', base_url: model.baseUrl };
+    const { item } = await succeed<{ item: { id: string } }>(service, 'AI_PROVIDER_CREATE', { data: provider });
+    const price = { input: 0, output: 10_000 };
+    const fallbacks = [{ provider_id: item.id, model: 'free' }];
+    const fast = { provider_id: item.id, model: 'large', max_output_tokens: 100, fallbacks };
+    const smart = { provider_id: item.id, model: 'large', price, max_output_tokens: 100 };
+    await succeed(service, 'MODEL_TIERS_SET', { data: { fast, smart } });
+    agentId = await createAgent(service, [], { title: 'Signaller' });
+  });
+  afterAll(async () => {
+    await fixture.close();
+    await model.close();
+  });
+
+  it('are set for the organization, an agent, a key and a member', async () => {
+    const opened = await fixture.open('settings/limits');
+    const { page } = opened;
+    await page.getByLabel('US dollars per day').fill('50');
+    await page.getByRole('button', { name: 'Save spending limit' }).click();
+    await page.getByText('fast.fallbacks[0]: The model has no price').waitFor();
+    await opened.expectAccessible();
+    const { body } = await fixture.service.tool('ORGANIZATION_GET');
+    expect(body.item.limits).toEqual({ spend: { usd_per_day: 50 } });
+
+    await page.goto(fixture.address(`agents/${agentId}/settings`));
+    await page.getByLabel('US dollars per month').fill('12.5');
+    await page.getByRole('button', { name: 'Save agent' }).click();
+    await page.getByText('The agent was saved.').waitFor();
+    const agent = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_GET', { id: agentId });
+    expect(agent.body.item.spend).toEqual({ usd_per_month: 12.5 });
+
+    await page.goto(fixture.address('settings/members'));
+    await page.getByRole('button', { name: /^Spending limit of/ }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('US dollars per day').fill('3');
+    await dialog.getByRole('button', { name: 'Save spending limit' }).click();
+    await page.getByText('$3 a day').waitFor();
+    await opened.close();
+  });
+
+  it('show on the overview what is used and left', async () => {
+    const { service } = fixture;
+    model.script({ kind: 'text', deltas: ['ok'], usage: { inputTokens: 1, outputTokens: 25 } });
+    await (await ThreadClient.create(service, agentId)).ask('hello');
+    const opened = await fixture.open('');
+    const region = opened.page.getByRole('region', { name: 'Spending limits' });
+    await region.getByText('the organization').waitFor();
+    const rows = await region.getByRole('row').allInnerTexts();
+    const cells = rows.map((row) => row.split(/\s*\t\s*/));
+    expect(cells).toContainEqual(expect.arrayContaining(['the organization', 'day', '$50.00', '$0.25', '$49.75']));
+    expect(cells).toContainEqual(expect.arrayContaining([`agent ${agentId}`, 'month', '$12.50', '$0.25', '$12.25']));
+    await opened.expectAccessible();
+    await opened.close();
+  });
+});

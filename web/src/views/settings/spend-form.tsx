@@ -1,0 +1,43 @@
+import { type FormEvent, useState } from 'react';
+import { useChange } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { type Spend, spendDraftOf, SpendFields, spendOf } from '../../spending/spend-fields.js';
+import { Button } from '../../ui/button.js';
+import { Section } from '../../ui/page.js';
+import { ErrorMessage } from '../../ui/states.js';
+import { useToast } from '../../ui/toast.js';
+
+/** What the model calls of the organization can cost. Other stored values need another `key`. */
+export function SpendForm({ stored }: { readonly stored: Spend | undefined }) {
+  const { may } = useOrganization();
+  const [draft, setDraft] = useState(() => spendDraftOf(stored));
+  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
+  const say = useToast();
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(spendDraftOf(stored));
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    update.mutate({ limits: { spend: spendOf(draft) } }, { onSuccess: () => say('Spending limit saved.') });
+  };
+  return (
+    <Section title="Spending">
+      <p className="text-sm text-muted-foreground">
+        When a limit is reached, runs end and messages are refused until the next day or month. A model without a price
+        is then not called.
+      </p>
+      <form onSubmit={submit} className="flex flex-col items-start gap-4">
+        <SpendFields draft={draft} disabled={!may('ORGANIZATION_UPDATE')} onChange={setDraft} />
+        {may('ORGANIZATION_UPDATE') && (
+          <Button type="submit" disabled={!isChanged} isBusy={update.isPending}>
+            Save spending limit
+          </Button>
+        )}
+        {update.data?.warnings?.map(({ path, message }) => (
+          <p key={path} role="status" className="text-sm text-warning">
+            {path}: {message}
+          </p>
+        ))}
+        <ErrorMessage error={update.error} />
+      </form>
+    </Section>
+  );
+}
