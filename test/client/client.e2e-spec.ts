@@ -91,6 +91,14 @@ describe('the client of packages/client', () => {
     expect(await (await signalbox.regenerate(threadId)).text()).toBe(textOf(chunks));
   });
 
+  it('steers the run that is under way, or posts', async () => {
+    const { taskId } = await signalbox.post(threadId, { agentId, text: '/words 2\n/wait 60000' });
+    const steered = await signalbox.steer(threadId, { agentId, text: 'The other one' }, { interrupt: true });
+    expect(steered).toEqual({ taskId, steered: true });
+    expect(JSON.stringify((await signalbox.wait(taskId)).message?.parts)).toContain('You said: The other one');
+    expect(await signalbox.steer(threadId, { agentId, text: 'Next' })).toMatchObject({ steered: false });
+  });
+
   it('cancels a run', async () => {
     const { taskId } = await signalbox.post(threadId, { agentId, text: '/wait 60000' });
     await signalbox.cancel(threadId, { taskId });

@@ -241,7 +241,7 @@ function routeStep(path: string, method: string, operation: Operation): fc.Arbit
   const { parameters = [] } = operation;
   const isStream = /\/(?:stream|events)$/.test(path);
   const isAsked = isStream || path.endsWith('/{taskId}');
-  const isTurn = /\/(?:messages|regenerate)$/.test(path);
+  const isTurn = /\/(?:messages|steer|regenerate)$/.test(path);
   const schema = schemaOf(operation);
   const inPath = parameters.filter(({ in: place, name }) => place === 'path' && name !== 'org').map(({ name }) => name);
   const places = fc.record(Object.fromEntries(inPath.map((name) => [name, placeOf(name, path)])));
@@ -258,7 +258,12 @@ function routeStep(path: string, method: string, operation: Operation): fc.Arbit
   const body = schema === undefined ? withoutSchema : valueOf(schema, runMeaning);
   return stepOf(
     fc
-      .tuple(places, isAsked ? query : fc.constant({}), isTurn ? forms : fc.constant({}), body)
+      .tuple(
+        places,
+        isAsked || path.endsWith('/steer') ? query : fc.constant({}),
+        isTurn ? forms : fc.constant({}),
+        body,
+      )
       .map(([values, asked, form, given]) => {
         const filled = Object.entries(values).reduce((text, [name, value]) => text.replace(`{${name}}`, value), path);
         const search = Object.entries(asked)

@@ -115,6 +115,18 @@ export class ThreadClient {
     };
   }
 
+  /** Adds a message to the run that is under way. Sends any body, with any key. */
+  steer(
+    body: string | object,
+    { key = this.app.apiKey, headers = {}, query = {} }: { key?: string; headers?: object; query?: object } = {},
+  ): supertest.Test {
+    return supertest(this.app.url)
+      .post(`/api/${this.app.org}/agent-runtime/threads/${this.id}/steer`)
+      .query(query)
+      .set({ authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers })
+      .send(body);
+  }
+
   /** Cancels one run, or everything on the thread. */
   cancel(taskId?: string): supertest.Test {
     return supertest(this.app.url)

@@ -84,9 +84,9 @@ export class ScriptedRunEventStore extends RunEventStore {
     return this.listeners.size;
   }
 
-  async announceCancel(): Promise<void> {}
+  async announce(): Promise<void> {}
 
-  onCancel(): Unsubscribe {
+  onNotice(): Unsubscribe {
     return () => undefined;
   }
 

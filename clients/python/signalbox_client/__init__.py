@@ -4,7 +4,7 @@ from .client import Signalbox
 from .files import Download, Files
 from .http import SignalboxError
 from .stream import RunStream
-from .types import FileItem, Message, Page, RunError, RunResult, RunUsage, UiMessageChunk
+from .types import FileItem, Message, Page, RunError, RunResult, RunUsage, SteerAccepted, UiMessageChunk
 
 __all__ = [
     "Download",
@@ -18,5 +18,6 @@ __all__ = [
     "RunUsage",
     "Signalbox",
     "SignalboxError",
+    "SteerAccepted",
     "UiMessageChunk",
 ]

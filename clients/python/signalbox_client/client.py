@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, cast
 from .files import Files
 from .http import ApiKey, HttpClient, quote
 from .stream import RunStream
-from .types import FileItem, Page, RunResult
+from .types import FileItem, Page, RunResult, SteerAccepted
 
 #: The longest wait of one request, in seconds. Longer waits are several requests.
 _WAIT_S = 60
@@ -71,6 +71,15 @@ class Signalbox:
         response = self._message(thread_id, agent_id, text, _EVENT_STREAM, **options)
         return RunStream(self._http, f"{_path_of(thread_id)}/stream", response)
 
+    def steer(self, thread_id: str, agent_id: str, text: str, interrupt: bool = False, **options: Any) -> SteerAccepted:
+        """
+        Adds a message to the run that is under way. Without one, or if it ends first, the message gets a run of its own. ``interrupt`` ends
+        the current step of the run first. Takes ``files`` and ``idempotency_key``.
+        """
+        route = "steer?interrupt=true" if interrupt else "steer"
+        with self._message(thread_id, agent_id, text, {}, route=route, **options) as response:
+            return cast(SteerAccepted, json.load(response))
+
     def regenerate(
         self, thread_id: str, message_id: Optional[str] = None, idempotency_key: Optional[str] = None
     ) -> RunStream:
@@ -128,6 +137,7 @@ class Signalbox:
         tier: Optional[str] = None,
         temperature: Optional[float] = None,
         idempotency_key: Optional[str] = None,
+        route: str = "messages",
     ) -> Any:
         parts = [*map(_part_of, files), {"type": "text", "text": text}]
         body: Dict[str, Any] = {
@@ -136,7 +146,7 @@ class Signalbox:
             **({} if tier is None else {"tier": tier}),
             **({} if temperature is None else {"temperature": temperature}),
         }
-        return self._post(f"{_path_of(thread_id)}/messages", body, headers, idempotency_key)
+        return self._post(f"{_path_of(thread_id)}/{route}", body, headers, idempotency_key)
 
     def _post(self, path: str, body: Any, headers: Mapping[str, str], idempotency_key: Optional[str]) -> Any:
         keyed = {"accept": "application/json", **headers, "idempotency-key": idempotency_key or str(uuid.uuid4())}

@@ -49,6 +49,13 @@ class RunResult(TypedDict):
     answered_approvals: List[Dict[str, Any]]
 
 
+class SteerAccepted(TypedDict):
+    """Whether the run takes the message, or the message got a run of its own."""
+
+    taskId: str
+    steered: bool
+
+
 class FileItem(TypedDict):
     """What is known of an uploaded file. ``size`` is in bytes, ``sha256`` in hexadecimal, ``url`` a path at the service."""
 

@@ -1,5 +1,6 @@
 """Messages, runs and their streams, and management tools."""
 
+import json
 import unittest
 from typing import Any, Dict, List
 from urllib.parse import urlsplit
@@ -47,6 +48,13 @@ class ClientTest(unittest.TestCase):
         client.cancel(self.thread_id, task_id)
         self.assertEqual(client.wait(task_id)["status"], "cancelled")
         self.assertIsNone(client.resume(self.thread_id))
+
+    def test_steers_the_run_that_is_under_way_or_posts(self) -> None:
+        task_id = client.post(self.thread_id, AGENT, "/words 2\n/wait 60000")
+        steered = client.steer(self.thread_id, AGENT, "The other one", interrupt=True)
+        self.assertEqual(steered, {"taskId": task_id, "steered": True})
+        self.assertIn("You said: The other one", json.dumps(client.wait(task_id)["message"]))
+        self.assertFalse(client.steer(self.thread_id, AGENT, "Next")["steered"])
 
     def test_streams_an_answer_with_its_tool_calls_and_answers_again(self) -> None:
         with client.stream(self.thread_id, AGENT, 'Hi\n/call echo {"message":"trains"}') as stream:

@@ -15,6 +15,7 @@ type ResponseOf<T, Status extends number> = T extends { responses: { [S in Statu
   : never;
 
 type Turns = paths['/api/{org}/agent-runtime/threads/{threadId}/messages']['post'];
+type Steers = paths['/api/{org}/agent-runtime/threads/{threadId}/steer']['post'];
 
 /** The name of a management tool, such as `COLLECTION_THREADS_CREATE`. */
 export type ToolName = keyof ToolOperations;
@@ -29,6 +30,10 @@ export type ListItem<Name extends ListToolName> = ToolOutput<Name> extends { ite
 
 /** One user message, an agent, and optionally system messages, a tier and a temperature. */
 export type RunRequest = RequestOf<Turns>;
+/** A message for a run that is under way. */
+export type SteerRequest = RequestOf<Steers>;
+/** Whether the run takes the message, or the message got a run of its own. */
+export type SteerAccepted = ResponseOf<Steers, 202>;
 /**
  * What a run has come to.
  * @template Output the type of the agent's `output_schema`

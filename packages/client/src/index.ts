@@ -6,6 +6,8 @@ export type {
   RunRequest,
   RunResult,
   RunStatus,
+  SteerAccepted,
+  SteerRequest,
   ToolInput,
   ToolName,
   ToolOutput,
@@ -13,5 +15,5 @@ export type {
 export { filePart, type DownloadOptions, type FilePart, type Files, type UploadOptions } from './files.js';
 export type { CallOptions, RawBody, SignalboxOptions } from './http.js';
 export type { RunStream } from './run-stream.js';
-export { Signalbox, type RunInput, type RunOptions } from './signalbox.js';
+export { Signalbox, type RunInput, type RunOptions, type SteerInput } from './signalbox.js';
 export { SignalboxError, type FieldError } from './signalbox-error.js';

@@ -1566,6 +1566,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/agent-runtime/threads/{threadId}/steer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a message to the run that is under way: it takes the message before its next model call. Otherwise, or if the run ends first, the message gets a run of its own. */
+        post: operations["steerRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/agent-runtime/threads/{threadId}/regenerate": {
         parameters: {
             query?: never;
@@ -2878,11 +2895,11 @@ export interface components {
             nextCursor: string | null;
         };
         RunRequest: {
-            messages: components["schemas"]["RunRequestMessage"][];
-            agent: components["schemas"]["RunRequestAgent"];
             /** @enum {string} */
             tier?: "fast" | "smart" | "thinking";
             temperature?: number;
+            messages: components["schemas"]["RunRequestMessage"][];
+            agent: components["schemas"]["RunRequestAgent"];
         };
         RunRequestAgent: {
             id: string;
@@ -3065,6 +3082,16 @@ export interface components {
                 [key: string]: string;
             };
             cwd: string | null;
+        };
+        SteerAccepted: {
+            /** Format: uuid */
+            taskId: string;
+            /** @description The run was under way. False for a run of the message alone. */
+            steered: boolean;
+        };
+        SteerRequest: {
+            messages: components["schemas"]["RunRequestMessage"][];
+            agent: components["schemas"]["RunRequestAgent"];
         };
         ThreadCopyInput: {
             id: string;
@@ -3334,6 +3361,15 @@ export interface components {
                 message: string;
             };
             transient?: boolean;
+        } | {
+            /** @constant */
+            type: "data-steer";
+            id: string;
+            data: {
+                messageId: string;
+                text: string;
+                interrupted: boolean;
+            };
         } | {
             /** @constant */
             type: "error";
@@ -9165,6 +9201,130 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    steerRun: {
+        parameters: {
+            query?: {
+                /** @description Ends the current step of the run first. What it has said so far stays. */
+                interrupt?: boolean;
+            };
+            header?: {
+                /** @description Requests that repeat this key within 24 hours return the same run. */
+                "Idempotency-Key"?: string;
+                /** @description `wait=<1..60>` (RFC 7240): wait this many seconds for the end of the run, and answer with its result. */
+                Prefer?: string;
+            };
+            path: {
+                /** @example ticket-4711 */
+                threadId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "messages": [
+                 *         {
+                 *           "role": "user",
+                 *           "parts": [
+                 *             {
+                 *               "type": "text",
+                 *               "text": "No, the other one"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "agent": {
+                 *         "id": "0198f0a0-0000-7000-8000-000000000002"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["SteerRequest"];
+            };
+        };
+        responses: {
+            /** @description With `Prefer: wait`, the result of the run; with `Accept: text/event-stream`, its stream. `Accept: text/event-stream;ai=6` (or `ai=5`) leaves out the chunks that this version of the npm package `ai` cannot read. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "status": "queued",
+                     *       "message": null,
+                     *       "output": {},
+                     *       "usage": {
+                     *         "inputTokens": 1,
+                     *         "outputTokens": 1,
+                     *         "totalTokens": 1
+                     *       },
+                     *       "error": {
+                     *         "code": "text",
+                     *         "message": "What is new?"
+                     *       },
+                     *       "pending_approvals": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "tool_name": "echo",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_title": "text",
+                     *           "connection_host": "text",
+                     *           "upstream_tool": "text",
+                     *           "input": {},
+                     *           "requested_at": "2026-11-23T08:30:00.000Z",
+                     *           "expires_at": "2026-11-23T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "answered_approvals": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tool_call_id": "text",
+                     *           "approved": true,
+                     *           "reason": "text",
+                     *           "closed_as": "answered"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunResult"];
+                    /**
+                     * @example id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:1.0.5k3v9qa.0
+                     *     data: {"type":"start","messageId":"01a1fc0f-ac12-7001-9b7e-0d6d2a5b8c11"}
+                     *
+                     *     id: 01a1fc0f-ac11-77b3-84e0-942cb7270dad:4.1.5k3v9qa.0
+                     *     data: {"type":"text-delta","id":"text","delta":"Hello"}
+                     *
+                     *     data: [DONE]
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The run is accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taskId": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "steered": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SteerAccepted"];
+                };
             };
             default: components["responses"]["Problem"];
         };

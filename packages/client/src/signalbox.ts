@@ -4,6 +4,8 @@ import type {
   ListToolName,
   RunRequest,
   RunResult,
+  SteerAccepted,
+  SteerRequest,
   ToolInput,
   ToolName,
   ToolOutput,
@@ -19,6 +21,9 @@ export interface RunOptions extends CallOptions {
 
 /** A message and its agent. `text` is short for one user message. */
 export type RunInput = RunRequest | (Omit<RunRequest, 'messages' | 'agent'> & UserMessage);
+
+/** A message and its agent, for a run that is under way. */
+export type SteerInput = SteerRequest | UserMessage;
 
 interface UserMessage {
   readonly agentId: string;
@@ -111,6 +116,19 @@ export class Signalbox {
       await this.#turn(`${threadPath(threadId)}/messages`, requestOf(input), EVENT_STREAM, options),
       options,
     );
+  }
+
+  /**
+   * Adds a message to the run that is under way. Without one, or if it ends first, the message gets a run of its own.
+   * @param options.interrupt ends the current step of the run first
+   */
+  async steer(
+    threadId: string,
+    input: SteerInput,
+    { interrupt = false, ...options }: RunOptions & { readonly interrupt?: boolean } = {},
+  ): Promise<SteerAccepted> {
+    const path = `${threadPath(threadId)}/steer${interrupt ? '?interrupt=true' : ''}`;
+    return (await (await this.#turn(path, requestOf(input), {}, options)).json()) as SteerAccepted;
   }
 
   /**

@@ -41,6 +41,10 @@ const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
     messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hello' }] }],
     agent: { id: AGENT_ID },
   },
+  steerRun: {
+    messages: [{ role: 'user', parts: [{ type: 'text', text: 'No, the other one' }] }],
+    agent: { id: AGENT_ID },
+  },
   regenerateAnswer: {},
   answerApproval: { approved: true },
   cancelRuns: { taskId: TASK_ID },

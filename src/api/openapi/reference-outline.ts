@@ -92,6 +92,7 @@ permissions. \`{org}\` is the slug of the organization, \`default\` unless it wa
 /** The names of operations for clients, by controller and method. */
 export const OPERATION_IDS: Readonly<Record<string, string>> = {
   TurnsController_post: 'postMessage',
+  TurnsController_steer: 'steerRun',
   TurnsController_regenerate: 'regenerateAnswer',
   ApprovalsController_answer: 'answerApproval',
   RunsController_cancel: 'cancelRuns',

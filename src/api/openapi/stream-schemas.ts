@@ -70,6 +70,14 @@ const UI_MESSAGE_CHUNK: JsonSchema = {
       },
       { transient: FLAG },
     ),
+    chunk('data-steer', 'The answer heard a message that was sent while it was under way.', {
+      id: TEXT,
+      data: {
+        type: 'object',
+        required: ['messageId', 'text', 'interrupted'],
+        properties: { messageId: TEXT, text: TEXT, interrupted: FLAG },
+      },
+    }),
     chunk('error', 'The run failed.', { errorText: TEXT }),
     chunk('abort', 'The run was cancelled.', {}, { reason: TEXT }),
   ],
@@ -107,6 +115,14 @@ export const STREAM_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     type: 'object',
     required: ['taskId'],
     properties: { taskId: { type: 'string', format: 'uuid' } },
+  },
+  SteerAccepted: {
+    type: 'object',
+    required: ['taskId', 'steered'],
+    properties: {
+      taskId: { type: 'string', format: 'uuid' },
+      steered: { type: 'boolean', description: 'The run was under way. False for a run of the message alone.' },
+    },
   },
   RunsCancelled: {
     type: 'object',

@@ -6,6 +6,7 @@ import { SpendLimits1763700004000 } from './migrations/1763700004000-spend-limit
 import { PinnedTools1763700005000 } from './migrations/1763700005000-pinned-tools.js';
 import { OutputSchemas1763700007000 } from './migrations/1763700007000-output-schemas.js';
 import { ToolSearch1763700008000 } from './migrations/1763700008000-tool-search.js';
+import { Steering1763700009000 } from './migrations/1763700009000-steering.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -17,4 +18,5 @@ export const MIGRATIONS = [
   PinnedTools1763700005000,
   OutputSchemas1763700007000,
   ToolSearch1763700008000,
+  Steering1763700009000,
 ];

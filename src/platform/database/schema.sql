@@ -551,6 +551,8 @@ CREATE TABLE runs (
   model_calls json NOT NULL DEFAULT '[]'::json,
   reservation jsonb,
   output json,
+  steers integer NOT NULL DEFAULT 0,
+  steers_taken integer NOT NULL DEFAULT 0,
   CONSTRAINT runs_pkey PRIMARY KEY (id),
   CONSTRAINT runs_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
   CONSTRAINT runs_status_check CHECK (((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar, 'completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))
@@ -612,6 +614,29 @@ CREATE TABLE run_event_streams (
   epoch text NOT NULL,
   CONSTRAINT run_event_streams_pkey PRIMARY KEY (run_id)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE TABLE run_steers (
+  id uuid NOT NULL,
+  run_id uuid NOT NULL,
+  number integer NOT NULL,
+  organization_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C" NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  grant_id uuid,
+  request_id varchar(128) NOT NULL,
+  tier varchar(16) NOT NULL,
+  interrupts boolean NOT NULL,
+  traceparent varchar(256),
+  tracestate varchar(512),
+  idempotency_key varchar(255),
+  idempotency_hash char(64),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT run_steers_pkey PRIMARY KEY (id),
+  CONSTRAINT run_steers_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX run_steers_idempotency_idx ON run_steers USING btree (organization_id, thread_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE UNIQUE INDEX run_steers_number_idx ON run_steers USING btree (run_id, number);
 
 CREATE TABLE schedules (
   id uuid NOT NULL,
@@ -866,11 +891,14 @@ CREATE VIEW spend_limits AS
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
 -- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
--- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 808a45d39f9154f83e905b86142b9f19
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 3b409c94888410a735d9f47d5fb2bc59
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
--- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 366d5744313cbec8d4cf1d0fd781cf80
--- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _refusal jsonb) RETURNS record: c7bbcece897fe33850cb8baafae4750a
+-- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 846596a90bec13eadac33ae93e127171
+-- run_post_steers(_ended runs) RETURNS void: 55dce6464be002306e6a49552b4d6aa9
+-- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 89a9c1f9ee9a1d9256e778c756d63cf2
+-- run_steer(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer, _max_waiting integer, _traceparent text, _tracestate text, INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean) RETURNS record: 03458faf53af0999ab4cd989130b372e
+-- run_steer_ordinal(_number integer) RETURNS integer: 9b9fe9c7c5a62dfcb22e114fd57d7e49
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
 -- spend_before(_organization uuid, _scope text, _subject uuid, _since timestamptz) RETURNS numeric: 4b0fecbcef2929f97de87b8278a4d7a3
 -- spend_first_call(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _tier text, _input_tokens integer, _output_tokens integer, OUT _reservation jsonb, OUT _refusal jsonb) RETURNS record: 41c6fbe223656a02983103471719da21

@@ -5,7 +5,7 @@ import type { FramePosition } from './frame-position.js';
 import { PostgresListener } from './postgres-listener.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
-  type CancelListener,
+  type NoticeListener,
   DEFAULT_EXPIRY,
   type FrameBatch,
   type FramePage,
@@ -22,7 +22,7 @@ import {
 import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
 import { SignalHub } from './signal-hub.js';
 
-const CANCEL_CHANNEL = 'sbx_cancel';
+const NOTICE_CHANNEL = 'sbx_cancel';
 /** For writers and readers. */
 const CONNECTIONS = 2;
 const ANSWER_WITHIN_MS = 5_000;
@@ -82,7 +82,7 @@ interface PostgresRunEventStoreOptions extends RunEventExpiry {
  */
 export class PostgresRunEventStore extends RunEventStore {
   private readonly connections: PipelinedConnections;
-  private readonly hub = new SignalHub(CANCEL_CHANNEL);
+  private readonly hub = new SignalHub(NOTICE_CHANNEL);
   private readonly listener: PostgresListener;
   private readonly expiry: Required<RunEventExpiry>;
   private closing: Promise<void> | undefined;
@@ -150,13 +150,13 @@ export class PostgresRunEventStore extends RunEventStore {
     return this.hub.subscribe(topicChannel(topic), listener);
   }
 
-  async announceCancel(runId: string): Promise<void> {
-    await this.query(NOTIFY, [CANCEL_CHANNEL, runId]);
+  async announce(notice: string): Promise<void> {
+    await this.query(NOTIFY, [NOTICE_CHANNEL, notice]);
   }
 
-  onCancel(listener: CancelListener): Unsubscribe {
+  onNotice(listener: NoticeListener): Unsubscribe {
     this.listener.start();
-    return this.hub.onCancel(listener);
+    return this.hub.onNotice(listener);
   }
 
   close(): Promise<void> {

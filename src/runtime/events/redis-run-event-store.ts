@@ -10,7 +10,7 @@ import { RedisSubscriber } from './redis-subscriber.js';
 import { backoffMs } from '../../core/retry.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
-  type CancelListener,
+  type NoticeListener,
   DEFAULT_EXPIRY,
   type FrameBatch,
   type FramePage,
@@ -64,7 +64,7 @@ export class RedisRunEventStore extends RunEventStore {
     this.redis = openRedis(options.address, { ...connection, maxRetriesPerRequest: 2 });
     // Callers see the errors of their commands. Without a listener, ioredis prints connection errors.
     this.redis.on('error', () => undefined);
-    this.hub = new SignalHub(this.cancelChannel);
+    this.hub = new SignalHub(this.noticeChannel);
     const subscriber = openRedisSubscriber(options.address, this.redis, {
       ...connection,
       lazyConnect: true,
@@ -152,14 +152,14 @@ export class RedisRunEventStore extends RunEventStore {
     return this.hub.subscribe(this.topicChannel(topic), listener);
   }
 
-  async announceCancel(runId: string): Promise<void> {
+  async announce(notice: string): Promise<void> {
     this.refuseWhenClosed();
-    await this.redis.publish(this.cancelChannel, runId);
+    await this.redis.publish(this.noticeChannel, notice);
   }
 
-  onCancel(listener: CancelListener): Unsubscribe {
+  onNotice(listener: NoticeListener): Unsubscribe {
     this.subscriber.start();
-    return this.hub.onCancel(listener);
+    return this.hub.onNotice(listener);
   }
 
   async close(): Promise<void> {
@@ -191,7 +191,7 @@ export class RedisRunEventStore extends RunEventStore {
     }
   }
 
-  private get cancelChannel(): string {
+  private get noticeChannel(): string {
     return `${this.keyPrefix}cancel`;
   }
 

@@ -61,7 +61,8 @@ export type RunSignal =
   | { readonly type: 'resync' };
 
 export type RunSignalListener = (signal: RunSignal) => void;
-export type CancelListener = (runId: string) => void;
+/** Called with a `RunNotice` in its wire form. */
+export type NoticeListener = (notice: string) => void;
 export type Unsubscribe = () => void;
 
 /** Limits of one batch. A frame larger than the byte limit forms its own batch. */
@@ -125,12 +126,12 @@ export abstract class RunEventStore {
   abstract subscribe(topic: RunTopic, listener: RunSignalListener): Promise<Unsubscribe>;
 
   /**
-   * Broadcasts a run's cancellation to every process, including this one. Best effort: the database is authoritative.
+   * Broadcasts a notice about a run to every process, including this one. Best effort: the database is authoritative.
    */
-  abstract announceCancel(runId: string): Promise<void>;
+  abstract announce(notice: string): Promise<void>;
 
-  /** Subscribes to cancellations. The subscription becomes active about one round trip later. */
-  abstract onCancel(listener: CancelListener): Unsubscribe;
+  /** Subscribes to notices. The subscription becomes active about one round trip later. */
+  abstract onNotice(listener: NoticeListener): Unsubscribe;
 
   abstract close(): Promise<void>;
 }

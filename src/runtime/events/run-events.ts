@@ -2,7 +2,6 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type FramePosition, STREAM_START } from './frame-position.js';
 import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
 import {
-  type CancelListener,
   type FramePage,
   type PreviousRun,
   RunEventStore,
@@ -10,11 +9,12 @@ import {
   type StreamWriter,
   type Unsubscribe,
 } from './run-event-store.js';
+import { decodeNotice, encodeNotice, type RunNotice } from './run-notice.js';
 import { TopicReader } from './topic-reader.js';
 
 const PAGE_FRAMES = 1024;
 
-/** The public API of the run event bus: workers publish, streams read, and both receive cancellations. */
+/** The public API of the run event bus: workers publish, streams read, and workers receive notices. */
 @Injectable()
 export class RunEvents implements OnApplicationShutdown {
   constructor(private readonly store: RunEventStore) {}
@@ -98,13 +98,13 @@ export class RunEvents implements OnApplicationShutdown {
     await this.store.hasEnded(topic, runId);
   }
 
-  /** Broadcasts a run's cancellation to every process. Best effort: the database is authoritative. */
-  announceCancel(runId: string): Promise<void> {
-    return this.store.announceCancel(runId);
+  /** Broadcasts a notice about a run to every process. Best effort: the database is authoritative. */
+  announce(notice: RunNotice): Promise<void> {
+    return this.store.announce(encodeNotice(notice));
   }
 
-  onCancel(listener: CancelListener): Unsubscribe {
-    return this.store.onCancel(listener);
+  onNotice(listener: (notice: RunNotice) => void): Unsubscribe {
+    return this.store.onNotice((payload) => listener(decodeNotice(payload)));
   }
 
   onApplicationShutdown(): Promise<void> {

@@ -103,14 +103,14 @@ describe('SignalHub', () => {
     expect(signals).toEqual([]);
   });
 
-  it('delivers cancellations while a listener is subscribed', async () => {
+  it('delivers notices while a listener is subscribed', async () => {
     const { hub, link } = connected();
-    const cancelled: string[] = [];
-    const stop = hub.onCancel((runId) => cancelled.push(runId));
+    const heard: string[] = [];
+    const stop = hub.onNotice((notice) => heard.push(notice));
     await tick();
     expect([...link.channels]).toEqual(['cancel']);
     hub.receive('cancel', 'run');
-    expect(cancelled).toEqual(['run']);
+    expect(heard).toEqual(['run']);
     stop();
     await tick();
     expect(link.channels.size).toBe(0);

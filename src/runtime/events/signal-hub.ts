@@ -1,7 +1,7 @@
 import { storageUnavailable } from '../../core/storage-unavailable.js';
 import { withTimeout } from '../../core/with-timeout.js';
 import { EventStoreClosedError } from './run-event-errors.js';
-import type { CancelListener, RunSignal, RunSignalListener, Unsubscribe } from './run-event-store.js';
+import type { NoticeListener, RunSignal, RunSignalListener, Unsubscribe } from './run-event-store.js';
 import { decodeSignal } from './signal-codec.js';
 
 /** The connection on which a process receives signals (LISTEN or SUBSCRIBE). */
@@ -23,7 +23,7 @@ const SUBSCRIBE_WITHIN_MS = 2_000;
 export class SignalHub {
   /** Arrays are replaced, never mutated. For thousands of idle readers, an array takes less memory than a set. */
   private readonly topics = new Map<string, readonly RunSignalListener[]>();
-  private readonly cancelListeners = new Set<CancelListener>();
+  private readonly noticeListeners = new Set<NoticeListener>();
   /** Channels that the current link is subscribed to, except those being unsubscribed. */
   private readonly subscribed = new Set<string>();
   /** Channels whose wanted and actual subscription may differ. */
@@ -35,7 +35,7 @@ export class SignalHub {
   private closed = false;
 
   constructor(
-    private readonly cancelChannel: string,
+    private readonly noticeChannel: string,
     private readonly subscribeTimeoutMs = SUBSCRIBE_WITHIN_MS,
   ) {}
 
@@ -54,13 +54,13 @@ export class SignalHub {
     return unsubscribe;
   }
 
-  onCancel(listener: CancelListener): Unsubscribe {
-    const own: CancelListener = (runId) => listener(runId);
-    this.cancelListeners.add(own);
-    this.requestReconcile(this.cancelChannel);
+  onNotice(listener: NoticeListener): Unsubscribe {
+    const own: NoticeListener = (notice) => listener(notice);
+    this.noticeListeners.add(own);
+    this.requestReconcile(this.noticeChannel);
     return () => {
-      this.cancelListeners.delete(own);
-      this.requestReconcile(this.cancelChannel);
+      this.noticeListeners.delete(own);
+      this.requestReconcile(this.noticeChannel);
     };
   }
 
@@ -73,7 +73,7 @@ export class SignalHub {
     this.subscribed.clear();
     this.unreconciled.clear();
     this.topics.forEach((_, channel) => this.unreconciled.add(channel));
-    this.requestReconcile(this.cancelChannel);
+    this.requestReconcile(this.noticeChannel);
   }
 
   detach(): void {
@@ -83,8 +83,8 @@ export class SignalHub {
   }
 
   receive(channel: string, payload: string): void {
-    if (channel === this.cancelChannel) {
-      this.cancelListeners.forEach((listener) => listener(payload));
+    if (channel === this.noticeChannel) {
+      this.noticeListeners.forEach((listener) => listener(payload));
       return;
     }
     const listeners = this.topics.get(channel);
@@ -98,7 +98,7 @@ export class SignalHub {
     this.closed = true;
     this.link = undefined;
     this.topics.clear();
-    this.cancelListeners.clear();
+    this.noticeListeners.clear();
     this.waiting.forEach(({ reject }) => reject(new EventStoreClosedError()));
     this.waiting.clear();
   }
@@ -116,7 +116,7 @@ export class SignalHub {
   }
 
   private isWanted(channel: string): boolean {
-    return channel === this.cancelChannel ? this.cancelListeners.size > 0 : this.topics.has(channel);
+    return channel === this.noticeChannel ? this.noticeListeners.size > 0 : this.topics.has(channel);
   }
 
   private requestReconcile(channel: string): void {

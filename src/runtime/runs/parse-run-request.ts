@@ -2,7 +2,7 @@ import { Injectable, type PipeTransform } from '@nestjs/common';
 import { DomainError, type FieldError } from '../../core/domain-error.js';
 import type { ErrorCode } from '../../core/error-codes.js';
 import { inspectInput, summarize } from '../../core/validation/validate-input.js';
-import { RunRequest } from './run-request.dto.js';
+import { RunRequest, SteerRequest } from './run-request.dto.js';
 
 /** Faults with codes of their own, causes before their consequences. The first matching rule determines the code. */
 const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: ErrorCode])[] = [
@@ -19,7 +19,16 @@ const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: Err
  * @throws DomainError with the code of the first matching rule, and every fault with its path
  */
 export function parseRunRequest(body: unknown): RunRequest {
-  const { value, faults } = inspectInput(RunRequest, body);
+  return parseAs(RunRequest, body);
+}
+
+/** Checks the body of a request that adds a message to a run under way, which has its tier and temperature. */
+export function parseSteerRequest(body: unknown): SteerRequest {
+  return parseAs(SteerRequest, body);
+}
+
+function parseAs<T extends SteerRequest>(type: new () => T, body: unknown): T {
+  const { value, faults } = inspectInput(type, body);
   const own = [...faults.map(withCode).toSorted(byTelling), ...misplacedMembers(value)];
   const all = own.length > 0 ? own : countUserMessages(value);
   const first = all[0];
@@ -32,6 +41,14 @@ export function parseRunRequest(body: unknown): RunRequest {
 export class RunRequestPipe implements PipeTransform<unknown, RunRequest> {
   transform(body: unknown): RunRequest {
     return parseRunRequest(body);
+  }
+}
+
+/** Checks the body of the route that adds a message to a run under way. */
+@Injectable()
+export class SteerRequestPipe implements PipeTransform<unknown, SteerRequest> {
+  transform(body: unknown): SteerRequest {
+    return parseSteerRequest(body);
   }
 }
 
@@ -53,7 +70,7 @@ function rank({ code }: CodedFault): number {
 }
 
 /** Members that a part of its type, or a message of its role, does not have. */
-function misplacedMembers({ messages }: RunRequest): CodedFault[] {
+function misplacedMembers({ messages }: SteerRequest): CodedFault[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((message, m) =>
     (Array.isArray(message?.parts) ? message.parts : []).flatMap((part, p): CodedFault[] => {
@@ -74,7 +91,7 @@ function misplacedMembers({ messages }: RunRequest): CodedFault[] {
   );
 }
 
-function countUserMessages(request: RunRequest): CodedFault[] {
+function countUserMessages(request: SteerRequest): CodedFault[] {
   const count = request.messages.filter(({ role }) => role === 'user').length;
   if (count === 1) return [];
   const message = `Exactly one message must have the role user; the request has ${count}.`;

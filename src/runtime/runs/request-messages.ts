@@ -5,7 +5,7 @@ import type { Principal } from '../../core/principal.js';
 import type { Tier } from '../../core/tier.js';
 import { MessageFiles, type SentFilePart } from '../files/message-files.js';
 import type { NewRun } from './records/new-run.js';
-import type { RunRequest } from './run-request.dto.js';
+import type { SteerRequest } from './run-request.dto.js';
 
 type Messages = NewRun['messages'];
 
@@ -17,12 +17,12 @@ export class RequestMessages {
     private readonly models: ModelsService,
   ) {}
 
-  holdFiles({ messages }: RunRequest): boolean {
+  holdFiles({ messages }: SteerRequest): boolean {
     return messages.some(({ parts }) => parts.some(({ type }) => type === 'file'));
   }
 
   /** Messages without file parts. */
-  ofText({ messages }: RunRequest): Messages {
+  ofText({ messages }: SteerRequest): Messages {
     return messages.map(({ id, role, parts }) => ({
       id: id ?? newId(),
       role,
@@ -35,7 +35,7 @@ export class RequestMessages {
    * @param tier of the models that can answer
    * @throws what `MessageFiles.store` throws
    */
-  async withFiles(request: RunRequest, tier: Tier, caller: Principal): Promise<Messages> {
+  async withFiles(request: SteerRequest, tier: Tier, caller: Principal): Promise<Messages> {
     const sent = request.messages.flatMap(({ parts }, m) =>
       parts.flatMap((part, p) =>
         part.type === 'file'

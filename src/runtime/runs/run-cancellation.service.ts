@@ -78,7 +78,7 @@ export class RunCancellationService {
   /** The request is recorded: a worker that misses the notification finds it with its next heartbeat. */
   private async announce(runId: string): Promise<void> {
     await this.events
-      .announceCancel(runId)
+      .announce({ type: 'cancel', runId })
       .catch((error: Error) => this.logger.warn({ run_id: runId, err: error }, 'Could not publish a cancellation'));
   }
 }

@@ -70,8 +70,8 @@ class RunRequestAgent {
   id: string;
 }
 
-/** The body of a run request. Exactly one message has the role `user`. */
-export class RunRequest {
+/** The body of a request that adds a message to a run under way. Exactly one message has the role `user`. */
+export class SteerRequest {
   @IsArray()
   @ArrayMaxSize(1000)
   @ValidateNested({ each: true })
@@ -83,7 +83,10 @@ export class RunRequest {
   @ValidateNested()
   @Type(() => RunRequestAgent)
   agent: RunRequestAgent;
+}
 
+/** The body of a run request. */
+export class RunRequest extends SteerRequest {
   @MayBeAbsent()
   @IsIn(TIERS)
   tier?: Tier;

@@ -7,6 +7,7 @@ import { hasRunAccess, requireRunAccess } from '../../core/run-access.js';
 import { DEFAULT_TIER } from '../../core/tier.js';
 import type { TraceContext } from '../../platform/telemetry/trace-context.js';
 import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
+import type { NewRun } from './records/new-run.js';
 import { refuse, type RunRoom, RunPosting } from './records/run-posting.js';
 import { RunRegeneration } from './records/run-regeneration.js';
 import { ThreadService } from '../threads/thread.service.js';
@@ -31,7 +32,17 @@ export class RunRequestService {
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
   async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<AcceptedRun> {
-    const idempotency = idempotencyOf(call.idempotencyKey, request);
+    const run = await this.checkRequest(threadId, request, call, idempotencyOf(call.idempotencyKey, request));
+    return this.post(run, call.caller);
+  }
+
+  /** The request as it is stored. @throws DomainError for a fault that posting does not find */
+  async checkRequest(
+    threadId: string,
+    request: RunRequest,
+    call: RunRequestCall,
+    idempotency: NewRun['idempotency'],
+  ): Promise<NewRun> {
     const agentId = request.agent.id;
     // Posting checks the agent; only a caller who cannot run it, or an id that is none, needs the reason first.
     // Files are stored before, so the reason comes before them.
@@ -41,7 +52,7 @@ export class RunRequestService {
         ? await this.findAgent(threadId, agentId, call.caller)
         : undefined;
     if (holdFiles) await this.threads.requireExisting(call.caller.organization.id, threadId);
-    const run = {
+    return {
       ...originOf(call),
       threadId,
       agentId,
@@ -52,8 +63,12 @@ export class RunRequestService {
         : this.messages.ofText(request),
       idempotency,
     };
-    const room = this.roomOf(call.caller.organization);
-    const tenant = { organizationId: run.organizationId, holderId: holderOf(call.caller) };
+  }
+
+  /** @throws what `RunPosting.postRun` throws */
+  async post(run: NewRun, caller: Principal): Promise<AcceptedRun> {
+    const room = this.roomOf(caller.organization);
+    const tenant = { organizationId: run.organizationId, holderId: holderOf(caller) };
     const posted = await this.queue.postAndStart(tenant, (epoch) => this.posting.postRun(run, { room, epoch }));
     return { taskId: posted.runId, isRepeated: posted.isRepeated };
   }
@@ -97,6 +112,13 @@ export class RunRequestService {
 export interface AcceptedRun {
   taskId: string;
   isRepeated: boolean;
+  /** Of a request that adds a message to a run under way. */
+  steer?: {
+    /** The run takes the message. */
+    readonly steered: boolean;
+    /** The run that takes the message if that one ends first. */
+    readonly heirId: string;
+  };
 }
 
 /** The data of a run request outside its body. */

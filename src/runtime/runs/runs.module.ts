@@ -17,6 +17,7 @@ import { RunStatsRepository } from './run-stats.repository.js';
 import { RunStatsService } from './run-stats.service.js';
 import { RunTools } from './run.tools.js';
 import { RunsController } from './runs.controller.js';
+import { SteerRequestService } from './steer-request.service.js';
 import { UsageRepository } from './usage.repository.js';
 import { UsageService } from './usage.service.js';
 import { UsageTools } from './usage.tools.js';
@@ -40,6 +41,7 @@ import { UsageTools } from './usage.tools.js';
   providers: [
     RequestMessages,
     RunRequestService,
+    SteerRequestService,
     RunCancellationService,
     RunTools,
     RunStatsRepository,
@@ -48,6 +50,6 @@ import { UsageTools } from './usage.tools.js';
     UsageService,
     UsageTools,
   ],
-  exports: [RunRequestService],
+  exports: [RunRequestService, SteerRequestService],
 })
 export class RunsModule {}

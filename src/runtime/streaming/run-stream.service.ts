@@ -20,6 +20,8 @@ import type { StreamQuery } from './stream-query.js';
 export interface PostedRun {
   readonly taskId: string;
   readonly isRepeated: boolean;
+  /** Of a message for a run under way: the run that takes it if that one ends first. */
+  readonly steer?: { readonly steered: boolean; readonly heirId: string };
 }
 
 /** Opens streams on threads. */
@@ -63,12 +65,13 @@ export class RunStreamService {
   async openWith(thread: RunTopic, aiVersion: number | undefined, post: () => Promise<PostedRun>): Promise<RunStream> {
     const reader = await this.events.openTopic(thread);
     try {
-      const { taskId, isRepeated } = await post();
+      const { taskId, isRepeated, steer } = await post();
       const query = { taskId, after: NOTHING_READ, follow: false, idle204: false, aiVersion };
       const start = isRepeated
         ? await this.findStart(thread, query)
         : { run: { id: taskId, mayBeUnstarted: true }, previousId: undefined };
-      return this.streamFrom(start, thread, reader, query);
+      const heirId = steer?.steered ? steer.heirId : undefined;
+      return this.streamFrom({ ...start, heirId }, thread, reader, query);
     } catch (error) {
       reader.close();
       throw error;
@@ -77,9 +80,10 @@ export class RunStreamService {
 
   private streamFrom(start: StreamStart, thread: RunTopic, reader: TopicReader, query: StreamQuery): RunStream {
     const findNext = (previousId: string | undefined) => throughOutage(() => this.findNext(thread, previousId));
+    const findRun = (runId: string) => throughOutage(() => this.findRun(thread, runId));
     const complete = (runId: string, frames: RunFrames) =>
       throughOutage(() => this.ending.complete(thread.organizationId, runId, frames));
-    return new RunStream(reader, query, start, { findNext, complete });
+    return new RunStream(reader, query, start, { findNext, findRun, complete });
   }
 
   private async findStart({ organizationId, threadId }: RunTopic, query: StreamQuery): Promise<StreamStart> {
@@ -102,6 +106,11 @@ export class RunStreamService {
     if (isOpen(run)) return;
     const { known } = await this.events.lookAfter(run, run.id, after);
     if (!known) throw new StreamExpiredError(run.id);
+  }
+
+  private async findRun({ organizationId }: RunTopic, runId: string): Promise<StreamedRun | undefined> {
+    const run = await this.runs.findRun(organizationId, runId);
+    return run === null ? undefined : toStreamedRun(run);
   }
 
   /** Skips runs that have meanwhile come and left the live buffer. */

@@ -19,7 +19,7 @@ async function waiting(previousId: string | undefined, posted: StreamedRun | und
     return looks.length === 1 ? undefined : posted;
   };
   const complete = async (): Promise<undefined> => undefined;
-  const records = { findNext, complete };
+  const records = { findNext, complete, findRun: async () => undefined };
   const stream = new RunStream(await TopicReader.open(store, topic), query, { run: undefined, previousId }, records);
   const frames = collect(stream.frames());
   await new Promise(setImmediate);

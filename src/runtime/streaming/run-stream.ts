@@ -21,12 +21,15 @@ export interface StreamStart {
   previousId: string | undefined;
   /** The run is over, and the reader has all its frames. */
   isRead?: boolean;
+  /** The run that is streamed after the first one, if there is one by then: it has a message that the first did not take. */
+  heirId?: string | undefined;
 }
 
 /** The database queries of a stream. */
 interface RunRecords {
   /** The run that was posted to the thread next after this one. */
   findNext(previousId: string | undefined): Promise<StreamedRun | undefined>;
+  findRun(runId: string): Promise<StreamedRun | undefined>;
   /**
    * The frames that the reader lacks of a run that no worker streams now: the remaining ones, or those so far of a run
    * that waits. Undefined if the reader has to continue reading.
@@ -80,6 +83,8 @@ export class RunStream {
     let run = this.start.run ?? (await this.waitForNext(this.start.previousId));
     if (this.start.isRead) yield DONE_FRAME;
     else yield* this.framesOf(run, this.query.after);
+    const heir = this.start.heirId === undefined ? undefined : await this.records.findRun(this.start.heirId);
+    if (heir !== undefined) yield* this.framesOf(heir, NOTHING_READ);
     while (this.query.follow) {
       run = await this.waitForNext(run.id);
       yield* this.framesOf(run, NOTHING_READ);

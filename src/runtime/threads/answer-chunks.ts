@@ -1,4 +1,5 @@
 import type { DynamicToolUIPart, UIMessage, UIMessageChunk } from 'ai';
+import { isSteerPart } from './steer-part.js';
 
 type Part = UIMessage['parts'][number];
 
@@ -35,7 +36,7 @@ function chunksOfPart(part: Part, id: string): UIMessageChunk[] {
     case 'custom':
       return [part];
     default:
-      return [];
+      return isSteerPart(part) ? [part] : [];
   }
 }
 

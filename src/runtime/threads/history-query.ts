@@ -1,5 +1,5 @@
 import { HELD_PER_JSON_BYTE } from '../../core/answers/answer-budget.js';
-import { MESSAGE_BYTES } from './message.entity.js';
+import { LAST_REQUEST_ORDINAL, MESSAGE_BYTES } from './message.entity.js';
 
 /** Limits the history of one run, whatever its agent allows: small enough for many concurrent runs. */
 export const MAX_HISTORY_BYTES = 2_097_152;
@@ -20,7 +20,8 @@ export function historyBytesFor(heapBytes: number, runs: number): number {
  * runs that fit into the limits. A run is included with its request and its answer or not at all, so that every answer
  * follows its question. The run before is included even if it exceeds the agent's tokens, since a model receives large
  * tool outputs cut. Sizes are summed before any message is unpacked, and no message beyond the agent's limit is read.
- * The limits come from the agent in the same round trip. Superseded messages are left out. An answer to a question that
+ * The limits come from the agent in the same round trip. Superseded messages are left out, and those that
+ * steer the run itself. An answer to a question that
  * was answered again belongs to that question, the latest request before it. Values: organization, thread, position of
  * the request, id of the run's own answer, agent, maximum bytes.
  */
@@ -38,10 +39,12 @@ export const HISTORY = {
              count(*) FILTER (WHERE turn IS DISTINCT FROM $3::bigint) OVER newer AS messages,
              sum(${MESSAGE_BYTES}) OVER newer AS bytes
         FROM (
-          SELECT *, max(run_position) FILTER (WHERE role <> 'assistant') OVER (ORDER BY run_position, ordinal) AS turn
+          SELECT *, max(run_position) FILTER (WHERE role <> 'assistant' AND ordinal <= ${LAST_REQUEST_ORDINAL})
+                      OVER (ORDER BY run_position, ordinal) AS turn
             FROM (
             SELECT * FROM messages
              WHERE organization_id = $1 AND thread_id = $2 AND run_position = $3 AND id <> $4 AND superseded_by IS NULL
+                AND ordinal <= ${LAST_REQUEST_ORDINAL}
              UNION ALL
             (SELECT * FROM messages
               WHERE organization_id = $1 AND thread_id = $2 AND run_position < $3 AND superseded_by IS NULL

@@ -7,6 +7,9 @@ type MessageRole = 'system' | 'user' | 'assistant';
 /** The ordinal of an answer: after every message of the request that it answers. */
 export const ANSWER_ORDINAL = 2_147_483_647;
 
+/** The ordinals of messages that steered a run are greater than this one, and those of its request are not. */
+export const LAST_REQUEST_ORDINAL = 1_000_000;
+
 /** SQL for the bytes of a message; measures messages that are older than the column. */
 export const MESSAGE_BYTES =
   '256 + coalesce(message.bytes, octet_length(CAST(message.parts AS text)) + octet_length(CAST(message.metadata AS ' +

@@ -30,6 +30,10 @@ export class RunResultService {
     return run;
   }
 
+  async isStored(organizationId: string, taskId: string): Promise<boolean> {
+    return (await this.runs.findRun(organizationId, taskId)) !== null;
+  }
+
   /**
    * @param answer holds the memory of the message
    * @throws DomainError `run_not_found`, `answer_memory_exhausted`

@@ -23,7 +23,7 @@ interface TurnExchange {
 }
 
 /** The body of the response; undefined when the stream was the response. */
-export type TurnAnswer = { taskId: string } | RunResult | undefined;
+export type TurnAnswer = { taskId: string; steered?: boolean } | RunResult | undefined;
 
 /** Answers requests that start a run, in the form that they ask for. */
 @Injectable()
@@ -49,9 +49,11 @@ export class TurnResponder {
     if (form.type !== 'accepted') requireThreadPermission(caller, 'read');
     await this.limits.countRun(caller, reply);
     if (form.type === 'stream') return this.stream(exchange, form.aiVersion, start);
-    const { taskId } = await start();
+    const accepted = await start();
+    const { taskId, steer } = accepted;
     setRunLocation(reply, caller, taskId);
-    return form.type === 'accepted' ? { taskId } : this.result(exchange, taskId, form.waitSeconds);
+    if (form.type === 'result') return this.result(exchange, accepted, form.waitSeconds);
+    return { taskId, ...(steer && { steered: steer.steered }) };
   }
 
   private async stream(
@@ -71,23 +73,47 @@ export class TurnResponder {
   }
 
   private async result(
-    { caller, threadId, reply }: TurnExchange,
-    taskId: string,
+    exchange: TurnExchange,
+    accepted: AcceptedRun,
     waitSeconds: number,
-  ): Promise<{ taskId: string } | RunResult> {
+  ): Promise<{ taskId: string; steered?: boolean } | RunResult> {
+    const { caller, reply } = exchange;
     const organizationId = caller.organization.id;
     void reply.header('preference-applied', `wait=${waitSeconds}`);
-    const run = { id: taskId, organizationId, threadId };
-    const end = await this.waiting.untilOver(run, { caller, reply, withinMs: waitSeconds * 1000 });
-    if (end !== 'over') return { taskId };
+    const { isOver, ...taken } = await this.untilTaken(exchange, accepted, waitSeconds * 1000);
+    if (!isOver) return taken;
     try {
       const answer = this.budget.openAnswer(caller);
-      const result = await holdUntilSent(answer, reply, (held) => this.results.read(organizationId, taskId, held));
+      const result = await holdUntilSent(answer, reply, (held) =>
+        this.results.read(organizationId, taken.taskId, held),
+      );
       void reply.status(200);
       return result;
     } catch {
       // The run was accepted, whatever prevents reading its answer now.
-      return { taskId };
+      return taken;
     }
+  }
+
+  /** Waits for the end of the run that takes the message, at most this long. */
+  private async untilTaken(
+    { caller, threadId, reply }: TurnExchange,
+    { taskId, steer }: AcceptedRun,
+    withinMs: number,
+  ): Promise<{ taskId: string; steered?: boolean; isOver: boolean }> {
+    const organizationId = caller.organization.id;
+    const endsAt = performance.now() + withinMs;
+    const untilOver = (id: string): Promise<string> =>
+      this.waiting.untilOver(
+        { id, organizationId, threadId },
+        { caller, reply, withinMs: Math.max(0, endsAt - performance.now()) },
+      );
+    const end = await untilOver(taskId);
+    if (steer === undefined) return { taskId, isOver: end === 'over' };
+    const { steered, heirId } = steer;
+    if (!steered || end !== 'over' || !(await this.results.isStored(organizationId, heirId))) {
+      return { taskId, steered, isOver: end === 'over' };
+    }
+    return { taskId: heirId, steered: false, isOver: (await untilOver(heirId)) === 'over' };
   }
 }

@@ -1,5 +1,14 @@
 import { applyDecorators, Body, Controller, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiHeader, ApiOperation, ApiParam, ApiProduces, ApiResponse, ApiTags } from '@nestjs/swagger';
+import {
+  ApiBody,
+  ApiHeader,
+  ApiOperation,
+  ApiParam,
+  ApiProduces,
+  ApiQuery,
+  ApiResponse,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
 import { Caller } from '../../core/caller.js';
@@ -8,10 +17,12 @@ import { OpenToThreadTokens } from '../../core/thread-access.js';
 import { InputPipe } from '../../core/validation/input.pipe.js';
 import { NoQuery } from '../../core/validation/no-query.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
-import { RunRequestPipe } from '../runs/parse-run-request.js';
+import { RunRequestPipe, SteerRequestPipe } from '../runs/parse-run-request.js';
 import { RegenerateRequest } from '../runs/regenerate-request.dto.js';
-import { RunRequest } from '../runs/run-request.dto.js';
+import { RunRequest, SteerRequest } from '../runs/run-request.dto.js';
 import { type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
+import { SteerQuery } from '../runs/steer-query.dto.js';
+import { SteerRequestService } from '../runs/steer-request.service.js';
 import { READS_VERSION } from '../streaming/event-stream-range.js';
 import { HttpTelemetry } from '../../platform/telemetry/http-telemetry.js';
 import { RunResult } from './run-result.dto.js';
@@ -22,9 +33,17 @@ const TASK_ID = {
   required: ['taskId'],
   properties: { taskId: { type: 'string', format: 'uuid' } },
 };
+const STEERED = {
+  type: 'object',
+  required: ['taskId', 'steered'],
+  properties: {
+    taskId: { type: 'string', format: 'uuid' },
+    steered: { type: 'boolean', description: 'The run was under way. False for a run of the message alone.' },
+  },
+};
 
 /** What the routes that start a run have in common in the reference. */
-function DescribesTurn(): MethodDecorator {
+function DescribesTurn(accepted: object = TASK_ID): MethodDecorator {
   return applyDecorators(
     ApiHeader({
       name: 'Idempotency-Key',
@@ -41,7 +60,7 @@ function DescribesTurn(): MethodDecorator {
     ApiResponse({
       status: 202,
       description: 'The run is accepted',
-      content: { 'application/json': { schema: TASK_ID } },
+      content: { 'application/json': { schema: accepted } },
     }),
     ApiResponse({
       status: 200,
@@ -63,6 +82,7 @@ function DescribesTurn(): MethodDecorator {
 export class TurnsController {
   constructor(
     private readonly requests: RunRequestService,
+    private readonly steers: SteerRequestService,
     private readonly responder: TurnResponder,
     private readonly http: HttpTelemetry,
   ) {}
@@ -89,6 +109,35 @@ export class TurnsController {
     return this.responder.respond({ caller, threadId, request, reply }, () =>
       this.requests.requestRun(threadId, input, call),
     );
+  }
+
+  @Post('steer')
+  @OpenToThreadTokens('post')
+  @HttpCode(202)
+  @ApiOperation({
+    summary:
+      'Adds a message to the run that is under way: it takes the message before its next model call. Otherwise, or if ' +
+      'the run ends first, the message gets a run of its own.',
+  })
+  @ApiQuery({
+    name: 'interrupt',
+    required: false,
+    schema: { type: 'boolean', default: false },
+    description: 'Ends the current step of the run first. What it has said so far stays.',
+  })
+  @ApiBody({ schema: schemaOf(SteerRequest) })
+  @DescribesTurn(STEERED)
+  steer(
+    @Param('threadId') threadId: string,
+    @Query(new InputPipe(SteerQuery)) { interrupt }: SteerQuery,
+    @Body(SteerRequestPipe) input: SteerRequest,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @Caller() caller: Principal,
+  ): Promise<TurnAnswer> {
+    const call = { ...this.callOf(request, caller, idempotencyKey), interrupts: interrupt === 'true' };
+    return this.responder.respond({ caller, threadId, request, reply }, () => this.steers.steer(threadId, input, call));
   }
 
   @Post('regenerate')

@@ -16,8 +16,11 @@ import { usableMessageParts, usableParts } from './usable-history.js';
 import type { ModelCall } from '../runs/records/model-call.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
-import { saveStep, settleToolCalls } from './approval-step.js';
+import { saveStep, settleToolCalls, type ToolCallSettlement } from './approval-step.js';
 import type { AttemptApprovals } from './attempt-approvals.js';
+import type { AttemptSteering } from './attempt-steering.js';
+import { closeModelCall, closeToolCalls } from './interrupted-step.js';
+import { withSteersInPlace } from './steers-in-place.js';
 
 /** What an agent uses during one attempt. */
 export interface AgentLoopInput {
@@ -35,6 +38,7 @@ export interface AgentLoopInput {
   /** How long somebody can answer a request for an approval, in seconds. */
   approvalTimeoutS: number;
   approvals: AttemptApprovals;
+  steering: AttemptSteering;
   /** Called between two steps. */
   shouldYield(): Promise<boolean>;
   observation: RunObservation;
@@ -43,7 +47,8 @@ export interface AgentLoopInput {
 /**
  * Calls the model and its tools in turn until the model calls no more tools or reaches the step limit. The model's step
  * is stored before its tools are called, and each tool outcome before the next step. While calls of a step need an
- * approval, the attempt stops with the reason `waiting`. The last step is stored with the end of the run.
+ * approval, the attempt stops with the reason `waiting`. The last step is stored with the end of the run. Messages that
+ * come up meanwhile are taken before each call of the model; one that interrupts ends the current step.
  * @returns why the last model call ended
  */
 export async function runAgentLoop(
@@ -54,27 +59,37 @@ export async function runAgentLoop(
   const tools = new Map(input.tools.map((tool) => [tool.name, tool]));
   const { observation, offered } = input;
   const { signal } = control;
-  const { approvals, approvalTimeoutS, files } = input;
+  const { approvals, approvalTimeoutS, files, steering } = input;
   const settlement = { tools, approvals, approvalTimeoutS, files, control, observation };
   const isUnsettled = answer.pendingToolCalls().length + answer.gatedToolCalls().length > 0;
   if (isUnsettled && !answer.hasOpenStep) {
-    await settleToolCalls(answer, settlement, true);
+    await settleUnlessInterrupted(answer, settlement, steering, true);
     await answer.push({ type: 'finish-step' });
   }
   await offered.record(answer);
   let finishReason: FinishReason = 'stop';
-  while (answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts())) {
-    if (answer.finishedSteps >= input.maxSteps) return 'tool-calls';
-    const call = (correction: readonly ConversationMessage[]): Promise<ModelStepResult> =>
-      callModels({ ...input, correction, tools: offered.toolSet(answer.parts()), signal }, answer, observation);
-    const step = await (input.shape === undefined ? call([]) : makeShapedStep(input.shape, answer, call));
-    finishReason = step.finishReason;
-    answer.countStep(step.usage);
+  let wasInterrupted = false;
+  for (;;) {
+    const isFull = answer.finishedSteps >= input.maxSteps;
+    const isUnanswered = !isFull && (await steering.hear(answer));
+    const isUnfinished = answer.finishedSteps === 0 || answer.hasOpenStep || endsWithToolCalls(answer.parts());
+    if (isFull && isUnfinished) return 'tool-calls';
+    if (isFull || !(isUnfinished || isUnanswered || wasInterrupted)) return finishReason;
+    const step = await unlessInterrupted(answer, steering, signal, (stepSignal) => {
+      const toolSet = offered.toolSet(answer.parts());
+      const call = (correction: readonly ConversationMessage[]): Promise<ModelStepResult> =>
+        callModels({ ...input, correction, tools: toolSet, signal: stepSignal }, answer, observation);
+      return input.shape === undefined ? call([]) : makeShapedStep(input.shape, answer, call);
+    });
+    wasInterrupted = step === undefined;
+    if (wasInterrupted && !answer.hasOpenStep) continue;
+    finishReason = step?.finishReason ?? 'other';
+    answer.countStep(step?.usage);
     if (endsWithToolCalls(answer.parts())) {
       await saveStep(answer, settlement);
       if (answer.stopWasRequested) control.stop('cancelled');
       signal.throwIfAborted();
-      await settleToolCalls(answer, settlement, false);
+      await settleUnlessInterrupted(answer, settlement, steering, false);
       await offered.record(answer);
     }
     await answer.push({ type: 'finish-step' });
@@ -83,11 +98,48 @@ export async function runAgentLoop(
       signal.throwIfAborted();
     }
   }
-  return finishReason;
+}
+
+/** Settles the calls of a step. A message that interrupts ends those that are in progress. */
+async function settleUnlessInterrupted(
+  answer: RunAnswer,
+  settlement: ToolCallSettlement,
+  { signal: { step } }: AttemptSteering,
+  isResumed: boolean,
+): Promise<void> {
+  const { control } = settlement;
+  const signal = AbortSignal.any([control.signal, step]);
+  try {
+    await settleToolCalls(
+      answer,
+      { ...settlement, control: { signal, stop: (reason) => control.stop(reason) } },
+      isResumed,
+    );
+  } catch (error) {
+    if (!step.aborted || control.signal.aborted) throw error;
+    await closeToolCalls(answer);
+    await settleToolCalls(answer, settlement, isResumed);
+  }
+}
+
+/** Makes a step; undefined if a message has interrupted its model call. What was said until then stays. */
+async function unlessInterrupted(
+  answer: RunAnswer,
+  { signal: { step } }: AttemptSteering,
+  signal: AbortSignal,
+  makeStep: (signal: AbortSignal) => Promise<ModelStepResult>,
+): Promise<ModelStepResult | undefined> {
+  try {
+    return await makeStep(AbortSignal.any([signal, step]));
+  } catch (error) {
+    if (!step.aborted || signal.aborted) throw error;
+    await closeModelCall(answer);
+    return undefined;
+  }
 }
 
 type StepInput = Pick<ModelStepInput, 'instructions' | 'tools' | 'temperature' | 'files' | 'signal'> &
-  Pick<AgentLoopInput, 'models' | 'history' | 'shape'> & {
+  Pick<AgentLoopInput, 'models' | 'history' | 'shape' | 'steering'> & {
     /** What follows the answer so far. */
     correction: readonly ConversationMessage[];
   };
@@ -108,7 +160,10 @@ async function callModels(input: StepInput, answer: RunAnswer, observation: RunO
       // What a model that was called has said tells more than that another one was not.
       if (failure === undefined || !isOfFiles(error)) failure = error;
       if (signal.aborted || !models.canGoOn(error)) throw failure;
-      if (answer.hasOpenStep) await answer.append({ type: 'reset-step' });
+      if (answer.hasOpenStep) {
+        await answer.append({ type: 'reset-step' });
+        await input.steering.show(answer);
+      }
       models.goOn(error);
     }
   }
@@ -116,7 +171,7 @@ async function callModels(input: StepInput, answer: RunAnswer, observation: RunO
 
 /** Calls the current model once, with the files that it takes. */
 async function callModel(
-  { models, history, shape, correction, ...input }: StepInput,
+  { models, history, shape, steering, correction, ...input }: StepInput,
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
@@ -124,15 +179,16 @@ async function callModel(
   const { current } = models;
   const model = await models.open(answer.hasSpendLimit);
   const { messages, release } = await files.open(
-    [...history, ...answerMessage(answer, current), ...correction],
+    [...history, ...conversationOf(answer, current, steering), ...correction],
     current.takesFile,
     signal,
   );
   const { maxOutputTokens, firstChunkTimeoutMs } = current;
   const asking = shape?.asking(model, current);
   try {
-    const limits = { maxOutputTokens, firstChunkTimeoutMs };
-    const step = { ...input, ...limits, model, asking, hasSubstitute: models.hasNext, messages };
+    const instructions = steering.instructionsWith(input.instructions);
+    const options = { maxOutputTokens, firstChunkTimeoutMs, hasSubstitute: models.hasNext };
+    const step = { ...input, ...options, model, asking, instructions, messages };
     return await observeCall(step, current, answer, observation);
   } finally {
     release();
@@ -141,15 +197,27 @@ async function callModel(
 }
 
 /**
- * The answer so far, if it has anything that a model can get: without references to records of another provider, if one
- * has written a part of it.
+ * The answer so far, if it has anything that a model can get, and the messages that steered it: without references to
+ * records of another provider, if one has written a part of it, or of an answer that was interrupted.
  */
-function answerMessage(answer: RunAnswer, { providerId }: TierModel): ConversationMessage[] {
+function conversationOf(
+  answer: RunAnswer,
+  { providerId }: TierModel,
+  { messages, hasInterrupted }: AttemptSteering,
+): ConversationMessage[] {
   const isForeign = ({ error_code, provider_id }: ModelCall): boolean =>
     error_code === null && provider_id !== providerId;
-  const isMixed = answer.modelCalls.calls.some(isForeign);
-  const parts = isMixed ? usableMessageParts('assistant', answer.parts()) : usableParts(answer.parts());
-  return parts.length === 0 ? [] : [{ id: '', role: 'assistant', parts, isRequest: false }];
+  const isMixed = hasInterrupted || answer.modelCalls.calls.some(isForeign);
+  const whole: ConversationMessage = { id: '', role: 'assistant', parts: answer.parts(), isRequest: false };
+  return withSteersInPlace([...messages, whole])
+    .map((message) => ({
+      ...message,
+      parts:
+        isMixed || message.role === 'user'
+          ? usableMessageParts(message.role, message.parts)
+          : usableParts(message.parts),
+    }))
+    .filter(({ parts }) => parts.length > 0);
 }
 
 /** Calls the model in a span of the run, and records the call with the run. */

@@ -8,15 +8,19 @@ import { DomainError } from '../../core/domain-error.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { historyBytesFor } from '../threads/history-query.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
+import { RunSteering } from '../runs/records/run-steering.js';
 import { AnswerFiles } from '../files/answer-files.js';
 import { ModelFiles } from '../files/model-files.js';
 import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
 import { AnswerShape } from './answer-shape.js';
+import { AttemptSteering } from './attempt-steering.js';
 import { OfferedTools } from './offered-tools.js';
+import type { RunAttemptControl } from './run-attempt-control.js';
 import { RunFiles } from './run-files.js';
+import { withSteersInPlace } from './steers-in-place.js';
 import { ownerOfThread } from '../../upstreams/contract/callers.js';
-import { usableMessageParts, usableParts } from './usable-history.js';
+import { textOfMessage, usableMessageParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
 type AgentSession = Omit<AgentLoopInput, 'models' | 'approvals' | 'shouldYield' | 'observation'> & {
@@ -35,13 +39,14 @@ export class AgentSessionService {
     private readonly modelFiles: ModelFiles,
     private readonly answerFiles: AnswerFiles,
     private readonly schemas: OutputSchemas,
+    private readonly steering: RunSteering,
     config: AppConfig,
   ) {
     this.maxHistoryBytes = historyBytesFor(getHeapStatistics().heap_size_limit, config.settings.runConcurrency);
   }
 
   /** @throws DomainError `agent_not_found` if the agent was deleted after the run was posted */
-  async openAgentSession(run: ClaimedRun, signal: AbortSignal): Promise<AgentSession> {
+  async openAgentSession(run: ClaimedRun, { signal, steering }: RunAttemptControl): Promise<AgentSession> {
     const { organizationId, agentId } = run;
     const caller = {
       userId: run.userId,
@@ -52,15 +57,17 @@ export class AgentSessionService {
     // The runs of a thread build on what the earlier ones have left at an upstream, such as an open page.
     const owner = ownerOfThread({ id: run.threadId, createdAt: run.threadCreatedAt }, run.holderId);
     const reading = this.agents.findForRun(organizationId, agentId);
-    const [agent, messages, toolset] = await Promise.all([
+    const [agent, messages, toolset, steers] = await Promise.all([
       reading,
       this.transcript.readHistory(run, this.maxHistoryBytes),
       this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, owner, signal }),
+      AttemptSteering.open(run, this.steering, steering),
     ]);
     if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
-    const history = messages
-      .filter(({ id }) => id !== run.messageId)
-      .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) }));
+    const history = withSteersInPlace(messages.filter(({ id }) => id !== run.messageId)).map((message) => ({
+      ...message,
+      parts: usableMessageParts(message.role, message.parts),
+    }));
     const { tools, unavailable } = toolset;
     return {
       agentName: agent.title,
@@ -69,6 +76,7 @@ export class AgentSessionService {
       files: new RunFiles(run, this.modelFiles, this.answerFiles),
       tools,
       offered: new OfferedTools(toolset, history),
+      steering: steers,
       temperature: run.temperature,
       shape: AnswerShape.of(agent, this.schemas, run, signal),
       maxSteps: agent.maxSteps,
@@ -93,9 +101,5 @@ function labelOf({ title, signInPage }: OpenToolset['unavailable'][number]): str
 function systemMessagesOf(messages: readonly TranscriptMessage[]): string[] {
   return messages
     .filter(({ role, isRequest }) => role === 'system' && isRequest)
-    .map(({ parts }) =>
-      usableParts(parts)
-        .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-        .join('\n'),
-    );
+    .map(({ parts }) => textOfMessage(parts));
 }

@@ -13,12 +13,12 @@ const NOT_ASKED = `${UNKNOWN_OUTCOME} The call was not repeated, because it need
 const CALLED_BEFORE = `${UNKNOWN_OUTCOME} The call was not repeated, because an approval is for one call.`;
 
 /** What settles the calls of a step. */
-interface ToolCallSettlement {
+export interface ToolCallSettlement {
   tools: ReadonlyMap<string, AgentTool>;
   approvals: AttemptApprovals;
   /** How long somebody can answer a request for an approval, in seconds. */
   approvalTimeoutS: number;
-  control: RunAttemptControl;
+  control: Pick<RunAttemptControl, 'signal' | 'stop'>;
   observation: ToolStepOptions['observation'];
   files: ToolStepOptions['files'];
 }

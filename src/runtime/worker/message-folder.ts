@@ -113,6 +113,14 @@ export class MessageFolder {
     }
   }
 
+  /** The chunks that end the texts which are open. */
+  endsOfOpenTexts(): UIMessageChunk[] {
+    return [
+      ...[...this.openTexts.keys()].map((id) => ({ type: 'text-end' as const, id })),
+      ...[...this.openReasonings.keys()].map((id) => ({ type: 'reasoning-end' as const, id })),
+    ];
+  }
+
   private start(chunk: ChunkOf<'start'>): void {
     const { messageId } = chunk;
     if (messageId !== undefined && messageId !== this.id) {

@@ -41,6 +41,7 @@ export class RunAnswer {
   /** The size where the current step begins. */
   private sizeBeforeStep = 0;
   private cancelRequested = false;
+  private hasSteers = false;
   private isSpendLimited: boolean;
   /** The number of steps whose model call is finished. */
   private steps: number;
@@ -94,6 +95,11 @@ export class RunAnswer {
     return this.cancelRequested;
   }
 
+  /** Messages waited for the run when the answer was stored. */
+  get steersWait(): boolean {
+    return this.hasSteers;
+  }
+
   /** Whether anything in the organization had a spending limit when the run was claimed, or last stored. */
   get hasSpendLimit(): boolean {
     return this.isSpendLimited;
@@ -135,6 +141,11 @@ export class RunAnswer {
     await this.publisher.push(chunk);
     // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
     this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
+  }
+
+  /** Ends the texts that a model has begun. */
+  async endTexts(): Promise<void> {
+    for (const chunk of this.folder.endsOfOpenTexts()) await this.append(chunk);
   }
 
   /** Applies a chunk that an earlier attempt has streamed. */
@@ -242,6 +253,7 @@ export class RunAnswer {
     const saved = await throughOutage(() => store(state));
     this.saveCost = performance.now() - startedAt;
     this.cancelRequested ||= saved.cancelRequested;
+    this.hasSteers = saved.hasSteers;
     this.isSpendLimited = saved.hasSpendLimit;
   }
 

@@ -1,4 +1,5 @@
 import type { RunClaim } from '../runs/records/run-attempt.js';
+import { SteeringSignal } from './steering-signal.js';
 
 /** Why an attempt stops before its answer is finished. */
 export type StopReason =
@@ -22,6 +23,7 @@ export class RunAttemptControl {
   private readonly controller = new AbortController();
   private reason: StopReason | undefined;
   private readonly timer: NodeJS.Timeout;
+  readonly steering = new SteeringSignal();
 
   /** @param remainingMs the run's time limit leaves it this much */
   constructor(

@@ -159,7 +159,7 @@ export class RunExecutorService {
       if (run.cancelRequestedAt !== null) control.stop('cancelled');
       if (run.hasLostCredential) control.stop('revoked');
       control.signal.throwIfAborted();
-      const session = await throughOutage(() => this.sessions.openAgentSession(run, control.signal));
+      const session = await throughOutage(() => this.sessions.openAgentSession(run, control));
       observation.setAgentName(session.agentName);
       const input = { ...session, models, approvals, shouldYield, observation };
       const finishReason = await runAgentLoop(input, answer, control);

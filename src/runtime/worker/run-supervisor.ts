@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { AppConfig } from '../../core/config/app-config.js';
 import { databaseNow } from '../../core/database-time.js';
 import { RunEvents } from '../events/run-events.js';
+import type { RunNotice } from '../events/run-notice.js';
 import { endsWithin } from '../../core/with-timeout.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
@@ -28,7 +29,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    this.unsubscribe = this.events.onCancel((runId) => this.stopRun(runId, 'cancelled'));
+    this.unsubscribe = this.events.onNotice((notice) => this.heed(notice));
     // Three heartbeats fit into the time after which a worker without one counts as lost.
     this.lock.whileLost(() => void this.writeHeartbeats());
     this.timer = setInterval(() => void this.writeHeartbeats(), this.config.settings.runLockMs / 4);
@@ -86,13 +87,19 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
     await endsWithin(this.idle.promise, withinMs);
   }
 
+  private heed(notice: RunNotice): void {
+    if (notice.type === 'cancel') return this.stopRun(notice.runId, 'cancelled');
+    this.attempts.get(notice.runId)?.steering.note(notice.interrupts, notice.steerId);
+  }
+
   private async writeHeartbeats(): Promise<void> {
     if (this.attempts.size === 0 || this.isBeating) return;
     this.isBeating = true;
     try {
-      const { cancelled, stale } = await this.execution.heartbeat(this.claims);
+      const { cancelled, stale, steered } = await this.execution.heartbeat(this.claims);
       for (const claim of cancelled) this.stop(claim, 'cancelled');
       for (const claim of stale) this.stop(claim, 'stale');
+      for (const { runId, interrupts } of steered) this.attempts.get(runId)?.steering.note(interrupts);
     } catch (error) {
       this.logger.warn({ err: error }, 'Cannot write the heartbeats of running attempts');
     } finally {

@@ -35,6 +35,13 @@ export function usableParts(parts: unknown): UIMessage['parts'] {
   });
 }
 
+/** The texts of a stored message. */
+export function textOfMessage(stored: unknown): string {
+  return usableParts(stored)
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('\n');
+}
+
 type Part = UIMessage['parts'][number];
 
 /** The fields in which parts refer to a record of the provider. */

@@ -130,6 +130,7 @@ describe('the access of all routes', () => {
        "POST /api/:org/agent-runtime/threads/:threadId/cancel organization, browser tokens: cancel",
        "POST /api/:org/agent-runtime/threads/:threadId/messages organization, browser tokens: post",
        "POST /api/:org/agent-runtime/threads/:threadId/regenerate organization, browser tokens: post",
+       "POST /api/:org/agent-runtime/threads/:threadId/steer organization, browser tokens: post",
        "POST /api/:org/files organization, browser tokens: tool",
        "POST /api/:org/mcp/:connectionId mcp",
        "POST /api/:org/mcp/:connectionId/call-tool/:toolName mcp",

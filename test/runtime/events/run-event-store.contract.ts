@@ -273,12 +273,12 @@ export function runEventStoreContract(name: string, start: () => Promise<EventSt
         await eventually(() => expect(signals.at(-1)).toEqual({ type: 'batch', ...batch(runId, 1, 1) }));
       });
 
-      it('broadcast cancellations to all processes', async () => {
+      it('broadcast notices to all processes', async () => {
         const { topic, runId } = newRun();
         const heard: string[] = [];
-        const stops = [writer, other].map((store) => store.onCancel((cancelled) => heard.push(cancelled)));
+        const stops = [writer, other].map((store) => store.onNotice((notice) => heard.push(notice)));
         await Promise.all([listen(writer, topic), listen(other, topic)]);
-        await other.announceCancel(runId);
+        await other.announce(runId);
         await eventually(() => expect(heard).toEqual([runId, runId]));
         stops.forEach((stop) => stop());
       });

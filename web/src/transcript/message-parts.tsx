@@ -75,11 +75,25 @@ function Part({
       return <ToolCard part={part} taskId={taskId} threadId={threadId} isLive={isLive} onAnswered={onAnswered} />;
     case 'source-url':
       return <Markdown text={`Source: <${part.url}>`} />;
+    case 'data-steer':
+      return <Heard text={part.data.text} isInterruption={part.data.interrupted} />;
     case 'file':
       return <FilePart file={part} />;
     default:
       return null;
   }
+}
+
+/** A message of the user that the answer heard at this place. */
+function Heard({ text, isInterruption }: { readonly text: string; readonly isInterruption: boolean }) {
+  return (
+    <section aria-label="You" className="rounded-md border-l-4 border-primary/60 bg-accent/40 px-3 py-2">
+      <p className="text-[0.8125rem] font-semibold text-muted-foreground">
+        You{isInterruption && <span className="font-normal"> · interrupted</span>}
+      </p>
+      <p className="break-words whitespace-pre-wrap">{text}</p>
+    </section>
+  );
 }
 
 /** What the model thought before it answered; open while it thinks. */

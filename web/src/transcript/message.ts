@@ -15,10 +15,12 @@ interface MessageMetadata {
   readonly error?: { readonly code: string; readonly message: string };
   /** The run whose answer has taken the place of this message. */
   readonly superseded_by?: string;
+  /** The message was added to a run under way; a `data-steer` part with this id shows where the answer heard it. */
+  readonly steerId?: string;
 }
 
 /** A message of a thread: a UI message of the AI SDK, as streams carry it and transcripts store it. */
-export type ChatMessage = UIMessage<MessageMetadata, { retry: Retry }>;
+export type ChatMessage = UIMessage<MessageMetadata, { retry: Retry; steer: Steer }>;
 export type MessagePart = ChatMessage['parts'][number];
 export type ToolPart = Extract<MessagePart, { type: 'dynamic-tool' }>;
 
@@ -29,6 +31,21 @@ export interface Retry {
   readonly delay_ms: number;
   readonly code: string;
   readonly message: string;
+}
+
+/** The data of a `data-steer` part: a message that the answer heard at this place. */
+interface Steer {
+  readonly messageId: string;
+  readonly text: string;
+  readonly interrupted: boolean;
+}
+
+/** The messages without those that an answer among them shows where it heard them. */
+export function withoutHeard(messages: readonly ChatMessage[]): ChatMessage[] {
+  const heard = new Set(
+    messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'data-steer' ? [part.id] : []))),
+  );
+  return messages.filter(({ metadata }) => metadata?.steerId === undefined || !heard.has(metadata.steerId));
 }
 
 export function toChatMessage({

@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import type { ToolOutput } from '../../../packages/client/src/api.js';
 import { toolKey } from '../api/queries.js';
 import { useOrganization } from '../session/organization.js';
-import { type ChatMessage, toChatMessage } from './message.js';
+import { type ChatMessage, toChatMessage, withoutHeard } from './message.js';
 
 const PAGE_SIZE = 40;
 
@@ -42,8 +42,6 @@ export function useTranscript(threadId: string, { isWhole = false }: TranscriptO
 }
 
 function messagesOf(data: InfiniteData<Page> | undefined): ChatMessage[] {
-  return (data?.pages ?? [])
-    .flatMap(({ items }) => items)
-    .map(toChatMessage)
-    .toReversed();
+  const messages = (data?.pages ?? []).flatMap(({ items }) => items).map(toChatMessage);
+  return withoutHeard(messages.toReversed());
 }

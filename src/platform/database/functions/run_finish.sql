@@ -6,7 +6,8 @@
 -- A run with approvals has an answer that must tell how they ended, so a worker ends it, even while it is queued. No
 -- approval of a run outlasts it. A run that released its slot and is ended before it continues has an answer, which
 -- says how it ended.
--- The metadata of a completed answer has its output, if the agent has an output schema.
+-- The metadata of a completed answer has its output, if the agent has an output schema. Steers that the run has not taken
+-- become runs of their own.
 CREATE OR REPLACE FUNCTION run_finish(
   _run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text,
   _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision,
@@ -54,6 +55,10 @@ BEGIN
   IF _attempt IS NOT NULL THEN
     UPDATE run_approvals SET approved = false, reason = 'the run ended', closed_as = 'ended', closed_at = now()
       WHERE run_id = _run AND closed_at IS NULL;
+  END IF;
+
+  IF NOT _repeated AND _ended.steers > _ended.steers_taken THEN
+    PERFORM run_post_steers(_ended);
   END IF;
 
   organization := _ended.organization_id;

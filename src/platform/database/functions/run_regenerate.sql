@@ -1,7 +1,8 @@
 -- Answers as `run_post_and_start` does: `posted`, or `repeated`, or the code of what is wrong with the request. The
 -- thread's lock comes first; with no run open under it, nobody else writes to the thread's messages. A message belongs
 -- to the latest request before it that is not superseded, because the answer of an earlier regeneration has the
--- position of its own run. The first model call is paid for as in `run_post_and_start`.
+-- position of its own run. What steered the superseded answer is superseded with it. The first model call is paid for as
+-- in `run_post_and_start`.
 CREATE OR REPLACE FUNCTION run_regenerate(
   _organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text,
   _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer,
@@ -31,7 +32,11 @@ BEGIN
       WHERE organization_id = _organization AND thread_id = _thread AND idempotency_key = _key
         AND created_at < now() - make_interval(hours => _key_hours);
     SELECT id, idempotency_hash AS hash INTO _earlier FROM runs
-      WHERE organization_id = _organization AND thread_id = _thread AND idempotency_key = _key;
+      WHERE organization_id = _organization AND thread_id = _thread AND idempotency_key = _key
+    UNION ALL
+    SELECT run_id, idempotency_hash FROM run_steers
+      WHERE organization_id = _organization AND thread_id = _thread AND idempotency_key = _key
+        AND created_at >= now() - make_interval(hours => _key_hours);
     IF FOUND THEN
       _outcome := CASE WHEN _earlier.hash = _hash THEN 'repeated' ELSE 'idempotency_conflict' END;
       _run := _earlier.id;
@@ -59,7 +64,7 @@ BEGIN
   END IF;
   SELECT run_position INTO _position FROM messages
     WHERE organization_id = _organization AND thread_id = _thread AND role <> 'assistant' AND superseded_by IS NULL
-      AND (_position IS NULL OR run_position <= _position)
+      AND ordinal <= run_steer_ordinal(1) AND (_position IS NULL OR run_position <= _position)
     ORDER BY run_position DESC LIMIT 1;
   IF NOT FOUND THEN
     _outcome := 'message_not_found';
@@ -88,7 +93,8 @@ BEGIN
             _tracestate, _metadata, _position, _reservation);
   UPDATE messages SET superseded_by = _run
     WHERE organization_id = _organization AND thread_id = _thread AND superseded_by IS NULL
-      AND (run_position > _position OR (run_position = _position AND role = 'assistant'));
+      AND (run_position > _position
+        OR (run_position = _position AND (role = 'assistant' OR ordinal > run_steer_ordinal(1))));
   UPDATE threads SET status = 'in_progress', updated_at = now() WHERE organization_id = _organization AND id = _thread;
   _outcome := 'posted';
 END

@@ -48,7 +48,7 @@ export const RUN_COLUMNS = `
   waited_ms::float8 AS "waitedMs", step, model, usage, cost_usd AS "costUsd", model_calls AS "modelCalls", error,
   finish_reason AS "finishReason", metadata, schedule_id AS "scheduleId",
   question_position::float8 AS "questionPosition", cancel_requested_at AS "cancelRequestedAt",
-  heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey", idempotency_hash AS "idempotencyHash",
+  steers, steers_taken AS "steersTaken", heartbeat_at AS "heartbeatAt", idempotency_key AS "idempotencyKey", idempotency_hash AS "idempotencyHash",
   started_at AS "startedAt", finished_at AS "finishedAt", created_at AS "createdAt", updated_at AS "updatedAt"` satisfies string;
 
 /** When the thread of a row of `runs` was made: an id can belong to another thread once the former one was deleted. */

@@ -21,9 +21,20 @@ export const SAVE_ANSWER = {
       ON CONFLICT (organization_id, thread_id, id)
         DO UPDATE SET parts = excluded.parts, metadata = excluded.metadata, updated_at = now()
     )
-    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested", ${HAS_SPEND_LIMIT} AS "hasSpendLimit"
+    SELECT cancel_requested_at IS NOT NULL AS "cancelRequested", steers > steers_taken AS "hasSteers",
+           ${HAS_SPEND_LIMIT} AS "hasSpendLimit"
       FROM fenced AS runs`,
 };
+
+/** What a worker learns when it stores an answer. */
+export interface SavedAnswer {
+  /** The run was asked to stop. */
+  cancelRequested: boolean;
+  /** Messages wait that the run has not taken. */
+  hasSteers: boolean;
+  /** The run has to reserve its model calls. */
+  hasSpendLimit: boolean;
+}
 
 /** The values of `SAVE_ANSWER`. */
 export function answerValues(
@@ -45,10 +56,11 @@ export function answerValues(
   ];
 }
 
-/** What a worker learns when it stores an answer. */
-export interface SavedAnswer {
-  cancelRequested: boolean;
-  hasSpendLimit: boolean;
+/** What a heartbeat finds. */
+interface Heartbeat {
+  cancelled: RunClaim[];
+  stale: RunClaim[];
+  steered: { runId: string; interrupts: boolean }[];
 }
 
 /** The worker's writes to a run. The claim fences every write. */
@@ -60,7 +72,7 @@ export class RunExecution {
   ) {}
 
   /**
-   * Stores the answer so far. Returns whether the run was asked to stop, and whether it has to reserve its model calls.
+   * Stores the answer so far.
    * @throws StaleAttemptError
    */
   async saveAnswer(claim: RunClaim, model: string | null, answer: AnswerState): Promise<SavedAnswer> {
@@ -89,21 +101,25 @@ export class RunExecution {
 
   /**
    * Records a heartbeat of these attempts. Returns those that must stop: `cancelled` were asked to, `stale` are no
-   * longer current.
+   * longer current; and those for which messages wait.
    */
-  async heartbeat(claims: readonly RunClaim[]): Promise<{ cancelled: RunClaim[]; stale: RunClaim[] }> {
-    const [rows]: [{ id: string; cancelRequested: boolean }[], number] = await this.dataSource.query(
+  async heartbeat(claims: readonly RunClaim[]): Promise<Heartbeat> {
+    const [rows]: [({ id: string; interrupts: boolean } & SavedAnswer)[], number] = await this.dataSource.query(
       `UPDATE runs SET heartbeat_at = now()
          FROM unnest($1::uuid[], $2::int[], $3::text[]) AS claim (run_id, attempt, epoch)
         WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.epoch = claim.epoch
           AND runs.status = 'running'
-        RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested"`,
+        RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested", steers > steers_taken AS "hasSteers",
+          steers > steers_taken AND EXISTS (
+            SELECT FROM run_steers WHERE run_steers.run_id = runs.id AND number > steers_taken AND interrupts
+          ) AS interrupts`,
       [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt), claims.map(({ epoch }) => epoch)],
     );
-    const alive = new Map(rows.map((row) => [row.id, row.cancelRequested]));
+    const alive = new Map(rows.map((row) => [row.id, row]));
     return {
-      cancelled: claims.filter(({ runId }) => alive.get(runId) === true),
+      cancelled: claims.filter(({ runId }) => alive.get(runId)?.cancelRequested),
       stale: claims.filter(({ runId }) => !alive.has(runId)),
+      steered: rows.flatMap(({ id: runId, hasSteers, interrupts }) => (hasSteers ? [{ runId, interrupts }] : [])),
     };
   }
 

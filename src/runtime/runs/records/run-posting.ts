@@ -10,7 +10,8 @@ import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS, THREAD_CREAT
 import { refuseSpending, type SpendRefusal } from './spend-refusal.js';
 import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
 
-const MAX_WAITING_RUNS = 100;
+/** The runs that can be queued on one thread, with what steers a run and was not taken. */
+export const MAX_WAITING_RUNS = 100;
 /** How long an idempotency key is kept. */
 export const IDEMPOTENCY_HOURS = 24;
 const RETRY_AFTER_S = '5';
@@ -104,7 +105,7 @@ export class RunPosting {
   }
 
   private async store(request: NewRun, { room, manager, epoch }: PostOptions): Promise<PostRow> {
-    try {
+    return withStorageErrors(async () => {
       const messages = JSON.stringify(request.messages);
       const { call, values } = functionCall(POST, {
         _run: newId(),
@@ -140,16 +141,23 @@ export class RunPosting {
           : ((await manager.query(text, values)) as PostRow[]);
       if (row === undefined) throw new Error('run_post_and_start returned no row.');
       return row;
-    } catch (error) {
-      const { code, constraint } = error as { code?: unknown; constraint?: unknown };
-      if (code === FOREIGN_KEY_VIOLATION && constraint === NAMED_FILE) {
-        throw new DomainError('file_not_found', 'A file of the message was deleted.');
-      }
-      if (code !== UNIQUE_VIOLATION) throw error;
-      throw new DomainError('conflict', 'The thread already has a message with this id.', [
-        { path: 'messages', code: 'message_exists', message: 'A message id must be unique within its thread.' },
-      ]);
+    });
+  }
+}
+
+/** Stores messages. @throws DomainError `file_not_found`, or `conflict` for a message id that the thread already holds */
+export async function withStorageErrors<T>(store: () => Promise<T>): Promise<T> {
+  try {
+    return await store();
+  } catch (error) {
+    const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+    if (code === FOREIGN_KEY_VIOLATION && constraint === NAMED_FILE) {
+      throw new DomainError('file_not_found', 'A file of the message was deleted.');
     }
+    if (code !== UNIQUE_VIOLATION) throw error;
+    throw new DomainError('conflict', 'The thread already has a message with this id.', [
+      { path: 'messages', code: 'message_exists', message: 'A message id must be unique within its thread.' },
+    ]);
   }
 }
 

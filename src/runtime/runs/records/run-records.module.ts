@@ -16,6 +16,8 @@ import { RunReader } from './run-reader.js';
 import { RunRegeneration } from './run-regeneration.js';
 import { RunRevocation } from './run-revocation.js';
 import { RunSpending } from './run-spending.js';
+import { RunSteerEntity } from './run-steer.entity.js';
+import { RunSteering } from './run-steering.js';
 import { RunTurns } from './run-turns.js';
 
 const RECORDS = [
@@ -30,13 +32,14 @@ const RECORDS = [
   RunRegeneration,
   RunRevocation,
   RunSpending,
+  RunSteering,
   RunTurns,
 ];
 
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity]),
+    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity, RunSteerEntity]),
     PreparedStatementsModule,
     LongReadsModule,
     NamesModule,

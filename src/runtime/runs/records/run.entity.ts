@@ -175,6 +175,14 @@ export class RunEntity {
   @Column({ type: 'timestamptz', name: 'cancel_requested_at', precision: 3, nullable: true })
   cancelRequestedAt: Date | null;
 
+  /** The number of its steers: messages that were added while it was under way. */
+  @Column({ type: 'int', default: 0 })
+  steers: number;
+
+  /** The number of steers that it has taken, the first ones. */
+  @Column({ type: 'int', name: 'steers_taken', default: 0 })
+  steersTaken: number;
+
   /** Time of the last heartbeat of its worker. */
   @Column({ type: 'timestamptz', name: 'heartbeat_at', precision: 3, default: () => 'now()' })
   heartbeatAt: Date;

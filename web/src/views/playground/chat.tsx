@@ -43,6 +43,11 @@ export function Chat({
     goToEnd();
     void chat.send({ text, files: uploads.take() });
   };
+  const steer = (interrupt: boolean): void => {
+    setText('');
+    goToEnd();
+    void chat.steer({ text, files: uploads.take() }, interrupt);
+  };
   const last = messages.at(-1);
   const actionsOf = (message: ChatMessage, index: number) => (
     <>
@@ -94,6 +99,11 @@ export function Chat({
         ))}
       </ol>
       {chat.isWaiting && <p className="animate-pulse text-sm text-muted-foreground">Waiting for the agent…</p>}
+      {chat.waiting.map((message) => (
+        <p key={message.id} role="status" className="rounded-md border border-dashed p-3 text-sm">
+          Waits for the end of the current step: {textOf(message)}
+        </p>
+      ))}
       {chat.isPaused && (
         <p role="status" className="max-w-none rounded-md border p-3 text-sm">
           Paused, because you use other tabs of the console. Click anywhere to go on.
@@ -132,6 +142,7 @@ export function Chat({
         onText={setText}
         uploads={uploads}
         onSend={send}
+        onSteer={steer}
         onStop={chat.stop}
         isRunning={isRunning}
         isStopping={chat.isStopping}

@@ -9,6 +9,8 @@ import { UploadList } from './upload-list.js';
 import { useFileDrop } from './use-file-drop.js';
 import type { Uploads } from './use-uploads.js';
 
+const STEERING_HINT = 'The agent reads your message before its next step.';
+
 /**
  * Where the next message is written. Enter sends it, Shift and Enter begin a new line. Files are chosen, pasted, or
  * dropped here.
@@ -18,6 +20,7 @@ export function Composer({
   onText,
   uploads,
   onSend,
+  onSteer,
   onStop,
   isRunning,
   isStopping = false,
@@ -29,6 +32,8 @@ export function Composer({
   readonly onText: (text: string) => void;
   readonly uploads: Uploads;
   readonly onSend: () => void;
+  /** Adds the message to the run in progress. Undefined if messages wait for its end. */
+  readonly onSteer?: ((interrupt: boolean) => void) | undefined;
   /** Cancels the run. Undefined while there is nothing to stop. */
   readonly onStop?: (() => void) | undefined;
   readonly isRunning: boolean;
@@ -43,10 +48,13 @@ export function Composer({
   const mayUpload = may('FILE_CREATE');
   const drop = useFileDrop(mayUpload ? uploads.add : undefined);
   const reason = disabledReason ?? reasonOf(uploads);
-  const canSend = !isRunning && reason === undefined && (text.trim() !== '' || uploads.parts.length > 0);
+  const canSend =
+    (!isRunning || onSteer !== undefined) && reason === undefined && (text.trim() !== '' || uploads.parts.length > 0);
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
-    if (canSend) onSend();
+    if (!canSend) return;
+    if (isRunning) onSteer?.(false);
+    else onSend();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     // While a word is being composed (Japanese, for example), Enter belongs to the input method.
@@ -92,13 +100,18 @@ export function Composer({
         <RunOptionsButton />
         {actions}
         <p id={`${id}-hint`} className="hidden text-xs text-muted-foreground md:block">
-          {reason ?? 'Enter sends, Shift+Enter begins a new line.'}
+          {reason ?? (isRunning && onSteer ? STEERING_HINT : 'Enter sends, Shift+Enter begins a new line.')}
         </p>
         <div className="ml-auto flex flex-wrap justify-end gap-2">
           {isRunning && onStop && (
             <Button variant="secondary" isBusy={isStopping} onClick={onStop}>
               <Square aria-hidden className="size-3.5" />
               Stop
+            </Button>
+          )}
+          {isRunning && onSteer && (
+            <Button type="button" variant="secondary" disabled={!canSend} onClick={() => onSteer(true)}>
+              Interrupt and send
             </Button>
           )}
           <Button type="submit" disabled={!canSend}>

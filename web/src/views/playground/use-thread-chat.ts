@@ -11,6 +11,7 @@ import type { useTranscript } from '../../transcript/use-transcript.js';
 import { ThreadTransport } from './chat-transport.js';
 import { type Draft, partsOf } from './draft.js';
 import type { RunOptions } from './run-options.js';
+import { runRequestOf } from './run-request.js';
 
 /** Changes of the text are shown at most this often while it streams. */
 const THROTTLE_MS = 50;
@@ -40,6 +41,10 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const [isPaused, setIsPaused] = useState(false);
   /** The message that is being sent, until the service has accepted it. */
   const sending = useRef<ChatMessage>(undefined);
+  /** What was sent to the run in progress; the answer shows it once it has heard it. */
+  const [steers, setSteers] = useState<readonly ChatMessage[]>([]);
+  const [steerError, setSteerError] = useState<Error>();
+  const hasSteered = useRef(false);
   const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
 
   const reload = useCallback(async () => {
@@ -78,6 +83,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
       setRetry(undefined);
       setIsPaused(false);
       setStopping({ isBusy: false });
+      if (hasSteered.current) void followSteers();
       for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
     },
     onError: (error) => {
@@ -101,6 +107,36 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     const message: ChatMessage = { id: generateId(), role: 'user', parts: partsOf(draft) };
     sending.current = message;
     await chat.sendMessage(message);
+  };
+
+  /** Adds a message to the run in progress. @param interrupt ends its current step first */
+  const steer = async (draft: Draft, interrupt: boolean): Promise<void> => {
+    const message: ChatMessage = { id: generateId(), role: 'user', parts: partsOf(draft) };
+    const { messages, agent } = runRequestOf({
+      messageId: message.id,
+      parts: message.parts,
+      agentId: thread.virtual_mcp_id,
+      options,
+    });
+    setSteerError(undefined);
+    setSteers((sent) => [...sent, message]);
+    hasSteered.current = true;
+    try {
+      const { steered } = await client.steer(thread.id, { messages, agent }, { interrupt, idempotencyKey: message.id });
+      if (!steered) await followSteers();
+    } catch (error) {
+      setSteers((sent) => sent.filter(({ id }) => id !== message.id));
+      setSteerError(error as Error);
+      onRefused(textOf(message));
+    }
+  };
+
+  /** The run has ended: what it has not taken is a run of its own. */
+  const followSteers = async (): Promise<void> => {
+    hasSteered.current = false;
+    await reload();
+    setSteers([]);
+    await chat.resumeStream();
   };
 
   const stop = (): void => {
@@ -132,15 +168,23 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     isRunning: chat.status === 'submitted' || chat.status === 'streaming',
     isWaiting: chat.status === 'submitted',
     /** Why a request failed; the failure of a run is in its message. */
-    error: hasRunFailed ? undefined : (stopping.error ?? chat.error),
+    error: hasRunFailed ? undefined : (stopping.error ?? steerError ?? chat.error),
     retry,
     /** Other tabs read streams instead of this one. */
     isPaused,
     isStopping: stopping.isBusy,
+    /** What waits for the run to take it. */
+    waiting: steers.filter(({ id }) => !isHeard(id, chat.messages)),
     send,
+    steer,
     stop,
     tryAgain,
     showEarlier,
     regenerate: (messageId: string) => void chat.regenerate({ messageId }),
   };
+}
+
+function isHeard(messageId: string, messages: readonly ChatMessage[]): boolean {
+  const last = messages.at(-1)?.parts ?? [];
+  return last.some((part) => part.type === 'data-steer' && part.data.messageId === messageId);
 }

@@ -1,0 +1,68 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { createAgent, ThreadClient } from '../support/agent-runs.js';
+import { hasChromium, inBrowser } from '../support/chromium.js';
+import { newTenant } from '../support/tenant.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+
+const TIMEOUT_MS = 120_000;
+
+let fixture: ConsoleFixture;
+let opened: ConsolePage;
+
+beforeAll(async () => {
+  if (hasChromium) fixture = await ConsoleFixture.start(newTenant);
+}, TIMEOUT_MS);
+afterEach(() => opened?.close());
+afterAll(() => fixture?.close());
+
+inBrowser('the playground, while a run goes on', () => {
+  it(
+    'adds a message to the run, or interrupts it, and shows where the answer heard it',
+    async () => {
+      const thread = await ThreadClient.create(fixture.service, await createAgent(fixture.service));
+      const taskId = await thread.postMessage('/words 3\n/wait 60000');
+      opened = await fixture.open(`playground/${thread.id}`);
+      const { page } = opened;
+      const answer = page.getByRole('article', { name: 'Agent' });
+      await answer.getByText('word3').waitFor();
+
+      await page.getByLabel('Message', { exact: true }).fill('One more thing');
+      await opened.sendWithEnter();
+      await page.getByText('Waits for the end of the current step: One more thing').waitFor();
+      await page.getByLabel('Message', { exact: true }).fill('The other one');
+      await page.getByRole('button', { name: 'Interrupt and send' }).click();
+      await answer.getByText('You said: The other one').waitFor();
+      const heard = answer.getByRole('region', { name: 'You' });
+      expect(await heard.allInnerTexts()).toEqual([
+        expect.stringContaining('One more thing'),
+        expect.stringMatching(/interrupted[^]*The other one/),
+      ]);
+      expect(await page.getByText('Waits for the end').count()).toBe(0);
+      expect(await thread.waitFor(taskId, 'completed')).toMatchObject({ steps: 2 });
+
+      await page.reload();
+      await answer.getByText('You said: The other one').waitFor();
+      expect(await heard.count()).toBe(2);
+      expect(await page.getByRole('list', { name: 'Conversation' }).getByRole('article').count()).toBe(2);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'follows the run of a message that the stopped run has not taken',
+    async () => {
+      const thread = await ThreadClient.create(fixture.service, await createAgent(fixture.service));
+      await thread.postMessage('/words 3\n/wait 60000');
+      opened = await fixture.open(`playground/${thread.id}`);
+      const { page } = opened;
+      await page.getByText('word3').waitFor();
+      await page.getByLabel('Message', { exact: true }).fill('Later then');
+      await opened.sendWithEnter();
+      await page.getByText('Waits for the end of the current step: Later then').waitFor();
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await page.getByText('You said: Later then').waitFor();
+      expect(await page.getByRole('article').count()).toBe(4);
+    },
+    TIMEOUT_MS,
+  );
+});
