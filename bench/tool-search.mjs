@@ -128,16 +128,16 @@ async function searchTable({ api, service, tool }) {
 
 /** Sends pings one after another until `end`, which returns how long the slowest took. */
 function pingUntil(rpc) {
-  let isOver = false;
+  const end = new AbortController();
   let slowest = 0;
   const work = (async () => {
-    while (!isOver) slowest = Math.max(slowest, await timed(() => rpc('ping', {})));
+    while (!end.signal.aborted) slowest = Math.max(slowest, await timed(() => rpc('ping', {})));
   })();
   // `end` reports the error; by then, another one may have ended the service.
   work.catch(() => undefined);
   return {
     async end() {
-      isOver = true;
+      end.abort();
       await work;
       return slowest;
     },

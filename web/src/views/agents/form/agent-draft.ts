@@ -52,7 +52,7 @@ export function agentDraftOf(agent?: Agent): AgentDraft {
     spend: spendDraftOf(agent?.spend),
     toolMode: agent?.tool_mode ?? 'all',
     pinnedTools: agent?.pinned_tools.join(', ') ?? '',
-    outputSchema: schemaTextOf(agent),
+    outputSchema: schemaTextOf(agent?.output_schema),
     webhookOutput: agent?.webhook_output ?? false,
     isActive: agent?.status !== 'inactive',
     members:

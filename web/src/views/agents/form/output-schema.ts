@@ -1,11 +1,10 @@
 import type { ToolInput } from '../../../../../packages/client/src/api.js';
-import type { Agent } from './agent-draft.js';
 
 type OutputSchema = NonNullable<ToolInput<'COLLECTION_VIRTUAL_MCP_CREATE'>['data']['output_schema']>;
 
 /** The text of a schema as the form shows it; empty without one. */
-export function schemaTextOf(agent: Agent | undefined): string {
-  return agent?.output_schema ? JSON.stringify(agent.output_schema, null, 2) : '';
+export function schemaTextOf(schema: object | null | undefined): string {
+  return schema ? JSON.stringify(schema, null, 2) : '';
 }
 
 /** The schema in the text; null if it is empty. The service checks more than the form does. */
