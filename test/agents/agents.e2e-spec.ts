@@ -61,6 +61,8 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
       history: { max_messages: 200, max_tokens: 100_000 },
       approval_timeout: 86_400,
       spend: null,
+      tool_mode: 'all',
+      pinned_tools: [],
       output_schema: null,
       webhook_output: false,
       max_steps: 20,

@@ -70,7 +70,9 @@ export class ToolCatalog {
   /** The tools as cached or stored; undefined if there are none. Calls no upstream, and does not count as a use. */
   async lastKnownOf(connection: Connection): Promise<ToolList | undefined> {
     const entry = this.entries.get(accountKey(connection));
-    return entry?.revision === connection.revision && entry.list !== undefined ? entry.list : this.stored(connection);
+    const isCached = entry?.revision === connection.revision && entry.list !== undefined;
+    const list = isCached ? entry.list : await this.stored(connection);
+    return list && this.offerOf(connection, list);
   }
 
   /** A list that is not outdated, so that a public mark that was withdrawn has no effect. */
