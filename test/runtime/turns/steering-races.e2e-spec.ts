@@ -17,7 +17,6 @@ describe('between two processes', () => {
   });
   afterAll(async () => {
     await here?.close();
-    await there?.close();
   });
 
   /** Posts here and steers there, at a moment that differs by the run. Returns where each message ended up. */
