@@ -156,6 +156,7 @@ class AgentOptions {
   /** What the model calls of its runs can cost. Null removes the limit. */
   @IsOptionalObject(() => SpendLimitInput)
   spend?: SpendLimitInput | null;
+
   /**
    * A JSON Schema (2020-12) whose type is `object`, of at most 64 KiB. The last answer of a run is then one JSON object
    * that is valid against it: the run's `output`. Null lets the agent answer freely.
@@ -289,6 +290,8 @@ export class AgentItem {
   @ValidateNested()
   @Type(() => SpendLimitItem)
   spend: SpendLimit | null;
+
+  @MayBeNull()
   @IsObject()
   output_schema: Record<string, unknown> | null;
 

@@ -53,6 +53,7 @@ export class AgentEntity {
   /** Tools that need no search, by their names in the agent. */
   @Column({ type: 'jsonb', name: 'pinned_tools', default: [] })
   pinnedTools: string[];
+
   /** The JSON Schema of its answers, with its members in their order; null if they are free. */
   @Column({ type: 'json', name: 'output_schema', nullable: true })
   outputSchema: object | null;

@@ -28,10 +28,14 @@ const UI_MESSAGE_CHUNK: JsonSchema = {
   oneOf: [
     chunk('start', 'The answer begins.', { messageId: TEXT }, { messageMetadata: METADATA }),
     chunk('finish', 'The answer is complete.', {}, { finishReason: FINISH_REASON, messageMetadata: METADATA }),
-    chunk('message-metadata', 'Metadata of the answer, before `error` and `abort`.', { messageMetadata: METADATA }),
+    chunk(
+      'message-metadata',
+      'Metadata of the answer: the tools that a search has found, and how it ended before `error` and `abort`.',
+      { messageMetadata: METADATA },
+    ),
     chunk('start-step', 'A model call begins.'),
     chunk('finish-step', 'A model call and its tool calls are complete.'),
-    chunk('reset-step', 'A crash interrupted the step; drop its parts, it is repeated.'),
+    chunk('reset-step', 'The step failed, or its answer was refused: drop its parts, it is repeated.'),
     chunk('text-start', 'A text begins.', { id: TEXT }),
     chunk('text-delta', 'A text grows.', { id: TEXT, delta: TEXT }),
     chunk('text-end', 'A text is complete.', { id: TEXT }),
@@ -78,6 +82,16 @@ const UI_MESSAGE_CHUNK: JsonSchema = {
         properties: { messageId: TEXT, text: TEXT, interrupted: FLAG },
       },
     }),
+    chunk('file', 'A file that the model has made, or that is in the result of a tool.', {
+      url: TEXT,
+      mediaType: TEXT,
+    }),
+    chunk(
+      'data-output',
+      'The object of an answer in a shape, before `finish`. Not part of the transcript.',
+      { data: METADATA },
+      { transient: FLAG },
+    ),
     chunk('error', 'The run failed.', { errorText: TEXT }),
     chunk('abort', 'The run was cancelled.', {}, { reason: TEXT }),
   ],

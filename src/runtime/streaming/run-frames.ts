@@ -7,7 +7,7 @@ import { frameId, type ReaderPosition } from './reader-position.js';
 const RESET_STEP = JSON.stringify({ type: 'reset-step' } satisfies UIMessageChunk);
 const STEP_START = '{"type":"start-step"';
 const LAST_OF_AN_ANSWER = /^\{"type":"(?:finish|error|abort)"/;
-/** Chunks that say how the answer ends; no earlier frame says it. */
+/** Chunks about the answer as a whole, which belong to no step. */
 const ABOUT_THE_WHOLE = /^\{"type":"(?:finish|error|abort|message-metadata)"/;
 
 /**

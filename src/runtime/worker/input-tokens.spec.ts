@@ -13,6 +13,8 @@ describe('countInputTokens', () => {
     expect(text).toBeGreaterThanOrEqual(3_000);
     const tools = [{ type: 'function' as const, name: 'echo', description: 'a'.repeat(3_000), inputSchema: {} }];
     expect(countInputTokens({ prompt: [], tools }) - none).toBeGreaterThanOrEqual(1_000);
+    const responseFormat = { type: 'json' as const, schema: { description: 'a'.repeat(3_000) } };
+    expect(countInputTokens({ prompt: [], responseFormat }) - none).toBeGreaterThanOrEqual(900);
   });
 
   it('counts an image as one of any size, and other files by their bytes', () => {

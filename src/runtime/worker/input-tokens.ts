@@ -7,9 +7,13 @@ const IMAGE_TOKENS = 5_000;
 const BYTES_PER_FILE_TOKEN = 5;
 
 /** How many input tokens a call has at most, as a rule: no tokenizer is common to all models. */
-export function countInputTokens({ prompt, tools = [] }: Pick<LanguageModelV4CallOptions, 'prompt' | 'tools'>): number {
+export function countInputTokens({
+  prompt,
+  tools = [],
+  responseFormat = { type: 'text' },
+}: Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'responseFormat'>): number {
   let tokens = 0;
-  const text = JSON.stringify([prompt, tools], (_, value: unknown) => {
+  const text = JSON.stringify([prompt, tools, responseFormat], (_, value: unknown) => {
     if (!isFile(value)) return value;
     tokens += tokensOfFile(value);
     return null;

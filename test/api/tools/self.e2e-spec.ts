@@ -60,8 +60,10 @@ describe.each([
     await client.close();
   });
 
-  it('create a connection, an agent and a thread', async () => {
+  it('create and read a connection, an agent and a thread', async () => {
     const client = await connect();
+    // From then on, the client compares each answer with the schema of its tool.
+    await client.listTools();
     const call = async (name: string, args: Record<string, unknown>): Promise<{ item: { id: string } }> => {
       const result = await client.callTool({ name, arguments: args });
       expect(result.isError).not.toBe(true);
@@ -77,6 +79,10 @@ describe.each([
       data: { title: 'Thread', virtual_mcp_id: agent.item.id },
     });
     expect(thread.item).toMatchObject({ status: 'completed', virtual_mcp_id: agent.item.id });
+    for (const collection of ['CONNECTIONS', 'VIRTUAL_MCP', 'THREADS']) await call(`COLLECTION_${collection}_LIST`, {});
+    await call('COLLECTION_CONNECTIONS_GET', { id: connection.item.id });
+    await call('COLLECTION_VIRTUAL_MCP_GET', { id: agent.item.id });
+    await call('COLLECTION_THREADS_GET', { id: thread.item.id });
     await client.close();
   });
 

@@ -114,6 +114,23 @@ describe('a request to steer', () => {
     expect((await thread.messages()).filter(({ role }) => role === 'user')).toHaveLength(2);
   });
 
+  it('with an Idempotency-Key that an old run has becomes a run of its own', async () => {
+    const idempotencyKey = unusedId();
+    const { thread, taskId } = await own.startHeld();
+    const posted = await thread
+      .post(thread.request('old'), { headers: { 'idempotency-key': idempotencyKey } })
+      .expect(202);
+    const { taskId: old } = posted.body as { taskId: string };
+    await thread.cancel(old).expect(202);
+    await own.app.query(`UPDATE runs SET created_at = created_at - interval '2 days' WHERE id = $1`, [old]);
+    expect(await steer(thread, 'again', { idempotencyKey })).toEqual({ taskId, steered: true });
+    await thread.cancel(taskId).expect(202);
+    await thread.waitFor(taskId, 'cancelled');
+    const again = await steer(thread, 'again', { idempotencyKey });
+    expect(again).toMatchObject({ steered: false });
+    await thread.waitFor(again.taskId, 'completed');
+  });
+
   it('on an idle thread with an Idempotency-Key posts one run', async () => {
     const thread = await ThreadClient.create(own.app, own.agentId);
     const idempotencyKey = unusedId();

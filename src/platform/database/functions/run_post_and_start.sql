@@ -52,18 +52,10 @@ BEGIN
   END IF;
 
   IF _key IS NOT NULL THEN
-    UPDATE runs SET idempotency_key = NULL, idempotency_hash = NULL
-      WHERE organization_id = _organization AND thread_id = _thread AND idempotency_key = _key
-        AND created_at < now() - make_interval(hours => _key_hours);
-    SELECT id, idempotency_hash AS hash INTO _earlier FROM runs
-      WHERE organization_id = _organization AND thread_id = _thread AND idempotency_key = _key
-    UNION ALL
-    SELECT run_id, idempotency_hash FROM run_steers
-      WHERE organization_id = _organization AND thread_id = _thread AND idempotency_key = _key
-        AND created_at >= now() - make_interval(hours => _key_hours);
+    SELECT * INTO _earlier FROM run_find_repeated(_organization, _thread, _key, _key_hours);
     IF FOUND THEN
       _outcome := CASE WHEN _earlier.hash = _hash THEN 'repeated' ELSE 'idempotency_conflict' END;
-      _run := _earlier.id;
+      _run := _earlier.run_id;
       RETURN;
     END IF;
   END IF;

@@ -36,6 +36,7 @@ export class Steering1763700009000 implements MigrationInterface {
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
       DROP FUNCTION run_steer;
+      DROP FUNCTION run_find_repeated;
       DROP FUNCTION run_post_steers;
       DROP FUNCTION run_steer_ordinal;
       DROP TABLE run_steers;
@@ -44,6 +45,7 @@ export class Steering1763700009000 implements MigrationInterface {
 }
 
 const FUNCTIONS = [
+  'run_find_repeated',
   'run_steer_ordinal',
   'run_post_steers',
   'run_steer',

@@ -35,7 +35,7 @@ const SEARCH_TEXTS = [SEARCH_FOR_CLIENTS, CALL_FOR_CLIENTS].map((tool) => JSON.s
 export async function toolListText(
   caller: ProxyCaller,
   composition: Composition,
-  { isWhole = false } = {},
+  { isWhole }: { readonly isWhole: boolean },
 ): Promise<string> {
   const slices = new TimeSlices();
   const visible: ListedPlace[] = [];

@@ -60,7 +60,7 @@ export function LimitsSection() {
         toInput={(values) => ({ limits: values })}
         saveLabel="Save limits"
       />
-      <SpendForm key={`spend ${JSON.stringify(spend)}`} stored={spend} />
+      <SpendForm stored={spend} />
       <NumbersForm
         key={`retention ${JSON.stringify(retention)}`}
         title="Retention"

@@ -1,22 +1,27 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
-import { type Spend, spendDraftOf, SpendFields, spendOf } from '../../spending/spend-fields.js';
+import { type Spend, type SpendDraft, spendDraftOf, SpendFields, spendOf } from '../../spending/spend-fields.js';
 import { Button } from '../../ui/button.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
 
-/** What the model calls of the organization can cost. Other stored values need another `key`. */
+/** What the model calls of the organization can cost. */
 export function SpendForm({ stored }: { readonly stored: Spend | undefined }) {
   const { may } = useOrganization();
-  const [draft, setDraft] = useState(() => spendDraftOf(stored));
+  const [edited, setEdited] = useState<SpendDraft>();
+  const draft = edited ?? spendDraftOf(stored);
   const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
   const say = useToast();
   const isChanged = JSON.stringify(draft) !== JSON.stringify(spendDraftOf(stored));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    update.mutate({ limits: { spend: spendOf(draft) } }, { onSuccess: () => say('Spending limit saved.') });
+    const onSuccess = (): void => {
+      setEdited(undefined);
+      say('Spending limit saved.');
+    };
+    update.mutate({ limits: { spend: spendOf(draft) } }, { onSuccess });
   };
   return (
     <Section title="Spending">
@@ -25,7 +30,7 @@ export function SpendForm({ stored }: { readonly stored: Spend | undefined }) {
         is then not called.
       </p>
       <form onSubmit={submit} className="flex flex-col items-start gap-4">
-        <SpendFields draft={draft} disabled={!may('ORGANIZATION_UPDATE')} onChange={setDraft} />
+        <SpendFields draft={draft} disabled={!may('ORGANIZATION_UPDATE')} onChange={setEdited} />
         {may('ORGANIZATION_UPDATE') && (
           <Button type="submit" disabled={!isChanged} isBusy={update.isPending}>
             Save spending limit
