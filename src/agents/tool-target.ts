@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Connection } from '../connections/connection.js';
-import { textInOrder } from '../core/json/text-in-order.js';
+import { canonicalText } from '../core/json/canonical-text.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';
 import type { ToolDressing } from './dressing/tool-dressing.js';
 
@@ -46,5 +46,5 @@ function whatItSays({ title, description, inputSchema, outputSchema, annotations
 }
 
 function digestOf(value: unknown): string {
-  return hash('sha256', textInOrder(value), 'hex');
+  return hash('sha256', canonicalText(value), 'hex');
 }

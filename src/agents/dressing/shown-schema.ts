@@ -1,8 +1,7 @@
 import { isRecord } from '../../core/is-record.js';
+import { headerNameOf } from '../../upstreams/contract/mirrored-header.js';
 import { type ArgumentPath, type DressedArguments, namesIn, pointerTo } from './tool-dressing.js';
 
-/** A token of HTTP (RFC 9110, 5.6.2): the name comes from the upstream. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** The most references that one schema can go through to another. */
 const MAX_REFERENCES = 16;
 
@@ -100,8 +99,8 @@ function uncover(
     }
     kept.delete(name);
     required.delete(name);
-    const header = isRecord(property) ? property['x-mcp-header'] : undefined;
-    if (typeof header === 'string' && TOKEN.test(header)) whole.headers.set(`mcp-param-${header.toLowerCase()}`, at);
+    const header = headerNameOf(property);
+    if (header !== undefined) whole.headers.set(header, at);
   }
   return {
     shown: {

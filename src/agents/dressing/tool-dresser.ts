@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { ArgumentChecker } from '../../upstreams/arguments/argument-checker.js';
+import { headerValueOf } from '../../upstreams/contract/mirrored-header.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { DressedTool } from '../records/selected-tool.js';
 import { fillArguments } from './filled-arguments.js';
@@ -65,11 +66,6 @@ export class ToolDresser {
 function headersOf({ headers }: DressedSchema, { fixed }: DressedArguments): ToolDressing['headers'] {
   if (headers.size === 0) return NO_HEADERS;
   const values = new Map(fixed.map(({ path, value }) => [pointerTo(path), value]));
-  const valueAt = (path: ArgumentPath): string | null => headerValue(values.get(pointerTo(path)));
+  const valueAt = (path: ArgumentPath): string | null => headerValueOf(values.get(pointerTo(path)));
   return Object.fromEntries([...headers].map(([name, path]) => [name, valueAt(path)]));
-}
-
-/** Only texts, integers and truth values are repeated in headers. */
-function headerValue(value: unknown): string | null {
-  return typeof value === 'string' || typeof value === 'boolean' || Number.isInteger(value) ? String(value) : null;
 }

@@ -1,4 +1,4 @@
-import { textInOrder } from '../../core/json/text-in-order.js';
+import { canonicalText } from '../../core/json/canonical-text.js';
 import { allows, ANY, type PermissionMap } from '../../core/permissions.js';
 import { type AgentConnection, type ApprovalRule, MAX_AGENTS } from './agent.js';
 import { type SelectedTool, toolOf } from './selected-tool.js';
@@ -27,9 +27,9 @@ export function addedSelections(before: readonly AgentConnection[], after: reado
     const known = stored.get(connectionId);
     if (known === undefined || known.prefix !== prefix || isLoosened(known.approval, member.approval)) return [member];
     if (selectedTools === null) return known.selectedTools === null ? [] : [member];
-    const kept = new Set(known.selectedTools?.map(textInOrder));
+    const kept = new Set(known.selectedTools?.map(canonicalText));
     const isKept = (selected: SelectedTool): boolean =>
-      known.selectedTools === null ? typeof selected === 'string' : kept.has(textInOrder(selected));
+      known.selectedTools === null ? typeof selected === 'string' : kept.has(canonicalText(selected));
     const added = selectedTools.filter((selected) => !isKept(selected));
     return added.length === 0 ? [] : [{ connectionId, selectedTools: added }];
   });

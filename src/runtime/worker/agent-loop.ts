@@ -5,7 +5,7 @@ import type { ConversationMessage } from '../files/model-files.js';
 import { INTERRUPTED } from '../../platform/telemetry/names.js';
 import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
 import { type ModelStepInput, type ModelStepResult, streamModelStep } from './model-step.js';
-import type { OfferedTools } from './offered-tools.js';
+import type { CallableTools } from './callable-tools.js';
 import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
@@ -30,7 +30,7 @@ export interface AgentLoopInput {
   files: RunFiles;
   /** All tools of the agent, which calls can reach. */
   tools: readonly AgentTool[];
-  offered: OfferedTools;
+  callable: CallableTools;
   temperature: number | null;
   /** The shape of its last answer; undefined if it answers freely. */
   shape: AnswerShape | undefined;
@@ -57,7 +57,7 @@ export async function runAgentLoop(
   control: RunAttemptControl,
 ): Promise<FinishReason> {
   const tools = new Map(input.tools.map((tool) => [tool.name, tool]));
-  const { observation, offered } = input;
+  const { observation, callable } = input;
   const { signal } = control;
   const { approvals, approvalTimeoutS, files, steering } = input;
   const settlement = { tools, approvals, approvalTimeoutS, files, control, observation };
@@ -66,7 +66,7 @@ export async function runAgentLoop(
     await settleUnlessInterrupted(answer, settlement, steering, true);
     await answer.push({ type: 'finish-step' });
   }
-  await offered.record(answer);
+  await callable.record(answer);
   let finishReason: FinishReason = 'stop';
   let wasInterrupted = false;
   for (;;) {
@@ -76,7 +76,7 @@ export async function runAgentLoop(
     if (isFull && isUnfinished) return 'tool-calls';
     if (isFull || !(isUnfinished || isUnanswered || wasInterrupted)) return finishReason;
     const step = await unlessInterrupted(answer, steering, signal, (stepSignal) => {
-      const toolSet = offered.toolSet(answer.parts());
+      const toolSet = callable.toolSet(answer.parts());
       const call = (correction: readonly ConversationMessage[]): Promise<ModelStepResult> =>
         callModels({ ...input, correction, tools: toolSet, signal: stepSignal }, answer, observation);
       return input.shape === undefined ? call([]) : makeShapedStep(input.shape, answer, call);
@@ -90,7 +90,7 @@ export async function runAgentLoop(
       if (answer.stopWasRequested) control.stop('cancelled');
       signal.throwIfAborted();
       await settleUnlessInterrupted(answer, settlement, steering, false);
-      await offered.record(answer);
+      await callable.record(answer);
     }
     await answer.push({ type: 'finish-step' });
     if (answer.finishedSteps < input.maxSteps && endsWithToolCalls(answer.parts()) && (await input.shouldYield())) {

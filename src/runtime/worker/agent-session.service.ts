@@ -15,7 +15,7 @@ import { type TranscriptMessage, TranscriptService } from '../threads/transcript
 import type { AgentLoopInput } from './agent-loop.js';
 import { AnswerShape } from './answer-shape.js';
 import { AttemptSteering } from './attempt-steering.js';
-import { OfferedTools } from './offered-tools.js';
+import { CallableTools } from './callable-tools.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { RunFiles } from './run-files.js';
 import { withSteersInPlace } from './steers-in-place.js';
@@ -75,7 +75,7 @@ export class AgentSessionService {
       history,
       files: new RunFiles(run, this.modelFiles, this.answerFiles),
       tools,
-      offered: new OfferedTools(toolset, history),
+      callable: new CallableTools(toolset, history),
       steering: steers,
       temperature: run.temperature,
       shape: AnswerShape.of(agent, this.schemas, run, signal),

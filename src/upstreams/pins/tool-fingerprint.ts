@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import canonicalize from 'canonicalize';
+import { canonicalText } from '../../core/json/canonical-text.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 
 /** What identifies a definition of a tool. */
@@ -30,13 +30,4 @@ export function fingerprintOf(tool: UpstreamTool): ToolFingerprint {
 
 function digestOf(value: object): string {
   return hash('sha256', canonicalText(value));
-}
-
-/** Text with lone surrogates has no canonical form (RFC 8785, section 3.2.2.2). */
-function canonicalText(value: object): string {
-  try {
-    return String(canonicalize(value));
-  } catch {
-    return JSON.stringify(value);
-  }
 }

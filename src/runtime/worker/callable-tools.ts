@@ -10,7 +10,7 @@ import type { RunAnswer } from './run-answer.js';
 const MAX_FOUND = 64;
 
 /** The tools that the model of a run gets: all of the agent, or those that are pinned and those that it has found. */
-export class OfferedTools {
+export class CallableTools {
   private readonly all: ReadonlyMap<string, AgentTool>;
   private readonly pinned: ReadonlySet<string> | undefined;
   /** What earlier answers of the thread have found. */
