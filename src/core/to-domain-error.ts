@@ -3,8 +3,11 @@ import { DomainError } from './domain-error.js';
 import { fromHttpException } from './from-http-exception.js';
 import { storageUnavailable } from './storage-unavailable.js';
 
-/** PostgreSQL error classes that mean the server is unavailable or shutting down (Appendix A of its manual). */
-const STORAGE_AWAY_CLASSES = ['08', '57', '53'];
+/**
+ * PostgreSQL error classes that mean the server is unavailable or shutting down, or has rolled a transaction back that
+ * can be repeated, such as one of a deadlock (Appendix A of its manual).
+ */
+const STORAGE_AWAY_CLASSES = ['08', '57', '53', '40'];
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -167,8 +167,11 @@ export class ToolInvoker {
     const mayBePublic = connection.publicTools === 'honor';
     if (connection.status === 'inactive' || !(isPermitted || mayBePublic)) return {};
     try {
-      const own = isPermitted && sessionTools !== undefined ? (await sessionTools()).tools.get(toolName) : undefined;
+      const session = isPermitted ? await sessionTools?.() : undefined;
+      const own = session?.tools.get(toolName);
       if (own !== undefined) return { tool: own };
+      // The shared list may show an approved definition of a tool whose definition in the session is not.
+      if (session !== undefined && connection.pin === 'block') return { names: session.tools.keys() };
       // Without a permission, only the public mark decides.
       const isKnownEnough = isPermitted && connection.pin !== 'block';
       const known = await (isKnownEnough ? this.catalog.toolsOf(connection) : this.catalog.fresh(connection));

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
+import { FairShare } from '../../core/sharing/fair-share.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { AgentPartsReader, type AgentToCompose, type ListOf, type AgentParts } from './agent-parts.js';
 import type { Composition } from './composition.js';
@@ -18,6 +19,8 @@ const digests = new WeakMap<AgentParts, string>();
 const VALID_MS = 900;
 /** Bounds the time spent on composing to one part in this many, however often upstreams change their lists. */
 const PAUSE_FACTOR = 10;
+/** Agents whose last known lists are read at a time. */
+const MAX_READING = 2;
 /** A composition that takes fewer milliseconds is rebuilt at once. */
 const QUICK_MS = 5;
 const NOT_CALLED: ListOf = () => Promise.resolve({ fault: 'The upstream was not called.' });
@@ -33,7 +36,8 @@ type Listener = (connectionId: string) => void;
 export class AgentComposition {
   private readonly live = new KeptCompositions();
   private readonly named = new KeptCompositions();
-  private readonly known = new KeptCompositions();
+  /** Last known lists are read for one answer, and can be large. */
+  private readonly reading = FairShare.ofTurns(MAX_READING);
   private readonly listeners = new Set<Listener>();
 
   constructor(
@@ -78,7 +82,9 @@ export class AgentComposition {
 
   /** The agent's tools with their last known definitions; calls no upstream. */
   lastKnownOf(agent: AgentToCompose): Promise<Composition> {
-    return this.forAccount(agent, this.known, (connection) => this.lists.lastKnownOf(connection));
+    return this.reading.within([agent.organizationId], () =>
+      this.forAccount(agent, new KeptCompositions(), (connection) => this.lists.lastKnownOf(connection)),
+    );
   }
 
   /** Reports every connection or agent that changed in this process. Returns a function that unsubscribes. */
@@ -157,7 +163,6 @@ export class AgentComposition {
   private forget(connectionId: string): void {
     this.live.touch(connectionId);
     this.named.touch(connectionId);
-    this.known.touch(connectionId);
     for (const listener of this.listeners) listener(connectionId);
   }
 }
@@ -206,7 +211,9 @@ function digestOf(parts: AgentParts): string {
     toolMode,
     pinnedTools,
   ]);
-  const digest = hash('sha256', JSON.stringify([agents, [...parts.connections.values()], [...parts.lastKnown]]));
+  // What a pin changes shows in the lists.
+  const connections = [...parts.connections.values()].map(({ pinEpoch: _, ...connection }) => connection);
+  const digest = hash('sha256', JSON.stringify([agents, connections, [...parts.lastKnown]]));
   digests.set(parts, digest);
   return digest;
 }

@@ -7,6 +7,7 @@ import { IsLimit } from '../../core/validation/is-limit.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
 import { type InputClass, inspectInput, summarize } from '../../core/validation/validate-input.js';
+import { METADATA_KEY } from '../../upstreams/catalog/tool-list.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
 import type { ToolPlace } from '../composition/composition.js';
 import { CALL_TOOL, SEARCH_TOOLS } from '../composition/tool-naming.js';
@@ -87,15 +88,25 @@ export function toSummaries(found: readonly ToolPlace[]): CallToolResult {
 
 /** The result for a client, with the definitions that it needs for `call_tool`. */
 export function toDefinitions(found: readonly ToolPlace[]): CallToolResult {
-  let size = 0;
+  let left = MAX_DEFINITIONS_SIZE;
   const tools = found.flatMap(({ name, tool }) => {
-    const { title, description, inputSchema } = tool?.definition ?? {};
-    const definition = { name, title, description, inputSchema };
-    size += JSON.stringify(definition).length;
-    return size > MAX_DEFINITIONS_SIZE ? [] : [definition];
+    const { title, description, inputSchema, annotations, _meta } = tool?.definition ?? {};
+    const pin = isRecord(_meta) && METADATA_KEY in _meta ? { _meta: { [METADATA_KEY]: _meta[METADATA_KEY] } } : {};
+    const definition = { name, title, description, inputSchema, annotations, ...pin };
+    const size = JSON.stringify(definition).length;
+    if (size > left) return [];
+    left -= size;
+    return [definition];
   });
-  const result = found.length === 0 ? { tools, note: NOTHING_FOUND } : { tools };
+  const result = { tools, ...noteOf(found.length, tools.length) };
   return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result };
+}
+
+function noteOf(found: number, shown: number): { note?: string } {
+  if (found === 0) return { note: NOTHING_FOUND };
+  return shown < found
+    ? { note: `${found - shown} tools were left out, because their definitions are too large.` }
+    : {};
 }
 
 /** The names in a result of `toSummaries`, as it is stored; empty for any other value. */
@@ -124,6 +135,9 @@ function checked<T extends object>(type: InputClass<T>, args: unknown): T {
 
 function summaryOf({ tool, fault }: ToolPlace): string {
   if (fault !== undefined) return `(The connection "${fault.title}" is not available right now.)`;
-  const text = (tool?.definition.description ?? tool?.definition.title ?? '').replaceAll(/\s+/g, ' ').trim();
+  const { description, title } = tool?.definition ?? {};
+  // Upstreams can send anything.
+  const said = [description, title].find((text) => typeof text === 'string') ?? '';
+  const text = said.replaceAll(/\s+/g, ' ').trim();
   return text.length <= MAX_SUMMARY_LENGTH ? text : `${text.slice(0, MAX_SUMMARY_LENGTH).toWellFormed()}…`;
 }

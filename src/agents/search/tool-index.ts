@@ -3,28 +3,31 @@ import { isRecord } from '../../core/is-record.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import type { ToolPlace } from '../composition/composition.js';
 
-/** How much of each text of a tool is searched, in characters: a long one must not cost others their memory. */
+/** How much of each text of a tool is looked at, in characters. */
 const MAX_TEXT_LENGTH = 2_000;
-const MAX_ARGUMENTS = 100;
-const MAX_TERM_LENGTH = 64;
-/** Of a query: each costs a look at every tool that has it. */
-const MAX_QUERY_TERMS = 20;
+/** The words of a tool that are searched. Upstreams choose them, and each distinct one costs about a kilobyte. */
+const MAX_NAME_WORDS = 16;
+const MAX_WORDS = 100;
+/** Of the distinct words of an index. Tools that come after them are found by their names only. */
+const MAX_TERMS = 100_000;
+const MAX_TERM_LENGTH = 32;
+/** Of a query: each costs a look at all words of the index. */
+const MAX_QUERY_TERMS = 12;
 /** Shorter words begin too many others. */
-const MIN_PREFIX_LENGTH = 3;
-/** Words of this length are found despite one wrong letter in five. */
-const MIN_FUZZY_LENGTH = 5;
-const FUZZINESS = 0.2;
+const MIN_PREFIX_LENGTH = 4;
+/** Words of these lengths are found despite one wrong letter. The time that takes grows with the length. */
+const FUZZY_LENGTHS = { min: 5, max: 20 };
 
 /** Words of almost every description: they would make every tool a candidate and decide nothing. */
 const COMMON_WORDS = new Set(
   'a an and are as at be by can for from if in is it its of on or that the their this to with you your'.split(' '),
 );
 
-const FIELDS = ['name', 'title', 'description', 'arguments'] as const;
-type IndexedTool = Record<(typeof FIELDS)[number], string>;
+const FIELDS = ['name', 'title', 'arguments', 'description'] as const;
+type IndexedTool = Record<(typeof FIELDS)[number], string> & { readonly id: string };
 
-/** A search over this many tools is short enough to run at once. */
-const SHARD_SIZE = 1_000;
+/** A search over this much is short enough to run at once. */
+const SHARD = { terms: 5_000, tools: 1_000 };
 
 /** Finds tools of one composition by words, ranked by BM25. Lets other work run between its shards. */
 export class ToolIndex {
@@ -43,6 +46,11 @@ export class ToolIndex {
     return index;
   }
 
+  /** The number of distinct words, which take most of its memory. */
+  get terms(): number {
+    return this.shards.reduce((sum, { termCount }) => sum + termCount, 0);
+  }
+
   /** The names of the best tools among those that are permitted, best first. */
   async find(query: string, limit: number, isPermitted: (name: string) => boolean): Promise<string[]> {
     const slices = new TimeSlices();
@@ -59,48 +67,52 @@ export class ToolIndex {
 
   private add(place: ToolPlace): void {
     let shard = this.shards.at(-1);
-    if (shard === undefined || shard.documentCount >= SHARD_SIZE) this.shards.push((shard = newShard()));
-    shard.add(toIndexed(place));
+    const isFull = shard !== undefined && (shard.termCount >= SHARD.terms || shard.documentCount >= SHARD.tools);
+    const hasRoom = this.terms < MAX_TERMS;
+    if (shard === undefined || isFull) this.shards.push((shard = newShard()));
+    shard.add(toIndexed(place, hasRoom ? MAX_WORDS : 0));
   }
 }
 
 function newShard(): MiniSearch<IndexedTool> {
   return new MiniSearch<IndexedTool>({
-    idField: 'name',
     fields: [...FIELDS],
-    tokenize: wordsOf,
-    processTerm: toTerm,
+    tokenize: (text) => text.split(' '),
+    processTerm: (term) => term,
     searchOptions: {
       boost: { name: 3, title: 2 },
       prefix: (term) => term.length >= MIN_PREFIX_LENGTH,
-      fuzzy: (term) => (term.length >= MIN_FUZZY_LENGTH ? FUZZINESS : false),
-      tokenize: (query) => [...new Set(wordsOf(query))].slice(0, MAX_QUERY_TERMS),
+      fuzzy: ({ length }) => (length >= FUZZY_LENGTHS.min && length <= FUZZY_LENGTHS.max ? 1 : false),
+      tokenize: (query) => [...new Set(termsOf(query))].slice(0, MAX_QUERY_TERMS),
     },
   });
 }
 
-function toIndexed({ name, tool }: ToolPlace): IndexedTool {
-  const { title = '', description = '', inputSchema } = tool?.definition ?? {};
-  const properties = isRecord(inputSchema?.properties) ? Object.keys(inputSchema.properties) : [];
-  const texts = { title, description, arguments: properties.slice(0, MAX_ARGUMENTS).join(' ') };
+/** The words of each field, separated by spaces. @param maxWords of all fields but the name */
+function toIndexed({ name, tool }: ToolPlace, maxWords: number): IndexedTool {
+  const { title, description, inputSchema } = tool?.definition ?? {};
+  const properties = isRecord(inputSchema?.properties) ? Object.keys(inputSchema.properties).join(' ') : '';
+  let left = maxWords;
+  const wordsOf = (text: unknown): string => {
+    const words = left === 0 || typeof text !== 'string' ? [] : termsOf(text.slice(0, MAX_TEXT_LENGTH)).slice(0, left);
+    left -= words.length;
+    return words.join(' ');
+  };
   return {
-    name,
-    title: texts.title.slice(0, MAX_TEXT_LENGTH),
-    description: texts.description.slice(0, MAX_TEXT_LENGTH),
-    arguments: texts.arguments.slice(0, MAX_TEXT_LENGTH),
+    id: name,
+    name: termsOf(name).slice(0, MAX_NAME_WORDS).join(' '),
+    title: wordsOf(title),
+    arguments: wordsOf(properties),
+    description: wordsOf(description),
   };
 }
 
-/** Null for a word that is not searched. */
-function toTerm(word: string): string | null {
-  const term = word.slice(0, MAX_TERM_LENGTH).toLowerCase();
-  return COMMON_WORDS.has(term) ? null : term;
-}
-
-/** Of a text, or of a name such as `create_issue`, `createIssue` or `create-issue`. */
-function wordsOf(text: string): string[] {
+/** The words that are searched of a text, or of a name such as `create_issue`, `createIssue` or `create-issue`. */
+function termsOf(text: string): string[] {
   return text
     .replaceAll(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, ' ')
     .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== '');
+    .filter((word) => word !== '' && word.length <= MAX_TERM_LENGTH)
+    .map((word) => word.toLowerCase())
+    .filter((word) => !COMMON_WORDS.has(word));
 }

@@ -4,20 +4,22 @@ import type { Composition, ToolPlace } from '../composition/composition.js';
 import type { ToolQuery } from './search-tools.js';
 import { ToolIndex } from './tool-index.js';
 
-/** Limits the tools of all cached indexes together; an index takes a few kilobytes for each. */
-const MAX_INDEXED = 50_000;
+/** Limits the distinct words of all cached indexes together; each takes about a kilobyte. */
+const MAX_TERMS = 200_000;
 /** An index that was not used for this long belongs to a composition that may be gone. */
 const UNUSED_MS = 10 * 60_000;
 
 /** Searches the tools of agents. The index of a composition is built with its first search. */
 @Injectable()
 export class ToolSearch {
-  private readonly indexes = new LRUCache<Composition, Promise<ToolIndex>>({
-    maxSize: MAX_INDEXED,
-    sizeCalculation: (_index, { places }) => places.size + 1,
+  private readonly indexes = new LRUCache<Composition, ToolIndex>({
+    maxSize: MAX_TERMS,
+    sizeCalculation: ({ terms }) => terms + 1,
     ttl: UNUSED_MS,
     updateAgeOnGet: true,
   });
+  /** Searches that come meanwhile share the indexing. */
+  private readonly indexing = new WeakMap<Composition, Promise<ToolIndex>>();
 
   /** The best tools among those that are permitted, best first. */
   async findTools(
@@ -35,11 +37,20 @@ export class ToolSearch {
     return names.flatMap(placeOf);
   }
 
-  private indexOf(composition: Composition): Promise<ToolIndex> {
+  private async indexOf(composition: Composition): Promise<ToolIndex> {
     const known = this.indexes.get(composition);
     if (known !== undefined) return known;
-    const index = ToolIndex.of(composition.places.values());
-    this.indexes.set(composition, index);
-    return index;
+    let making = this.indexing.get(composition);
+    if (making === undefined) {
+      making = ToolIndex.of(composition.places.values());
+      this.indexing.set(composition, making);
+    }
+    try {
+      const index = await making;
+      this.indexes.set(composition, index);
+      return index;
+    } finally {
+      this.indexing.delete(composition);
+    }
   }
 }

@@ -48,7 +48,8 @@ export class RunResultService {
       taskId: run.id,
       status,
       message,
-      output: (message?.metadata['output'] as RunResult['output'] | undefined) ?? null,
+      output:
+        status === 'completed' ? ((message?.metadata['output'] as RunResult['output'] | undefined) ?? null) : null,
       usage,
       error,
       pending_approvals: pending,

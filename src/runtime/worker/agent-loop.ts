@@ -79,7 +79,9 @@ export async function runAgentLoop(
       const toolSet = callable.toolSet(answer.parts());
       const call = (correction: readonly ConversationMessage[]): Promise<ModelStepResult> =>
         callModels({ ...input, correction, tools: toolSet, signal: stepSignal }, answer, observation);
-      return input.shape === undefined ? call([]) : makeShapedStep(input.shape, answer, call);
+      return input.shape === undefined
+        ? call([])
+        : makeShapedStep(input.shape, answer, call, () => steering.hear(answer));
     });
     wasInterrupted = step === undefined;
     if (wasInterrupted && !answer.hasOpenStep) continue;

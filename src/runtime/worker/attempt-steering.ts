@@ -20,7 +20,7 @@ export class AttemptSteering {
   /** With what earlier attempts have taken, and what waits. */
   static async open(run: ClaimedRun, records: RunSteering, signal: SteeringSignal): Promise<AttemptSteering> {
     const steering = new AttemptSteering(run, records, signal);
-    if (run.steers > run.steersTaken) signal.note(false);
+    if (run.steers > run.steersTaken) signal.noteWaiting(null);
     if (run.steersTaken > 0) await steering.read();
     return steering;
   }

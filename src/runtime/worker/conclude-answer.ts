@@ -19,6 +19,10 @@ export async function concludeAnswer(
 ): Promise<boolean> {
   const { status, error, finishReason, output } = conclusion;
   const facts = { model: answer.model, usage: answer.totalUsage };
+  // An earlier attempt can have streamed another object, with which this one would be merged.
+  if (answer.metadata?.['output'] !== undefined) {
+    await answer.append({ type: 'message-metadata', messageMetadata: { output: null } });
+  }
   if (status === 'completed') {
     const reason = finishReason ?? 'other';
     const messageMetadata = { ...facts, finishReason: reason, ...(output !== undefined && { output }) };

@@ -44,7 +44,7 @@ export class ModelPayments {
   async settle(): Promise<void> {
     if (this.open === undefined) return;
     const { usage, price } = this.open;
-    await this.settleWith(usage === undefined ? null : costOfUsage(usage, price));
+    await this.settleWith(this.open, usage === undefined ? null : costOfUsage(usage, price));
   }
 
   private reserving(model: LanguageModelV4, terms: TierModel): LanguageModelV4 {
@@ -53,14 +53,16 @@ export class ModelPayments {
       middleware: {
         specificationVersion: 'v4',
         wrapStream: async ({ doStream, params }) => {
-          await this.reserve(params, terms);
-          const { open } = this;
+          params.abortSignal?.throwIfAborted();
+          const open = await this.reserve(params, terms);
+          if (params.abortSignal?.aborted) await this.settleWith(open, 0);
+          params.abortSignal?.throwIfAborted();
           try {
             const result = await doStream();
             if (open === undefined) return result;
             return { ...result, stream: result.stream.pipeThrough(usageOf((usage) => (open.usage = usage))) };
           } catch (error) {
-            await this.settleWith(mayHaveCost(error) ? null : 0);
+            await this.settleWith(open, mayHaveCost(error) ? null : 0);
             throw error;
           }
         },
@@ -68,22 +70,26 @@ export class ModelPayments {
     });
   }
 
-  /** @throws StaleAttemptError, StorageLostError, DomainError `spend_limit_reached`, `price_missing` */
+  /**
+   * Undefined if no limit applies.
+   * @throws StaleAttemptError, StorageLostError, DomainError `spend_limit_reached`, `price_missing`
+   */
   private async reserve(
     params: LanguageModelV4CallOptions,
     { name, price, maxOutputTokens }: TierModel,
-  ): Promise<void> {
+  ): Promise<OpenPayment | undefined> {
     const callId = randomUUID();
     const output = maxOutputTokens ?? RESERVED_OUTPUT_TOKENS;
     const tokens = { input: countInputTokens(params), cachedInput: 0, output };
     const usd = price === null ? null : costOf(tokens, price);
     const isReserved = await throughOutage(() => this.spending.reserve(this.claim, callId, name, usd));
     this.open = isReserved && price !== null ? { callId, price } : undefined;
+    return this.open;
   }
 
-  private async settleWith(usd: number | null): Promise<void> {
-    const { open } = this;
-    if (open === undefined) return;
+  /** Does nothing for a request that is settled already. */
+  private async settleWith(open: OpenPayment | undefined, usd: number | null): Promise<void> {
+    if (open === undefined || this.open !== open) return;
     this.open = undefined;
     await throughOutage(() => this.spending.settle(this.claim, open.callId, usd));
   }

@@ -23,13 +23,18 @@ export class RunAttemptControl {
   private readonly controller = new AbortController();
   private reason: StopReason | undefined;
   private readonly timer: NodeJS.Timeout;
-  readonly steering = new SteeringSignal();
+  readonly steering: SteeringSignal;
 
-  /** @param remainingMs the run's time limit leaves it this much */
+  /**
+   * @param remainingMs the run's time limit leaves it this much
+   * @param steers how many messages have steered the run before
+   */
   constructor(
     readonly claim: RunClaim,
     remainingMs: number,
+    steers = 0,
   ) {
+    this.steering = new SteeringSignal(steers);
     this.timer = setTimeout(() => this.stop('timeout'), Math.max(0, remainingMs));
   }
 

@@ -49,7 +49,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
   superviseAttempt(run: ClaimedRun): RunAttemptControl {
     const now = databaseNow();
     const usedMs = now - (run.startedAt?.getTime() ?? now) - run.waitedMs;
-    const control = new RunAttemptControl(claimOf(run), this.config.settings.runTimeoutMs - usedMs);
+    const control = new RunAttemptControl(claimOf(run), this.config.settings.runTimeoutMs - usedMs, run.steers);
     this.attempts.set(run.id, control);
     if (this.isHandingOver) control.stop('handover');
     return control;
@@ -89,7 +89,7 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
 
   private heed(notice: RunNotice): void {
     if (notice.type === 'cancel') return this.stopRun(notice.runId, 'cancelled');
-    this.attempts.get(notice.runId)?.steering.note(notice.interrupts, notice.steerId);
+    this.attempts.get(notice.runId)?.steering.note(notice.steerId, notice.interrupts);
   }
 
   private async writeHeartbeats(): Promise<void> {
@@ -99,7 +99,9 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
       const { cancelled, stale, steered } = await this.execution.heartbeat(this.claims);
       for (const claim of cancelled) this.stop(claim, 'cancelled');
       for (const claim of stale) this.stop(claim, 'stale');
-      for (const { runId, interrupts } of steered) this.attempts.get(runId)?.steering.note(interrupts);
+      for (const { runId, lastInterrupting } of steered) {
+        this.attempts.get(runId)?.steering.noteWaiting(lastInterrupting);
+      }
     } catch (error) {
       this.logger.warn({ err: error }, 'Cannot write the heartbeats of running attempts');
     } finally {

@@ -11,12 +11,14 @@ import { usableParts } from './usable-history.js';
  * Makes a step of an agent with an output schema. If it is the last one and its answer does not fit, the answer is taken
  * back, and the model is called once more with what is wrong with it.
  * @param call calls the model; the messages follow the answer so far
+ * @param hear takes the messages that have come up meanwhile
  * @throws OutputInvalidError if the second answer does not fit either; it stays in the transcript
  */
 export async function makeShapedStep(
   shape: AnswerShape,
   answer: RunAnswer,
   call: (correction: readonly ConversationMessage[]) => Promise<ModelStepResult>,
+  hear: () => Promise<unknown>,
 ): Promise<ModelStepResult> {
   const first = await call([]);
   if (endsWithToolCalls(answer.parts())) return first;
@@ -25,6 +27,7 @@ export async function makeShapedStep(
   if ('output' in checked) return first;
   answer.countUsage(first.usage);
   await answer.append({ type: 'reset-step' });
+  await hear();
   const second = await call(correctionOf(text, checked.faults));
   if (endsWithToolCalls(answer.parts())) return second;
   const corrected = await shape.check(lastText(answer.parts()));

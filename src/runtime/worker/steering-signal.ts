@@ -7,6 +7,7 @@ class StepInterruptedError extends Error {
 export class SteeringSignal {
   private isSet = false;
   private interruption = new AbortController();
+  private interruptedBy: string | undefined;
   /** The steers that the attempt has: a late notice of one changes nothing. */
   private readonly taken = new Set<string>();
 
@@ -19,11 +20,23 @@ export class SteeringSignal {
     return this.interruption.signal;
   }
 
-  /** @param steerId undefined if it is not known */
-  note(interrupts: boolean, steerId?: string): void {
-    if (steerId !== undefined && this.taken.has(steerId)) return;
+  /** @param known how many messages had come when the attempt began: they interrupt none of its steps */
+  constructor(private readonly known = 0) {}
+
+  /** A message has come. */
+  note(steerId: string, interrupts: boolean): void {
+    if (this.taken.has(steerId)) return;
     this.isSet = true;
-    if (interrupts) this.interruption.abort(new StepInterruptedError('A message interrupts the step.'));
+    if (interrupts) this.interrupt(steerId);
+  }
+
+  /**
+   * Messages wait.
+   * @param lastInterrupting the number of the last one that interrupts; null if none does
+   */
+  noteWaiting(lastInterrupting: number | null): void {
+    this.isSet = true;
+    if (lastInterrupting !== null && lastInterrupting > this.known) this.interrupt();
   }
 
   /** Called before the attempt looks for messages. */
@@ -34,5 +47,12 @@ export class SteeringSignal {
 
   markTaken(steerId: string): void {
     this.taken.add(steerId);
+    // Its notice came between the look for messages and this.
+    if (this.step.aborted && this.interruptedBy === steerId) this.clear();
+  }
+
+  private interrupt(steerId?: string): void {
+    this.interruptedBy = steerId;
+    this.interruption.abort(new StepInterruptedError('A message interrupts the step.'));
   }
 }

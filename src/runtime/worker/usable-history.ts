@@ -44,6 +44,8 @@ export function textOfMessage(stored: unknown): string {
 
 type Part = UIMessage['parts'][number];
 
+/** The names under which the SDKs of OpenAI and Azure refer to records of theirs. */
+const KEEPERS: ReadonlySet<string> = new Set(['openai', 'azure']);
 /** The fields in which parts refer to a record of the provider. */
 const METADATA = ['providerMetadata', 'callProviderMetadata', 'resultProviderMetadata'] as const;
 
@@ -52,7 +54,7 @@ function withoutReferences(part: Part): Part {
   for (const field of METADATA) {
     const metadata = copy[field];
     if (isRecord(metadata))
-      copy[field] = Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== 'openai'));
+      copy[field] = Object.fromEntries(Object.entries(metadata).filter(([key]) => !KEEPERS.has(key)));
   }
   return copy as Part;
 }

@@ -71,7 +71,7 @@ describe('without a notice', () => {
       `SELECT _outcome AS outcome FROM runs, run_steer(_organization => organization_id, _thread => thread_id,
           _agent => agent_id, _user => user_id, _api_key => api_key_id, _grant => NULL, _request => request_id,
           _default_tier => tier, _messages => $2, _interrupts => false, _key => NULL, _hash => NULL, _key_hours => 24,
-          _max_waiting => 100, _traceparent => NULL, _tracestate => NULL, _steer => $3) WHERE id = $1`,
+          _max_waiting => 100, _max_bytes => 1000000, _traceparent => NULL, _tracestate => NULL, _steer => $3) WHERE id = $1`,
       [taskId, JSON.stringify([message]), newId()],
     );
     expect(stored).toEqual({ outcome: 'steered' });

@@ -131,6 +131,15 @@ describe('a request to steer', () => {
     await thread.waitFor(again.taskId, 'completed');
   });
 
+  it('that brings too much is refused, and what came before stays', async () => {
+    const { thread, taskId } = await own.startHeld();
+    const large = 'x'.repeat(900_000);
+    for (const _ of [1, 2]) expect(await steer(thread, large)).toEqual({ taskId, steered: true });
+    expectProblem(await thread.steer(thread.request(large)), 429, 'too_many_runs');
+    expect(await thread.messages()).toHaveLength(4);
+    await thread.cancel(taskId).expect(202);
+  });
+
   it('on an idle thread with an Idempotency-Key posts one run', async () => {
     const thread = await ThreadClient.create(own.app, own.agentId);
     const idempotencyKey = unusedId();

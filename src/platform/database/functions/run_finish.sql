@@ -26,7 +26,8 @@ BEGIN
     SET status = _status, attempt = coalesce(_attempt, attempt + 1), error = _error, finish_reason = _finish_reason,
         step = coalesce(_step, step), usage = coalesce(_usage, usage), model = coalesce(_model, model),
         cost_usd = coalesce(_cost, cost_usd), model_calls = coalesce(_model_calls, model_calls),
-        output = CASE WHEN _status = 'completed' THEN _metadata->'output' END,
+        output = CASE WHEN _status = 'completed' AND json_typeof(_metadata->'output') = 'object'
+          THEN _metadata->'output' END,
         finished_at = now(), updated_at = now()
     WHERE id = _run AND CASE WHEN _attempt IS NULL
       THEN status = 'queued' AND NOT EXISTS (SELECT FROM run_approvals WHERE run_id = _run)

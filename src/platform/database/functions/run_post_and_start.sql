@@ -67,6 +67,10 @@ BEGIN
     RETURN;
   END IF;
 
+  -- Its lock comes before those of spending windows: whoever ends a run holds the windows last.
+  IF _is_head AND _epoch IS NOT NULL THEN
+    _starts := run_has_room(_organization, _cap);
+  END IF;
   _has_spend_limit := EXISTS (SELECT FROM spend_limits WHERE organization_id = _organization);
   IF _has_spend_limit AND _input_tokens IS NOT NULL THEN
     SELECT first._reservation, first._refusal INTO _reservation, _refusal
@@ -78,9 +82,6 @@ BEGIN
     END IF;
   END IF;
 
-  IF _is_head AND _epoch IS NOT NULL THEN
-    _starts := run_has_room(_organization, _cap);
-  END IF;
   IF _starts THEN
     SELECT id INTO _previous FROM runs
       WHERE organization_id = _organization AND thread_id = _thread ORDER BY position DESC LIMIT 1;

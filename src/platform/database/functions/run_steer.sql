@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION run_steer(
   _organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text,
   _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer,
-  _max_waiting integer, _traceparent text, _tracestate text,
+  _max_waiting integer, _max_bytes integer, _traceparent text, _tracestate text,
   INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -16,6 +16,7 @@ DECLARE
   _earlier record;
   _open runs;
   _waiting integer;
+  _bytes bigint;
 BEGIN
   SELECT virtual_mcp_id INTO _thread_agent FROM threads
     WHERE organization_id = _organization AND id = _thread FOR NO KEY UPDATE;
@@ -57,7 +58,11 @@ BEGIN
   END IF;
   SELECT count(*) INTO _waiting FROM runs
     WHERE organization_id = _organization AND thread_id = _thread AND status = 'queued';
-  IF _waiting + _open.steers - _open.steers_taken >= _max_waiting THEN
+  SELECT coalesce(sum(bytes), 0) INTO _bytes FROM messages
+    WHERE organization_id = _organization AND thread_id = _thread AND run_position = _open.position
+      AND ordinal > run_steer_ordinal(1) AND role <> 'assistant';
+  IF _waiting + _open.steers - _open.steers_taken >= _max_waiting
+      OR _bytes + octet_length(_messages::text) > _max_bytes THEN
     _outcome := 'too_many_runs';
     RETURN;
   END IF;

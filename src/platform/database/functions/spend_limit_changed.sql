@@ -8,6 +8,9 @@ BEGIN
   IF TG_OP = 'UPDATE' THEN
     _kept := CASE TG_ARGV[0] WHEN 'organization' THEN to_jsonb(NEW)->'limits'->'spend' ELSE to_jsonb(NEW)->'spend' END;
   END IF;
+  -- In the order of `spend_take`.
+  PERFORM FROM spend_windows WHERE scope = TG_ARGV[0] AND subject_id = OLD.id
+    ORDER BY scope, subject_id, period, starts_at FOR UPDATE;
   DELETE FROM spend_windows
     WHERE scope = TG_ARGV[0] AND subject_id = OLD.id AND NOT coalesce(_kept ? ('usd_per_' || period), false)
       AND organization_id =

@@ -56,11 +56,17 @@ export function answerValues(
   ];
 }
 
+interface HeartbeatRow extends Omit<SavedAnswer, 'hasSpendLimit'> {
+  id: string;
+  lastInterrupting: number | null;
+}
+
 /** What a heartbeat finds. */
 interface Heartbeat {
   cancelled: RunClaim[];
   stale: RunClaim[];
-  steered: { runId: string; interrupts: boolean }[];
+  /** With the number of the last message that interrupts. */
+  steered: { runId: string; lastInterrupting: number | null }[];
 }
 
 /** The worker's writes to a run. The claim fences every write. */
@@ -104,22 +110,24 @@ export class RunExecution {
    * longer current; and those for which messages wait.
    */
   async heartbeat(claims: readonly RunClaim[]): Promise<Heartbeat> {
-    const [rows]: [({ id: string; interrupts: boolean } & SavedAnswer)[], number] = await this.dataSource.query(
+    const [rows]: [HeartbeatRow[], number] = await this.dataSource.query(
       `UPDATE runs SET heartbeat_at = now()
          FROM unnest($1::uuid[], $2::int[], $3::text[]) AS claim (run_id, attempt, epoch)
         WHERE runs.id = claim.run_id AND runs.attempt = claim.attempt AND runs.epoch = claim.epoch
           AND runs.status = 'running'
         RETURNING runs.id, cancel_requested_at IS NOT NULL AS "cancelRequested", steers > steers_taken AS "hasSteers",
-          steers > steers_taken AND EXISTS (
-            SELECT FROM run_steers WHERE run_steers.run_id = runs.id AND number > steers_taken AND interrupts
-          ) AS interrupts`,
+          CASE WHEN steers > steers_taken THEN (
+            SELECT max(number) FROM run_steers
+             WHERE run_steers.run_id = runs.id AND number > steers_taken AND interrupts) END AS "lastInterrupting"`,
       [claims.map(({ runId }) => runId), claims.map(({ attempt }) => attempt), claims.map(({ epoch }) => epoch)],
     );
     const alive = new Map(rows.map((row) => [row.id, row]));
     return {
       cancelled: claims.filter(({ runId }) => alive.get(runId)?.cancelRequested),
       stale: claims.filter(({ runId }) => !alive.has(runId)),
-      steered: rows.flatMap(({ id: runId, hasSteers, interrupts }) => (hasSteers ? [{ runId, interrupts }] : [])),
+      steered: rows
+        .filter(({ hasSteers }) => hasSteers)
+        .map(({ id: runId, lastInterrupting }) => ({ runId, lastInterrupting })),
     };
   }
 

@@ -35,6 +35,9 @@ interface SteerRow {
   steered: boolean;
 }
 
+/** Of the messages that steer one run: each of its model calls gets all of them. */
+const MAX_STEER_BYTES = 2 * 1024 * 1024;
+
 const STEER = 'run_steer';
 const STEERED = '_outcome AS outcome, _steer AS "steerId", _run AS "runId", _steered AS steered';
 
@@ -84,6 +87,7 @@ export class RunSteering {
       _hash: request.idempotency?.hash ?? null,
       _key_hours: IDEMPOTENCY_HOURS,
       _max_waiting: MAX_WAITING_RUNS,
+      _max_bytes: MAX_STEER_BYTES,
       _traceparent: request.trace?.traceparent ?? null,
       _tracestate: request.trace?.tracestate ?? null,
     });
