@@ -37,7 +37,7 @@ inBrowser('Spending limits', () => {
     const { body } = await fixture.service.tool('ORGANIZATION_GET');
     expect(body.item.limits).toEqual({ spend: { usd_per_day: 50 } });
 
-    await page.goto(fixture.address(`agents/${agentId}/settings`));
+    await page.goto(fixture.address(`agents/${agentId}?tab=settings`));
     await page.getByLabel('US dollars per month').fill('12.5');
     await page.getByRole('button', { name: 'Save agent' }).click();
     await page.getByText('The agent was saved.').waitFor();

@@ -38,6 +38,7 @@ describe('a run request that waits', () => {
     expect(answer.body).toEqual({
       taskId,
       status: 'completed',
+      output: null,
       message: await thread.answer(taskId),
       usage: { inputTokens: expect.any(Number), outputTokens: expect.any(Number), totalTokens: expect.any(Number) },
       error: null,

@@ -137,7 +137,7 @@ function DressedToolFields({
         variant="ghost"
         size="small"
         className="self-start"
-        aria-label={`Offer ${wantedNameOf(dressed)} as it is`}
+        aria-label={`Offer it as it is: ${wantedNameOf(dressed)}`}
         onClick={onRemove}
       >
         Offer it as it is
