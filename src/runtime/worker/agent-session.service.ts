@@ -64,10 +64,10 @@ export class AgentSessionService {
       AttemptSteering.open(run, this.steering, steering),
     ]);
     if (agent === undefined) throw new DomainError('agent_not_found', "The thread's agent no longer exists.");
-    const history = withSteersInPlace(messages.filter(({ id }) => id !== run.messageId)).map((message) => ({
-      ...message,
-      parts: usableMessageParts(message.role, message.parts),
-    }));
+    const usable = messages
+      .filter(({ id }) => id !== run.messageId)
+      .map((message) => ({ ...message, parts: usableMessageParts(message.role, message.parts) }));
+    const history = withSteersInPlace(usable);
     const { tools, unavailable } = toolset;
     return {
       agentName: agent.title,
