@@ -150,17 +150,27 @@ export class ConnectionRepository {
    * connection blocks tools, only those whose definition is approved.
    */
   async findToolNames(ids: readonly string[]): Promise<Map<string, string[]>> {
-    const rows: { id: string; names: string[] | null }[] = await this.connections.query(
-      `SELECT id, (SELECT json_agg(tool->'name') FROM json_array_elements(tools) AS tool
-                    WHERE pin <> 'block' OR (
-                      SELECT bool_or(approved_at IS NOT NULL) AND bool_and(approved_at IS NOT NULL OR NOT is_listed)
-                        FROM pinned_tools
-                       WHERE connection_id = id AND tool_name = (tool->'name')::text)) AS names
-         FROM connections
-        WHERE id = ANY($1) AND tools IS NOT NULL`,
-      [ids],
+    const rows: { id: string; names: string[] | null; has_block: boolean; approved: string[] | null }[] =
+      await this.connections.query(
+        `SELECT id, (SELECT json_agg(tool->'name') FROM json_array_elements(tools) AS tool) AS names,
+                pin = 'block' AS has_block,
+                CASE WHEN pin = 'block' AND pinned_at IS NOT NULL THEN (
+                  SELECT json_agg(tool_name::json)
+                    FROM (SELECT tool_name FROM pinned_tools
+                           WHERE connection_id = id
+                           GROUP BY tool_name
+                          HAVING bool_or(approved_at IS NOT NULL)
+                             AND bool_and(approved_at IS NOT NULL OR NOT is_listed)) AS usable) END AS approved
+           FROM connections
+          WHERE id = ANY($1) AND tools IS NOT NULL`,
+        [ids],
+      );
+    return new Map(
+      rows.map(({ id, names, has_block: hasBlock, approved }) => {
+        const usable = new Set(approved);
+        return [id, (names ?? []).filter((name) => !hasBlock || usable.has(name))];
+      }),
     );
-    return new Map(rows.map(({ id, names }) => [id, names ?? []]));
   }
 
   /**

@@ -2,8 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { Connection, PinRule } from '../../connections/connection.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import { isRecord } from '../../core/is-record.js';
+import { MAX_TOOLS } from '../contract/tool-listing.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { type PinState, type ToolStatus } from '../pins/pin-state.js';
+import { isPinnable } from '../pins/pinnable-tool.js';
 import { computeFingerprints, ToolPins } from '../pins/tool-pins.js';
 import { type KnownTool, METADATA_KEY, type ToolList } from './tool-list.js';
 
@@ -16,7 +18,7 @@ interface Offer {
 
 /** What a pinned connection offers of a page of tools that is relayed. */
 export interface OfferedPage {
-  /** The tools that are offered, with the marks of those that are not approved. */
+  /** The tools that are offered of the first 10,000, with the marks of those that are not approved. */
   readonly offer: (tools: readonly UpstreamTool[]) => readonly UpstreamTool[];
   /** Records what is not approved among the tools that passed. */
   readonly record: () => Promise<void>;
@@ -52,7 +54,8 @@ export class OfferedTools {
     let state = await this.pins.stateOf(connection);
     const passed: UpstreamTool[] = [];
     return {
-      offer: (tools) => {
+      offer: (listed) => {
+        const tools = listed.slice(0, MAX_TOOLS);
         const latest = this.pins.stateOf(connection);
         if (!(latest instanceof Promise)) state = latest;
         else latest.catch(() => undefined);
@@ -86,7 +89,7 @@ export class OfferedTools {
 /** The tool as it is offered; undefined if it is not. */
 function offerTool(tool: UpstreamTool, status: ToolStatus, pin: PinRule): UpstreamTool | undefined {
   if (status === 'approved') return tool;
-  if (pin === 'block') return undefined;
+  if (pin === 'block' || !isPinnable(tool)) return undefined;
   const { [METADATA_KEY]: metadata, ...others } = tool._meta ?? {};
   return { ...tool, _meta: { ...others, [METADATA_KEY]: { ...(isRecord(metadata) && metadata), pin: status } } };
 }

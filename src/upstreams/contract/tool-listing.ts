@@ -8,7 +8,8 @@ export interface ToolPage {
   nextCursor?: string;
 }
 
-const MAX_TOOLS = 10_000;
+/** Of a connection. */
+export const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
 
 /**

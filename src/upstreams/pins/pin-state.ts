@@ -13,6 +13,8 @@ export interface KnownForm {
 
 /** Which definitions of a connection's tools are approved, as of one epoch. */
 export class PinState {
+  /** The length of its fingerprints and names, as a measure of its memory. */
+  readonly size: number;
   private readonly approved = new Set<string>();
   private readonly approvedNames = new Set<string>();
   private readonly withheld = new Set<string>();
@@ -28,15 +30,13 @@ export class PinState {
     readonly hasBegun: boolean,
     forms: readonly KnownForm[],
   ) {
+    let size = 1;
     for (const { fingerprint, name, isApproved } of hasBegun ? forms : []) {
       (isApproved ? this.approved : this.withheld).add(fingerprint);
       (isApproved ? this.approvedNames : this.withheldNames).add(name);
+      size += fingerprint.length + name.length;
     }
-  }
-
-  /** How many definitions it holds. */
-  get size(): number {
-    return this.approved.size + this.withheld.size;
+    this.size = size;
   }
 
   /** The names of tools that have an approved definition. */
@@ -46,7 +46,7 @@ export class PinState {
 
   /** The status of a tool in a list that was just read. */
   statusOfRead(tool: UpstreamTool): ToolStatus {
-    if (this.approved.has(fingerprintOf(tool).whole)) return 'approved';
+    if (this.approved.has(fingerprintOf(tool))) return 'approved';
     return this.approvedNames.has(tool.name) ? 'changed' : 'new';
   }
 
@@ -66,7 +66,7 @@ export class PinState {
 
   /** True if this tool of a list that was just read has to be recorded. */
   isUnrecorded(tool: UpstreamTool): boolean {
-    const { whole } = fingerprintOf(tool);
-    return this.approved.has(whole) ? this.withheldNames.has(tool.name) : !this.withheld.has(whole);
+    const fingerprint = fingerprintOf(tool);
+    return this.approved.has(fingerprint) ? this.withheldNames.has(tool.name) : !this.withheld.has(fingerprint);
   }
 }

@@ -27,6 +27,10 @@ export class PinnedToolEntity {
   @Column('json')
   definition: object;
 
+  /** Of the definition and the name, in bytes of JSON text. */
+  @Column('integer')
+  size: number;
+
   /** For a definition that is not approved: the last list that showed a tool of this name showed this one. */
   @Column({ type: 'boolean', name: 'is_listed' })
   isListed: boolean;

@@ -2,26 +2,29 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import type { Connection, PinRule } from '../../connections/connection.js';
+import { TimeSlices } from '../../core/time-slices.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { type KnownForm, PinState } from './pin-state.js';
 import { PinnedToolEntity } from './pinned-tool.entity.js';
-import { fingerprintOf } from './tool-fingerprint.js';
+import { fingerprintOf, namelessFingerprintOf } from './tool-fingerprint.js';
 
 /**
  * Of the definitions of a connection that are approved, and of the others, as stored. Each is more than one list can
  * have, so that no upstream fills the table with lists that always differ. The oldest are deleted.
  */
 const MAX_STORED_BYTES = 64 * 1024 * 1024;
-/** What a row takes in addition to its definition. */
+/** What a row takes in addition to its definition and its name. */
 const ROW_BYTES = 1024;
+/** Every process keeps the names of listed definitions that are not approved. One list has no more. */
+const MAX_LISTED = 10_000;
 
 /** A connection, and its organization. */
 type PinnedConnection = Pick<Connection, 'id' | 'organizationId'>;
 
-/** An approved definition, to compare with. */
-export interface ApprovedForm {
-  readonly definition: UpstreamTool;
-  readonly namelessFingerprint: string;
+/** Approved definitions, to compare with. */
+export interface ApprovedForms {
+  readonly byName: Map<string, UpstreamTool>;
+  readonly byNameless: Map<string, UpstreamTool>;
 }
 
 /** Stores the definitions that pinned connections list. Writes lock the connection, so that they follow each other. */
@@ -51,14 +54,21 @@ export class PinnedToolRepository {
   /**
    * Records tools of a list that was just read: those that are not approved, and those that are approved again. The
    * first complete list of a pin is approved. The trigger `pinned_tools_webhooks` reports new definitions.
+   * @param names of the tools that may have to be recorded
    * @param isComplete true if the list has all tools of the upstream
    */
-  async recordList(connection: PinnedConnection, tools: readonly UpstreamTool[], isComplete: boolean): Promise<void> {
+  async recordList(
+    connection: PinnedConnection,
+    tools: readonly UpstreamTool[],
+    names: ReadonlySet<string>,
+    isComplete: boolean,
+  ): Promise<void> {
     await this.locked(connection, async (manager, { hasBegun }) => {
       if (!hasBegun) return isComplete && this.begin(manager, connection, tools);
-      const added = await this.insert(manager, connection, tools, false);
-      const returned = await this.list(manager, connection, tools);
-      const left = await this.unlist(manager, connection, tools);
+      const named = tools.filter(({ name }) => names.has(name));
+      const added = await this.insert(manager, connection, named, false);
+      const returned = await this.list(manager, connection, named);
+      const left = await this.unlist(manager, connection, named);
       if (added > 0) await this.prune(manager, connection);
       return added + returned + left > 0;
     });
@@ -79,21 +89,30 @@ export class PinnedToolRepository {
     });
   }
 
-  /** The approved definitions with these names or nameless fingerprints, those that were approved last come first. */
+  /** The definition that was approved last of each of these names, and of each of these nameless fingerprints. */
   async findApproved(
     connectionId: string,
     names: readonly string[],
     nameless: readonly string[],
-  ): Promise<ApprovedForm[]> {
-    const rows: { definition: UpstreamTool; nameless: string }[] = await this.forms.query(
-      `SELECT DISTINCT ON (tool_name, nameless_fingerprint = ANY($3)) definition, nameless_fingerprint AS nameless
-         FROM pinned_tools
-        WHERE connection_id = $1 AND approved_at IS NOT NULL
-          AND (tool_name = ANY($2) OR nameless_fingerprint = ANY($3))
-        ORDER BY tool_name, nameless_fingerprint = ANY($3), approved_at DESC, listed_at DESC`,
+  ): Promise<ApprovedForms> {
+    const rows: { definition: UpstreamTool; nameless: string | null }[] = await this.forms.query(
+      `(SELECT DISTINCT ON (tool_name) definition, NULL AS nameless
+          FROM pinned_tools
+         WHERE connection_id = $1 AND approved_at IS NOT NULL AND tool_name = ANY($2)
+         ORDER BY tool_name, approved_at DESC, listed_at DESC)
+       UNION ALL
+       (SELECT DISTINCT ON (nameless_fingerprint) definition, nameless_fingerprint
+          FROM pinned_tools
+         WHERE connection_id = $1 AND approved_at IS NOT NULL AND nameless_fingerprint = ANY($3)
+         ORDER BY nameless_fingerprint, approved_at DESC, listed_at DESC)`,
       [connectionId, names.map((name) => JSON.stringify(name)), nameless],
     );
-    return rows.map(({ definition, nameless: namelessFingerprint }) => ({ definition, namelessFingerprint }));
+    const forms: ApprovedForms = { byName: new Map(), byNameless: new Map() };
+    for (const { definition, nameless } of rows) {
+      if (nameless === null) forms.byName.set(definition.name, definition);
+      else forms.byNameless.set(nameless, definition);
+    }
+    return forms;
   }
 
   /**
@@ -137,8 +156,9 @@ export class PinnedToolRepository {
   ): Promise<number> {
     const added: unknown[] = await manager.query(
       `INSERT INTO pinned_tools (organization_id, connection_id, fingerprint, nameless_fingerprint, tool_name,
-                                 definition, is_listed, approved_at)
-         SELECT $1, $2, fingerprint, nameless, name, definition::json, true, CASE WHEN $7 THEN now() END
+                                 definition, size, is_listed, approved_at)
+         SELECT $1, $2, fingerprint, nameless, name, definition::json, octet_length(definition) + octet_length(name),
+                true, CASE WHEN $7 THEN now() END
            FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS listed (fingerprint, nameless, name, definition)
        ON CONFLICT (connection_id, fingerprint) DO NOTHING
        RETURNING 1`,
@@ -146,7 +166,7 @@ export class PinnedToolRepository {
         organizationId,
         id,
         fingerprintsOf(tools),
-        tools.map((tool) => fingerprintOf(tool).nameless),
+        await namelessFingerprintsOf(tools),
         namesOf(tools),
         tools.map((tool) => JSON.stringify(tool)),
         isApproved,
@@ -184,23 +204,39 @@ export class PinnedToolRepository {
     return count;
   }
 
+  /** Deletes the oldest; those that keep another definition of their name from being called come last. */
   private async prune(manager: EntityManager, { id }: PinnedConnection): Promise<void> {
     await manager.query(
       `DELETE FROM pinned_tools
         WHERE connection_id = $1 AND fingerprint IN (
           SELECT fingerprint FROM (
-            SELECT fingerprint, sum(pg_column_size(definition) + $2::integer) OVER (
-                     PARTITION BY approved_at IS NULL
-                     ORDER BY coalesce(approved_at, listed_at) DESC, fingerprint) AS total
-              FROM pinned_tools WHERE connection_id = $1) AS stored
-           WHERE total > $3::bigint)`,
-      [id, ROW_BYTES, MAX_STORED_BYTES],
+            SELECT fingerprint, is_pending, sum(size + $2::integer) OVER kept AS total,
+                   count(*) FILTER (WHERE is_pending) OVER kept AS pending
+              FROM (
+                SELECT fingerprint, size, approved_at, listed_at, approved_at IS NULL AND is_listed AS is_pending,
+                       bool_or(approved_at IS NOT NULL) OVER (PARTITION BY tool_name COLLATE "C") AS is_known
+                  FROM pinned_tools WHERE connection_id = $1) AS stored
+            WINDOW kept AS (
+              PARTITION BY approved_at IS NULL
+              ORDER BY is_pending AND is_known DESC, coalesce(approved_at, listed_at) DESC, fingerprint)) AS ranked
+           WHERE total > $3::bigint OR is_pending AND pending > $4)`,
+      [id, ROW_BYTES, MAX_STORED_BYTES, MAX_LISTED],
     );
   }
 }
 
 function fingerprintsOf(tools: readonly UpstreamTool[]): string[] {
-  return tools.map((tool) => fingerprintOf(tool).whole);
+  return tools.map((tool) => fingerprintOf(tool));
+}
+
+async function namelessFingerprintsOf(tools: readonly UpstreamTool[]): Promise<string[]> {
+  const slices = new TimeSlices();
+  const fingerprints: string[] = [];
+  for (const tool of tools) {
+    fingerprints.push(namelessFingerprintOf(tool));
+    if (slices.isOver) await slices.next();
+  }
+  return fingerprints;
 }
 
 function namesOf(tools: readonly UpstreamTool[]): string[] {

@@ -7,14 +7,21 @@ import { DomainError } from '../../core/domain-error.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { PinState } from './pin-state.js';
+import { isPinnable } from './pinnable-tool.js';
 import { PinnedToolRepository } from './pinned-tool.repository.js';
 import { fingerprintOf } from './tool-fingerprint.js';
 
 const MAX_CONNECTIONS = 10_000;
-/** The definitions of all cached states together. */
-const MAX_DEFINITIONS = 500_000;
+/** The total of all cached states, as they measure it: more than a single one can have. */
+const MAX_SIZE = 96 * 1024 * 1024;
 
 const NOTHING_APPROVED = new PinState(Number.MAX_SAFE_INTEGER, false, []);
+
+/** A state that is being read, for an epoch that it has at least. */
+interface StateRead {
+  readonly epoch: number;
+  readonly state: Promise<PinState>;
+}
 
 /**
  * Which definitions of the tools of pinned connections are approved. A state is cached for the epoch of its connection,
@@ -24,9 +31,11 @@ const NOTHING_APPROVED = new PinState(Number.MAX_SAFE_INTEGER, false, []);
 export class ToolPins {
   private readonly states = new LRUCache<string, PinState>({
     max: MAX_CONNECTIONS,
-    maxSize: MAX_DEFINITIONS,
-    sizeCalculation: ({ size }) => size + 1,
+    maxSize: MAX_SIZE,
+    sizeCalculation: ({ size }) => size,
   });
+  /** By connection. */
+  private readonly reads = new Map<string, StateRead>();
 
   constructor(
     private readonly repository: PinnedToolRepository,
@@ -37,7 +46,7 @@ export class ToolPins {
   /** The state of a pinned connection, at least as recent as the connection; a promise only if it has to be read. */
   stateOf({ id, pinEpoch }: Connection): PinState | Promise<PinState> {
     const known = this.states.get(id);
-    return known !== undefined && known.epoch >= pinEpoch ? known : this.readState(id);
+    return known !== undefined && known.epoch >= pinEpoch ? known : this.readState(id, pinEpoch);
   }
 
   /**
@@ -47,10 +56,13 @@ export class ToolPins {
    */
   async recordList(connection: Connection, tools: readonly UpstreamTool[], isComplete = true): Promise<void> {
     if (connection.pin === 'off') return;
-    await computeFingerprints(tools);
+    const pinnable = tools.filter(isPinnable);
+    await computeFingerprints(pinnable);
     const state = await this.stateOf(connection);
-    if (state.hasBegun && !tools.some((tool) => state.isUnrecorded(tool))) return;
-    await this.repository.recordList(connection, tools, isComplete);
+    const unrecorded = pinnable.filter((tool) => state.isUnrecorded(tool));
+    if (state.hasBegun && unrecorded.length === 0) return;
+    const names = new Set(unrecorded.map(({ name }) => name));
+    await this.repository.recordList(connection, pinnable, names, isComplete);
     this.announce(connection);
   }
 
@@ -75,14 +87,30 @@ export class ToolPins {
     throw new DomainError('tool_unapproved', message);
   }
 
-  private async readState(id: string): Promise<PinState> {
-    const state = (await this.repository.findState(id)) ?? NOTHING_APPROVED;
-    if (state !== NOTHING_APPROVED) this.states.set(id, state);
-    return state;
+  /** However many callers wait for a state, one query reads it. */
+  private readState(id: string, epoch: number): Promise<PinState> {
+    const current = this.reads.get(id);
+    if (current !== undefined && current.epoch >= epoch) return current.state;
+    const read: StateRead = {
+      epoch,
+      state: this.repository
+        .findState(id)
+        .then((found) => {
+          // What was recorded in the meantime may be missing.
+          if (found !== undefined && this.reads.get(id) === read) this.states.set(id, found);
+          return found ?? NOTHING_APPROVED;
+        })
+        .finally(() => {
+          if (this.reads.get(id) === read) this.reads.delete(id);
+        }),
+    };
+    this.reads.set(id, read);
+    return read.state;
   }
 
   private announce({ id }: Connection): void {
     this.states.delete(id);
+    this.reads.delete(id);
     this.changes.changed(id);
   }
 }

@@ -14,8 +14,9 @@ import { ToolLister } from '../catalog/tool-lister.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { PinState } from '../pins/pin-state.js';
-import { type ApprovedForm, PinnedToolRepository } from '../pins/pinned-tool.repository.js';
-import { fingerprintOf } from '../pins/tool-fingerprint.js';
+import { isPinnable } from '../pins/pinnable-tool.js';
+import { PinnedToolRepository } from '../pins/pinned-tool.repository.js';
+import { fingerprintOf, namelessFingerprintOf } from '../pins/tool-fingerprint.js';
 import { ToolPins } from '../pins/tool-pins.js';
 import { changesBetween } from './definition-changes.js';
 import {
@@ -30,7 +31,7 @@ const MAX_ITEMS = 100;
 /** How long switching a pin on waits for the upstream's list, in milliseconds. */
 const BEGIN_WAIT_MS = 10_000;
 
-/** The upstream's tools as listed now, or else as listed last. */
+/** The tools that can be approved of the upstream's list of now, or else of its last one. */
 interface Listed {
   readonly list: ToolList | undefined;
   readonly fault?: string;
@@ -79,7 +80,7 @@ export class ToolChanges {
     const tools = names.map((name) => {
       const tool = list?.tools.get(name)?.definition;
       if (tool === undefined) throw new DomainError('unknown_tool', `The connection lists no tool "${name}".`);
-      if (fingerprints?.includes(fingerprintOf(tool).whole) === false)
+      if (fingerprints?.includes(fingerprintOf(tool)) === false)
         throw new DomainError('conflict', `The definition of "${name}" has changed since it was shown.`);
       return tool;
     });
@@ -101,7 +102,7 @@ export class ToolChanges {
       requireActive(connection);
       const tools = await this.lister.list(connection);
       this.catalog.learn(connection, tools);
-      return { list: toToolList(tools, Date.now()) };
+      return { list: toToolList(tools.filter(isPinnable), Date.now()) };
     } catch (error) {
       if (!(error instanceof UpstreamError) && !(error instanceof DomainError)) throw error;
       return { list: await this.lastKnown(connection), fault: error.message };
@@ -110,8 +111,9 @@ export class ToolChanges {
 
   private async lastKnown(connection: Connection): Promise<ToolList | undefined> {
     const stored = await this.directory.lastKnownTools(connection);
+    if (stored === undefined) return undefined;
     // The stored tools came from `listTools`.
-    return stored === undefined ? undefined : toToolList(stored.tools as UpstreamTool[], stored.at.getTime());
+    return toToolList((stored.tools as UpstreamTool[]).filter(isPinnable), stored.at.getTime());
   }
 
   private async requireConnection(id: string, caller: Principal): Promise<Connection> {
@@ -121,28 +123,28 @@ export class ToolChanges {
   }
 
   private async toItems({ id }: Connection, changed: readonly UpstreamTool[], state: PinState): Promise<ChangedTool[]> {
-    const added = changed.filter((tool) => state.statusOf(tool) === 'new');
-    const approved = await this.repository.findApproved(
-      id,
-      changed.map(({ name }) => name),
-      added.map((tool) => fingerprintOf(tool).nameless),
-    );
-    return changed.map((tool) => toItem(tool, state, approved));
+    const added = new Map<UpstreamTool, string>();
+    for (const tool of changed) if (state.statusOf(tool) === 'new') added.set(tool, namelessFingerprintOf(tool));
+    const names = changed.map(({ name }) => name);
+    const { byName, byNameless } = await this.repository.findApproved(id, names, [...added.values()]);
+    return changed.map((tool) => {
+      const nameless = added.get(tool);
+      if (nameless === undefined) return toItem(tool, 'changed', byName.get(tool.name));
+      const basis = byNameless.get(nameless);
+      // A tool is renamed once. Otherwise, many new tools would repeat a long title.
+      byNameless.delete(nameless);
+      return toItem(tool, 'new', basis);
+    });
   }
 }
 
-function toItem(tool: UpstreamTool, state: PinState, approved: readonly ApprovedForm[]): ChangedTool {
-  const { whole, nameless } = fingerprintOf(tool);
-  const status = state.statusOf(tool) === 'changed' ? 'changed' : 'new';
-  const basis = approved.find(({ definition, namelessFingerprint }) =>
-    status === 'changed' ? definition.name === tool.name : namelessFingerprint === nameless,
-  );
+function toItem(tool: UpstreamTool, status: ChangedTool['status'], basis: UpstreamTool | undefined): ChangedTool {
   return {
     name: tool.name,
     status,
-    fingerprint: whole,
-    renamed_from: status === 'new' ? (basis?.definition.name ?? null) : null,
-    changes: basis === undefined ? [] : changesBetween(basis.definition, tool),
+    fingerprint: fingerprintOf(tool),
+    renamed_from: status === 'new' ? (basis?.name ?? null) : null,
+    changes: basis === undefined ? [] : changesBetween(basis, tool),
     definition: tool,
   };
 }

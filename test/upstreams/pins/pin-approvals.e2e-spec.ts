@@ -248,6 +248,33 @@ describe('CONNECTION_TOOLS_APPROVE', () => {
   });
 });
 
+describe('a tool with a name of more than 1 KiB', () => {
+  // With the quotation marks.
+  const fitting = toolNamed('y'.repeat(1_022));
+  const tooLong = toolNamed('x'.repeat(1_023));
+
+  it.each(['warn', 'block'])('is neither offered nor recorded nor approved with %j', async (rule) => {
+    await connect('off');
+    server.offered.tools = [GOOD, tooLong];
+    await pin(app, id, rule);
+    const gateway = gatewayPath(app, await agentOf(app, [id]));
+    for (const door of [path, gateway]) expect((await listThrough(app, door)).names).toEqual(['echo']);
+    server.offered.tools = [GOOD, tooLong, fitting];
+    await names();
+    expect(await diffOf(app, id)).toMatchObject({ total: 1, items: [{ name: fitting.name }] });
+    const refused = await app.tool('CONNECTION_TOOLS_APPROVE', { id, tools: [tooLong.name] });
+    expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 404, code: 'unknown_tool' });
+    await approve(app, id, fitting.name);
+    expect(await names()).toEqual(['echo', fitting.name]);
+    expect(await codeOf(app, tooLong.name)).toBe('unknown_tool');
+    const recorded = await app.query<{ tool_name: string }>(
+      'SELECT tool_name FROM pinned_tools WHERE connection_id = $1 ORDER BY tool_name',
+      [id],
+    );
+    expect(recorded.map(({ tool_name: name }) => JSON.parse(name) as string)).toEqual(['echo', fitting.name]);
+  });
+});
+
 describe('a call', () => {
   it('that is under way when the definition changes ends as usual; the next one is refused', async () => {
     await connect('block');

@@ -1,5 +1,5 @@
 -- Definitions that a pinned connection lists for the first time, and that are not approved. One statement inserts those
--- of one list. A name is JSON text; one that is too long for a message is left out.
+-- of one list, and the approved names are read once for all of them. A name is JSON text.
 CREATE OR REPLACE FUNCTION webhook_tools_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM webhook_deliver('tools.changed', changed.organization_id, NULL, NULL, json_build_object(
@@ -10,17 +10,25 @@ BEGIN
     FROM (
       SELECT organization_id, connection_id, pin, count(*) AS total,
              json_agg(json_build_object(
-               'name', CASE WHEN octet_length(tool_name) <= 1024 THEN tool_name::json END,
+               'name', tool_name::json,
                'status', status,
                'fingerprint', fingerprint) ORDER BY place) FILTER (WHERE place <= 100) AS tools
         FROM (
-          SELECT added.*, connections.pin, row_number() OVER (ORDER BY tool_name COLLATE "C", fingerprint) AS place,
-                 CASE WHEN EXISTS (
-                   SELECT FROM pinned_tools approved
-                    WHERE approved.connection_id = added.connection_id AND approved.tool_name = added.tool_name
-                      AND approved.approved_at IS NOT NULL) THEN 'changed' ELSE 'new' END AS status
-            FROM added JOIN connections ON connections.id = added.connection_id
-           WHERE added.approved_at IS NULL) AS placed
+          SELECT forms.*, connections.pin, row_number() OVER (ORDER BY tool_name COLLATE "C", fingerprint) AS place,
+                 CASE WHEN is_known THEN 'changed' ELSE 'new' END AS status
+            FROM (
+              SELECT *, bool_or(is_approved) OVER (PARTITION BY connection_id, tool_name COLLATE "C") AS is_known
+                FROM (
+                  SELECT organization_id, connection_id, tool_name, fingerprint, false AS is_approved
+                    FROM added
+                   WHERE approved_at IS NULL
+                  UNION ALL
+                  SELECT organization_id, connection_id, tool_name, fingerprint, true
+                    FROM pinned_tools
+                   WHERE approved_at IS NOT NULL
+                     AND connection_id IN (SELECT connection_id FROM added WHERE approved_at IS NULL)) AS all_forms
+            ) AS forms JOIN connections ON connections.id = forms.connection_id
+           WHERE NOT is_approved) AS placed
        GROUP BY organization_id, connection_id, pin) AS changed;
   RETURN NULL;
 END

@@ -18,6 +18,7 @@ export class PinnedTools1763700005000 implements MigrationInterface {
         nameless_fingerprint character varying(64) NOT NULL,
         tool_name text NOT NULL,
         definition json NOT NULL,
+        size integer NOT NULL,
         is_listed boolean NOT NULL,
         listed_at timestamp(3) with time zone NOT NULL DEFAULT now(),
         approved_at timestamp(3) with time zone,

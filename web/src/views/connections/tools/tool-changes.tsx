@@ -93,7 +93,7 @@ function Differences({ tool }: { readonly tool: ChangedTool }) {
     <dl className="flex min-w-0 flex-col gap-2 text-sm">
       {tool.changes.map(({ path, before, after }) => (
         <div key={path} className="flex min-w-0 flex-col gap-1">
-          <dt className="font-mono text-[0.8125rem] break-all">{path}</dt>
+          <dt className="font-mono text-[0.8125rem] break-all">{path === '' ? 'The definition' : path}</dt>
           {before !== undefined && (
             <dd className="break-words whitespace-pre-wrap">
               <span className="text-muted-foreground">approved:</span> <del>{textOf(before)}</del>
