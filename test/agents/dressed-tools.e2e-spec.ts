@@ -5,6 +5,7 @@ import { type Fixture, startFixture } from '../conformance/fixture/start-fixture
 import { answer, createAskingAgent, startWaiting } from '../runtime/approvals/approvals.support.js';
 import { toolPartsOf } from '../runtime/runs/runs.support.js';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { modernRequest } from '../support/era-clients.js';
 import { eventually } from '../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { expectProblem } from '../support/problem.js';
@@ -205,6 +206,50 @@ describe.each([
     expect(tools.find(({ name }) => name === 'in_zurich')?.inputSchema).toMatchObject({ properties: {}, required: [] });
     const { content } = await client.callTool({ name: 'in_zurich', arguments: {} });
     expect(content).toEqual([{ type: 'text', text: 'In Zürich.' }]);
+  });
+});
+
+describe('the headers that repeat arguments of a dressed tool', () => {
+  const zone = { type: 'string', 'x-mcp-header': 'Zone' };
+  const place = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } };
+  let routed: McpUpstream;
+  let id: string;
+  beforeAll(async () => {
+    const inputSchema = { type: 'object' as const, properties: { zone, place } };
+    routed = await startMcpUpstream({ route: { inputSchema, handler: () => 'done' } });
+    id = await connectTo(app, routed.url, { title: 'Routed' });
+  });
+  beforeEach(() => {
+    routed.calls.length = 0;
+  });
+  afterAll(() => routed?.close());
+
+  /** Those that arrive, whatever the client sends. */
+  async function arriving(selected: unknown, more: object, name: string, args: object): Promise<unknown> {
+    const connections = [{ connection_id: id, selected_tools: [selected] }];
+    const path = gatewayPath(app, await createAgent(app, [], { connections, ...more }));
+    const headers = { 'mcp-param-region': 'Bern', 'mcp-param-zone': 'b', 'mcp-param-other': 'c' };
+    const request = modernRequest('tools/call', { name, arguments: args }, { headers });
+    const answer = await callProxy(app, path, { key: app.apiKey, ...request });
+    expect(rpcOf(answer).result).toMatchObject({ content: [{ text: 'done' }] });
+    const arrived = Object.entries(routed.calls[0]?.headers ?? {});
+    return Object.fromEntries(arrived.filter(([header]) => header.startsWith('mcp-param-')));
+  }
+
+  it.each([
+    [
+      'a fixed object',
+      { fixed: { '/place': { region: 'Zug' } } },
+      { 'mcp-param-region': 'Zug', 'mcp-param-zone': 'a' },
+    ],
+    ['an argument of a hidden object', { hidden: ['/place'] }, { 'mcp-param-zone': 'a' }],
+  ])('are those of the arguments that the upstream gets, with %s', async (_what, args, expected) => {
+    expect(await arriving({ tool: 'route', arguments: args }, {}, 'route', { zone: 'a' })).toEqual(expected);
+  });
+
+  it('are those of the call that call_tool stands for', async () => {
+    const call = { name: 'route', arguments: { zone: 'a' } };
+    expect(await arriving('route', { tool_mode: 'search' }, 'call_tool', call)).toEqual({ 'mcp-param-zone': 'a' });
   });
 });
 

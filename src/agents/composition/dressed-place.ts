@@ -17,7 +17,6 @@ export function dressedPlace(place: ToolPlace, selected: DressedTool, dressed: D
     fixed: [...own.fixed, ...(inner?.fixed ?? [])],
     covered: [...own.covered, ...(inner?.covered ?? [])],
     upstreamDefinition: inner?.upstreamDefinition ?? tool?.definition,
-    headers: { ...dressed?.headers, ...inner?.headers },
     ...(misfit !== undefined && { misfit }),
   };
   const { id: connectionId, title } = connection;

@@ -1,25 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { ArgumentChecker } from '../../upstreams/arguments/argument-checker.js';
-import { headerValueOf } from '../../upstreams/contract/mirrored-header.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { DressedTool } from '../records/selected-tool.js';
 import { fillArguments } from './filled-arguments.js';
 import { type DressedSchema, dressSchema, SchemaMisfit } from './shown-schema.js';
-import {
-  type ArgumentPath,
-  argumentsOf,
-  type DressedArguments,
-  pointerTo,
-  type ToolDressing,
-} from './tool-dressing.js';
+import { argumentsOf, type DressedArguments } from './tool-dressing.js';
 
 /** A dressed tool, or why the dressing does not fit it, in a sentence. */
 export type Dressed =
-  | { readonly tool: KnownTool; readonly headers: ToolDressing['headers']; readonly misfit?: undefined }
-  | { readonly tool?: undefined; readonly headers?: undefined; readonly misfit: string };
-
-const NO_HEADERS = {};
+  { readonly tool: KnownTool; readonly misfit?: undefined } | { readonly tool?: undefined; readonly misfit: string };
 
 /** Gives tools the descriptions and arguments that agents want for them. */
 @Injectable()
@@ -35,15 +25,12 @@ export class ToolDresser {
     const { description = tool.definition.description } = selected;
     const definition = { ...tool.definition, description };
     const args = argumentsOf(selected);
-    if (args.covered.length === 0) return { tool: { ...tool, definition }, headers: NO_HEADERS };
+    if (args.covered.length === 0) return { tool: { ...tool, definition } };
     try {
       const schema = dressSchema(tool.inputSchema, args);
       await this.requireFit(schema, args, owner);
       const inputSchema = schema.shown as typeof definition.inputSchema;
-      return {
-        tool: { ...tool, inputSchema, definition: { ...definition, inputSchema } },
-        headers: headersOf(schema, args),
-      };
+      return { tool: { ...tool, inputSchema, definition: { ...definition, inputSchema } } };
     } catch (error) {
       if (!(error instanceof SchemaMisfit)) throw error;
       return { misfit: `The agent's selection does not fit the tool "${tool.name}": it ${error.message}.` };
@@ -61,11 +48,4 @@ export class ToolDresser {
     const [fault] = verdict.outcome === 'unfit' ? verdict.faults : [];
     if (fault !== undefined) throw new SchemaMisfit(`does not accept a fixed value: ${fault.path} ${fault.message}`);
   }
-}
-
-function headersOf({ headers }: DressedSchema, { fixed }: DressedArguments): ToolDressing['headers'] {
-  if (headers.size === 0) return NO_HEADERS;
-  const values = new Map(fixed.map(({ path, value }) => [pointerTo(path), value]));
-  const valueAt = (path: ArgumentPath): string | null => headerValueOf(values.get(pointerTo(path)));
-  return Object.fromEntries([...headers].map(([name, path]) => [name, valueAt(path)]));
 }

@@ -24,8 +24,8 @@ import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 
 /** A tool call for the tool's connection. */
 export interface RoutedToolCall extends McpRequestContext<InboundRequest> {
-  /** The headers that repeat arguments which the client does not repeat, in lower case; null removes one. */
-  readonly argumentHeaders?: ToolDressing['headers'] | undefined;
+  /** Replace the client's headers that repeat arguments; absent if the upstream gets the client's arguments. */
+  readonly argumentHeaders?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -68,9 +68,10 @@ export class AgentToolRouter {
       const toolCaller = await this.callerOf(caller, place, refusal);
       const filled = dressing === undefined || refusal ? call : fillRequest(call, dressing);
       const routed = startRequest({ ...context, caller: toolCaller, message: renameTool(filled, upstreamName) });
-      // Clients repeat arguments in headers only for tools that they have listed.
-      const mirrored = call === message ? undefined : mirroredArguments(tool?.inputSchema, args);
-      return { ...routed, argumentHeaders: { ...mirrored, ...dressing?.headers } };
+      // Clients know neither fixed arguments nor the headers of tools that they have not listed.
+      if (dressing === undefined && call === message) return routed;
+      const { inputSchema } = dressing?.upstreamDefinition ?? tool?.definition ?? {};
+      return { ...routed, argumentHeaders: mirroredArguments(inputSchema, filled.params['arguments']) };
     } catch (error) {
       const refusal = await this.recordRefusal(toDomainError(error), { ...context, message: call }, startedAt);
       // For `call_tool`, the name is an argument, which a model can correct.
