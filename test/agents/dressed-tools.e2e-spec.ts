@@ -9,9 +9,10 @@ import { modernRequest } from '../support/era-clients.js';
 import { eventually } from '../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { expectProblem } from '../support/problem.js';
-import { callProxy, rpcOf } from '../support/proxy-calls.js';
+import { callProxy, errorIn, rpcOf } from '../support/proxy-calls.js';
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
+import { DEAD_URL } from '../support/upstreams.js';
 
 const text = { type: 'string' };
 const SEARCH = {
@@ -180,6 +181,49 @@ describe('a dressed tool through the gateway', () => {
   });
 });
 
+describe('an agent around a dressed tool', () => {
+  const around = (id: string, fixed: object) => [
+    { connection_id: id, selected_tools: [{ tool: 'search', arguments: { fixed } }] },
+  ];
+  const saving = (id: string, fixed: object) =>
+    app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Wider', connections: around(id, fixed) } });
+
+  it.each([
+    ['a hidden argument', { hidden: ['/filter/label'] }, { state: 'open', label: 'a' }, 'filter.label is not accepted'],
+    ['a variant', { hidden: ['/filter/label'] }, { state: 'open', Label: 'a' }, 'filter.Label is not accepted'],
+    ['a fixed argument', { fixed: { '/filter/state': 'open' } }, { state: 'closed' }, 'filter.state is not accepted'],
+  ])('is refused if a whole object that it fixes sets %s', async (_what, args, filter, message) => {
+    const refused = await saving(await agentWith({ tool: 'search', arguments: args }), { '/filter': filter });
+    expectProblem(refused, 400, 'invalid_request');
+    expect(refused.body.errors).toEqual([
+      expect.objectContaining({ code: 'tool_mismatch', message: expect.stringContaining(message) }),
+    ]);
+  });
+
+  it('is refused for it while the tool cannot be listed', async () => {
+    const down = await connectTo(app, DEAD_URL, { title: 'Down' });
+    const hiding = { tool: 'search', arguments: { hidden: ['/filter/label'] } };
+    const inner = await agentOf(app, [{ connection_id: down, selected_tools: [hiding] }] as never);
+    expectProblem(await saving(inner, { '/filter': { label: 'a' } }), 400, 'invalid_request');
+    await saving(inner, { '/filter': { state: 'open' } }).expect(201);
+  });
+
+  it('loses the tool if the agent inside hides later what it sets', async () => {
+    const inner = await agentWith('search');
+    const fixed = { '/filter': { state: 'open', label: 'a' } };
+    const path = gatewayPath(app, await createAgent(app, [], { connections: around(inner, fixed) }));
+    const args = { repo: 'docs', query: 'x' };
+    await callThrough(app, path, 'search', args);
+    expect(sent()).toEqual([['search', { ...args, filter: fixed['/filter'] }]]);
+    const connections = dressed({ tool: 'search', arguments: { hidden: ['/filter/label'] } });
+    await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id: inner, data: { connections } });
+    expect((await listThrough(app, path)).names).toEqual([]);
+    const { rpc } = await callThrough(app, path, 'search', args);
+    expect(rpc.error).toMatchObject({ data: { code: 'tool_schema_invalid' } });
+    expect(sent()).toHaveLength(1);
+  });
+});
+
 describe.each([
   ['legacy', 'legacy' as const],
   ['modern', { pin: '2026-07-28' }],
@@ -231,7 +275,8 @@ describe('the headers that repeat arguments of a dressed tool', () => {
     const headers = { 'mcp-param-region': 'Bern', 'mcp-param-zone': 'b', 'mcp-param-other': 'c' };
     const request = modernRequest('tools/call', { name, arguments: args }, { headers });
     const answer = await callProxy(app, path, { key: app.apiKey, ...request });
-    expect(rpcOf(answer).result).toMatchObject({ content: [{ text: 'done' }] });
+    expect(errorIn(answer)).toBeUndefined();
+    expect(routed.calls).toHaveLength(1);
     const arrived = Object.entries(routed.calls[0]?.headers ?? {});
     return Object.fromEntries(arrived.filter(([header]) => header.startsWith('mcp-param-')));
   }

@@ -7,6 +7,10 @@ const MAX_REFERENCES = 16;
 /** The dressing cannot be applied to the schema, in words that follow the name of the tool. */
 export class SchemaMisfit extends Error {
   override readonly name = 'SchemaMisfit';
+
+  sentenceFor(toolName: string): string {
+    return `The agent's selection does not fit the tool "${toolName}": it ${this.message}.`;
+  }
 }
 
 type Schema = Readonly<Record<string, unknown>>;
