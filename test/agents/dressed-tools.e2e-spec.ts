@@ -205,7 +205,7 @@ describe('an agent around a dressed tool', () => {
     const hiding = { tool: 'search', arguments: { hidden: ['/filter/label'] } };
     const inner = await agentOf(app, [{ connection_id: down, selected_tools: [hiding] }] as never);
     expectProblem(await saving(inner, { '/filter': { label: 'a' } }), 400, 'invalid_request');
-    await saving(inner, { '/filter': { state: 'open' } }).expect(201);
+    await saving(inner, { '/filter': { state: 'open' } }).expect(200);
   });
 
   it('loses the tool if the agent inside hides later what it sets', async () => {
@@ -317,6 +317,38 @@ describe('a dressed tool in a run', () => {
       { state: 'output-error', errorText: expect.stringContaining('arguments.repo is not accepted') },
     ]);
     expect(upstream.calls).toHaveLength(1);
+  });
+
+  it('is refused once its upstream changes during the run so that a fixed argument is gone', async () => {
+    const searching = (argument: string) => ({
+      inputSchema: { type: 'object' as const, properties: { [argument]: text } },
+      handler: () => 'found',
+    });
+    const changing: McpUpstream = await startMcpUpstream({
+      search: searching('repo'),
+      change: {
+        handler: async () => {
+          changing.tools['search'] = searching('repository');
+          await succeed(app, 'CONNECTION_TEST', { id });
+          return 'changed';
+        },
+      },
+    });
+    const id = await connectTo(app, changing.url, { title: 'Changing' });
+    try {
+      const fixing = { tool: 'search', arguments: { fixed: { '/repo': 'docs' } } };
+      const connections = [{ connection_id: id, selected_tools: ['change', fixing] }];
+      const agent = await createAgent(app, [], { connections });
+      const parts = await run(agent, '/call search {}\n/call change {}\n/call search {}');
+      expect(parts).toMatchObject([
+        { toolName: 'search', state: 'output-available' },
+        { toolName: 'change', state: 'output-available' },
+        { toolName: 'search', state: 'output-error', errorText: expect.stringContaining('has no argument /repo') },
+      ]);
+      expect(changing.calls.map(({ tool }) => tool)).toEqual(['search', 'change']);
+    } finally {
+      await changing.close();
+    }
   });
 
   it('asks by the rules of both names, shows all arguments, and asks again when a value changes', async () => {

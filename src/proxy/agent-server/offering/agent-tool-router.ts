@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import { type Composition, connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
+import { refusalOfChange } from '../../../agents/dressing/current-fit.js';
 import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
 import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
 import { suggestionFor } from '../../../core/closest-name.js';
@@ -9,6 +10,7 @@ import { toDomainError } from '../../../core/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
+import type { ToolCall } from '../../../upstreams/tool-call.js';
 import { type InboundRequest, readRequest, traceContextOf } from '../../protocol/inbound-message.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
@@ -168,8 +170,9 @@ class AgentToolCaller extends ProxyCaller {
     return this.agentCaller.connection.id;
   }
 
-  override get refusal(): DomainError | undefined {
-    return this.argumentRefusal;
+  override get refusalFor(): ToolCall['refusalFor'] {
+    const { dressing } = this.place;
+    return dressing && ((tool) => this.argumentRefusal ?? refusalOfChange(dressing, tool));
   }
 
   /** An agent has no tasks, so that any client can call its tools. */
