@@ -12,6 +12,7 @@ import type { Connection } from '../connections/connection.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { SEARCH_TOOLS } from './composition/tool-naming.js';
+import { refusalOfChange } from './dressing/current-fit.js';
 import { fillArguments, refusalOfArguments } from './dressing/filled-arguments.js';
 import { connectionOf, type ToolPlace, type UnavailableMember } from './composition/composition.js';
 import { placesForModels } from './search/places-for-models.js';
@@ -147,9 +148,10 @@ export class AgentToolset {
         const isUnapproved = approvedPlace === undefined ? needsApproval : approvedPlace !== placeOf(connection, place);
         const refusal = refusalOf(args);
         const sent = refusal === undefined ? filled(args) : args;
-        const what = { connection, toolName: upstreamName, args: sent, refusal, permitted, isUnapproved };
+        const what = { connection, toolName: upstreamName, args: sent, permitted, isUnapproved };
         const call: ToolCall = {
           ...what,
+          refusalFor: dressing && ((current) => refusal ?? refusalOfChange(dressing, current)),
           caller,
           owner,
           asTask: isTaskOnly(tool?.definition),

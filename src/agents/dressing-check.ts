@@ -4,11 +4,10 @@ import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { DomainError, type FieldError } from '../core/domain-error.js';
 import { allows } from '../core/permissions.js';
 import type { Principal } from '../core/principal.js';
-import type { KnownTool } from '../upstreams/catalog/tool-list.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import { MemberLists } from './composition/member-lists.js';
 import type { AgentConnectionData } from './records/agent.dto.js';
-import { ToolDresser } from './dressing/tool-dresser.js';
+import { ToolDresser, type ToolToDress } from './dressing/tool-dresser.js';
 
 /** Checks, before an agent is saved, that its dressed arguments fit the tools as far as these are known. */
 @Injectable()
@@ -50,15 +49,15 @@ export class DressingCheck {
   private async toolsOf(
     { id, organizationId }: { readonly id: string; readonly organizationId: string },
     { userId }: Principal,
-  ): Promise<(name: string) => KnownTool | undefined> {
+  ): Promise<(name: string) => ToolToDress | undefined> {
     const connection = await this.directory.findConnection(organizationId, id);
     // Saving refuses it.
     if (connection === undefined) return () => undefined;
     if (connection.type === 'VIRTUAL') {
       const { places } = await this.compositions.compositionOf({ id, organizationId, accountUserId: userId });
-      return (name) => places.get(name)?.tool;
+      return (name) => places.get(name);
     }
     const { list } = await this.lists.listsOf(connectionFor(connection, userId));
-    return (name) => list?.tools.get(name);
+    return (name) => ({ tool: list?.tools.get(name) });
   }
 }

@@ -3,7 +3,7 @@ import type { DomainError } from '../core/domain-error.js';
 import type { Connection } from '../connections/connection.js';
 import type { AppliedLimit } from '../platform/limits/rate-limits.js';
 import type { StateOwner, ToolCaller } from './contract/callers.js';
-import type { ToolList } from './catalog/tool-list.js';
+import type { KnownTool, ToolList } from './catalog/tool-list.js';
 
 /** Identifies a connection. */
 export interface ConnectionRef {
@@ -25,8 +25,11 @@ export interface ToolCall {
   /** The upstream's own name of the tool. */
   readonly toolName: string;
   readonly args: unknown;
-  /** Why the arguments are refused, whatever the tool's schema says of them. */
-  readonly refusal?: DomainError | undefined;
+  /**
+   * Why the call is refused, whatever the tool's schema says of its arguments.
+   * @param tool as it is now; undefined if it is unknown
+   */
+  readonly refusalFor?: ((tool: KnownTool | undefined) => DomainError | undefined) | undefined;
   readonly caller: ToolCaller;
   /** Who has a session of its own with an upstream that has state; absent: the shared one is used. */
   readonly owner?: StateOwner;

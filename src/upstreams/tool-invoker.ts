@@ -148,7 +148,7 @@ export class ToolInvoker {
       }
       requireActive(connection);
       if (!isAdmitted) throw denied();
-      const refusal = call.refusal ?? refusalOf(await this.checkArguments(found, call));
+      const refusal = call.refusalFor?.(found.tool) ?? refusalOf(await this.checkArguments(found, call));
       if (refusal !== undefined) throw refusal;
       if (connection.pin === 'block') await this.pins.requireApproved(connection, call.toolName);
       if (call.isUnapproved === true) throw new DomainError('permission_denied', 'The call needs an approval.');

@@ -5,12 +5,14 @@ import { type Fixture, startFixture } from '../conformance/fixture/start-fixture
 import { answer, createAskingAgent, startWaiting } from '../runtime/approvals/approvals.support.js';
 import { toolPartsOf } from '../runtime/runs/runs.support.js';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { modernRequest } from '../support/era-clients.js';
 import { eventually } from '../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { expectProblem } from '../support/problem.js';
-import { callProxy, rpcOf } from '../support/proxy-calls.js';
+import { callProxy, errorIn, rpcOf } from '../support/proxy-calls.js';
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
+import { DEAD_URL } from '../support/upstreams.js';
 
 const text = { type: 'string' };
 const SEARCH = {
@@ -179,6 +181,49 @@ describe('a dressed tool through the gateway', () => {
   });
 });
 
+describe('an agent around a dressed tool', () => {
+  const around = (id: string, fixed: object) => [
+    { connection_id: id, selected_tools: [{ tool: 'search', arguments: { fixed } }] },
+  ];
+  const saving = (id: string, fixed: object) =>
+    app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Wider', connections: around(id, fixed) } });
+
+  it.each([
+    ['a hidden argument', { hidden: ['/filter/label'] }, { state: 'open', label: 'a' }, 'filter.label is not accepted'],
+    ['a variant', { hidden: ['/filter/label'] }, { state: 'open', Label: 'a' }, 'filter.Label is not accepted'],
+    ['a fixed argument', { fixed: { '/filter/state': 'open' } }, { state: 'closed' }, 'filter.state is not accepted'],
+  ])('is refused if a whole object that it fixes sets %s', async (_what, args, filter, message) => {
+    const refused = await saving(await agentWith({ tool: 'search', arguments: args }), { '/filter': filter });
+    expectProblem(refused, 400, 'invalid_request');
+    expect(refused.body.errors).toEqual([
+      expect.objectContaining({ code: 'tool_mismatch', message: expect.stringContaining(message) }),
+    ]);
+  });
+
+  it('is refused for it while the tool cannot be listed', async () => {
+    const down = await connectTo(app, DEAD_URL, { title: 'Down' });
+    const hiding = { tool: 'search', arguments: { hidden: ['/filter/label'] } };
+    const inner = await agentOf(app, [{ connection_id: down, selected_tools: [hiding] }] as never);
+    expectProblem(await saving(inner, { '/filter': { label: 'a' } }), 400, 'invalid_request');
+    await saving(inner, { '/filter': { state: 'open' } }).expect(200);
+  });
+
+  it('loses the tool if the agent inside hides later what it sets', async () => {
+    const inner = await agentWith('search');
+    const fixed = { '/filter': { state: 'open', label: 'a' } };
+    const path = gatewayPath(app, await createAgent(app, [], { connections: around(inner, fixed) }));
+    const args = { repo: 'docs', query: 'x' };
+    await callThrough(app, path, 'search', args);
+    expect(sent()).toEqual([['search', { ...args, filter: fixed['/filter'] }]]);
+    const connections = dressed({ tool: 'search', arguments: { hidden: ['/filter/label'] } });
+    await succeed(app, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id: inner, data: { connections } });
+    expect((await listThrough(app, path)).names).toEqual([]);
+    const { rpc } = await callThrough(app, path, 'search', args);
+    expect(rpc.error).toMatchObject({ data: { code: 'tool_schema_invalid' } });
+    expect(sent()).toHaveLength(1);
+  });
+});
+
 describe.each([
   ['legacy', 'legacy' as const],
   ['modern', { pin: '2026-07-28' }],
@@ -208,6 +253,51 @@ describe.each([
   });
 });
 
+describe('the headers that repeat arguments of a dressed tool', () => {
+  const zone = { type: 'string', 'x-mcp-header': 'Zone' };
+  const place = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } };
+  let routed: McpUpstream;
+  let id: string;
+  beforeAll(async () => {
+    const inputSchema = { type: 'object' as const, properties: { zone, place } };
+    routed = await startMcpUpstream({ route: { inputSchema, handler: () => 'done' } });
+    id = await connectTo(app, routed.url, { title: 'Routed' });
+  });
+  beforeEach(() => {
+    routed.calls.length = 0;
+  });
+  afterAll(() => routed?.close());
+
+  /** Those that arrive, whatever the client sends. */
+  async function arriving(selected: unknown, more: object, name: string, args: object): Promise<unknown> {
+    const connections = [{ connection_id: id, selected_tools: [selected] }];
+    const path = gatewayPath(app, await createAgent(app, [], { connections, ...more }));
+    const headers = { 'mcp-param-region': 'Bern', 'mcp-param-zone': 'b', 'mcp-param-other': 'c' };
+    const request = modernRequest('tools/call', { name, arguments: args }, { headers });
+    const answer = await callProxy(app, path, { key: app.apiKey, ...request });
+    expect(errorIn(answer)).toBeUndefined();
+    expect(routed.calls).toHaveLength(1);
+    const arrived = Object.entries(routed.calls[0]?.headers ?? {});
+    return Object.fromEntries(arrived.filter(([header]) => header.startsWith('mcp-param-')));
+  }
+
+  it.each([
+    [
+      'a fixed object',
+      { fixed: { '/place': { region: 'Zug' } } },
+      { 'mcp-param-region': 'Zug', 'mcp-param-zone': 'a' },
+    ],
+    ['an argument of a hidden object', { hidden: ['/place'] }, { 'mcp-param-zone': 'a' }],
+  ])('are those of the arguments that the upstream gets, with %s', async (_what, args, expected) => {
+    expect(await arriving({ tool: 'route', arguments: args }, {}, 'route', { zone: 'a' })).toEqual(expected);
+  });
+
+  it('are those of the call that call_tool stands for', async () => {
+    const call = { name: 'route', arguments: { zone: 'a' } };
+    expect(await arriving('route', { tool_mode: 'search' }, 'call_tool', call)).toEqual({ 'mcp-param-zone': 'a' });
+  });
+});
+
 describe('a dressed tool in a run', () => {
   async function run(agentId: string, message: string): Promise<unknown> {
     const thread = await ThreadClient.create(app, agentId);
@@ -227,6 +317,38 @@ describe('a dressed tool in a run', () => {
       { state: 'output-error', errorText: expect.stringContaining('arguments.repo is not accepted') },
     ]);
     expect(upstream.calls).toHaveLength(1);
+  });
+
+  it('is refused once its upstream changes during the run so that a fixed argument is gone', async () => {
+    const searching = (argument: string) => ({
+      inputSchema: { type: 'object' as const, properties: { [argument]: text } },
+      handler: () => 'found',
+    });
+    const changing: McpUpstream = await startMcpUpstream({
+      search: searching('repo'),
+      change: {
+        handler: async () => {
+          changing.tools['search'] = searching('repository');
+          await succeed(app, 'CONNECTION_TEST', { id });
+          return 'changed';
+        },
+      },
+    });
+    const id = await connectTo(app, changing.url, { title: 'Changing' });
+    try {
+      const fixing = { tool: 'search', arguments: { fixed: { '/repo': 'docs' } } };
+      const connections = [{ connection_id: id, selected_tools: ['change', fixing] }];
+      const agent = await createAgent(app, [], { connections });
+      const parts = await run(agent, '/call search {}\n/call change {}\n/call search {}');
+      expect(parts).toMatchObject([
+        { toolName: 'search', state: 'output-available' },
+        { toolName: 'change', state: 'output-available' },
+        { toolName: 'search', state: 'output-error', errorText: expect.stringContaining('has no argument /repo') },
+      ]);
+      expect(changing.calls.map(({ tool }) => tool)).toEqual(['search', 'change']);
+    } finally {
+      await changing.close();
+    }
   });
 
   it('asks by the rules of both names, shows all arguments, and asks again when a value changes', async () => {

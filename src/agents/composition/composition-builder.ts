@@ -140,11 +140,10 @@ export class CompositionBuilder {
         places.push(place);
         continue;
       }
-      const { tool, connection } = place;
-      const result = tool && (await this.dresser.dressTool(tool, selected, connection));
+      const result = await this.dresser.dressTool(place, selected, place.connection);
       const dressed = dressedPlace(place, selected, result);
       places.push(dressed);
-      if (result?.misfit !== undefined && dressed.fault !== undefined) misfits.push(dressed.fault);
+      if (result.misfit !== undefined && dressed.fault !== undefined) misfits.push(dressed.fault);
       if (slices.isOver) await slices.next();
     }
     return { ...member, places, unavailable: [...member.unavailable, ...misfits] };

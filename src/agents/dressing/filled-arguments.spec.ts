@@ -4,7 +4,7 @@ import { fillArguments, fillRequestText, refusalOfArguments } from './filled-arg
 import { argumentsOf, type ToolDressing } from './tool-dressing.js';
 
 function dressing(fixed: Record<string, unknown>, hidden: string[] = []): ToolDressing {
-  return { ...argumentsOf({ tool: 'x', arguments: { fixed, hidden } }), upstreamDefinition: undefined, headers: {} };
+  return { ...argumentsOf({ tool: 'x', arguments: { fixed, hidden } }), upstreamDefinition: undefined };
 }
 
 const request = (args: string): string => `{"id":1,"params":{"name":"x","arguments":${args}},"method":"tools/call"}`;

@@ -93,11 +93,4 @@ describe('the shown schema', () => {
   ])('is refused for %s', (_what, args, schema, message) => {
     expect(() => dress(args, schema)).toThrow(message);
   });
-
-  it('finds the headers that repeat covered arguments', () => {
-    const region = { type: 'string', 'x-mcp-header': 'Region' };
-    const schema = { properties: { region, other: { type: 'string', 'x-mcp-header': 'not a token' } } };
-    const { headers } = dress({ fixed: { '/region': 'eu' }, hidden: ['/other'] }, schema);
-    expect([...headers]).toEqual([['mcp-param-region', ['region']]]);
-  });
 });

@@ -1,5 +1,4 @@
 import { isRecord } from '../../core/is-record.js';
-import { headerNameOf } from '../../upstreams/contract/mirrored-header.js';
 import { type ArgumentPath, type DressedArguments, namesIn, pointerTo } from './tool-dressing.js';
 
 /** The most references that one schema can go through to another. */
@@ -8,6 +7,10 @@ const MAX_REFERENCES = 16;
 /** The dressing cannot be applied to the schema, in words that follow the name of the tool. */
 export class SchemaMisfit extends Error {
   override readonly name = 'SchemaMisfit';
+
+  sentenceFor(toolName: string): string {
+    return `The agent's selection does not fit the tool "${toolName}": it ${this.message}.`;
+  }
 }
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -18,8 +21,6 @@ export interface DressedSchema {
   readonly shown: Schema;
   /** What the schema says of the fixed arguments alone. */
   readonly fixed: Schema;
-  /** The headers that repeat covered arguments (`x-mcp-header`), in lower case, with the paths of the arguments. */
-  readonly headers: ReadonlyMap<string, ArgumentPath>;
 }
 
 /** The covered arguments of one object, by name. */
@@ -34,13 +35,12 @@ interface Cover {
  * @throws SchemaMisfit for an argument that the schema does not have, and for a required one without a fixed value
  */
 export function dressSchema(root: object, args: DressedArguments): DressedSchema {
-  const headers = new Map<string, ArgumentPath>();
-  const { shown, fixed } = uncover(root as Schema, coverOf(args), [], { root: root as Schema, headers });
+  const { shown, fixed } = uncover(root as Schema, coverOf(args), [], root as Schema);
   const { $schema, $defs, definitions } = root as Schema;
   const known = Object.fromEntries(
     Object.entries({ $schema, $defs, definitions }).filter(([, value]) => value !== undefined),
   );
-  return { shown, fixed: { ...known, ...fixed }, headers };
+  return { shown, fixed: { ...known, ...fixed } };
 }
 
 function coverOf({ fixed, covered }: DressedArguments): Cover {
@@ -59,18 +59,8 @@ function coverOf({ fixed, covered }: DressedArguments): Cover {
   return top;
 }
 
-interface Uncovered {
-  readonly shown: Schema;
-  readonly fixed: Schema;
-}
-
-function uncover(
-  node: Schema,
-  { inner }: Cover,
-  path: ArgumentPath,
-  whole: { readonly root: Schema; readonly headers: Map<string, ArgumentPath> },
-): Uncovered {
-  const schema = followed(node, whole.root, path);
+function uncover(node: Schema, { inner }: Cover, path: ArgumentPath, root: Schema): DressedSchema {
+  const schema = followed(node, root, path);
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   const required = new Set(Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []);
   const kept = new Map(Object.entries(properties));
@@ -80,7 +70,7 @@ function uncover(
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (property === undefined) throw new SchemaMisfit(`has no argument ${pointerTo(at)} in its input schema`);
     if (cover.inner.size > 0) {
-      const nested = uncover(isRecord(property) ? property : {}, cover, at, whole);
+      const nested = uncover(isRecord(property) ? property : {}, cover, at, root);
       if (!holdsFixed(cover)) {
         kept.set(name, nested.shown);
         continue;
@@ -99,8 +89,6 @@ function uncover(
     }
     kept.delete(name);
     required.delete(name);
-    const header = headerNameOf(property);
-    if (header !== undefined) whole.headers.set(header, at);
   }
   return {
     shown: {

@@ -1,25 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
+import type { FieldError } from '../../core/domain-error.js';
 import { ArgumentChecker } from '../../upstreams/arguments/argument-checker.js';
-import { headerValueOf } from '../../upstreams/contract/mirrored-header.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { DressedTool } from '../records/selected-tool.js';
-import { fillArguments } from './filled-arguments.js';
+import { fillArguments, refusalOfArguments } from './filled-arguments.js';
 import { type DressedSchema, dressSchema, SchemaMisfit } from './shown-schema.js';
-import {
-  type ArgumentPath,
-  argumentsOf,
-  type DressedArguments,
-  pointerTo,
-  type ToolDressing,
-} from './tool-dressing.js';
+import { argumentsOf, type DressedArguments, type ToolDressing } from './tool-dressing.js';
 
-/** A dressed tool, or why the dressing does not fit it, in a sentence. */
+/** A dressed tool, undefined while it cannot be listed, or why the dressing does not fit it, in a sentence. */
 export type Dressed =
-  | { readonly tool: KnownTool; readonly headers: ToolDressing['headers']; readonly misfit?: undefined }
-  | { readonly tool?: undefined; readonly headers?: undefined; readonly misfit: string };
+  | { readonly tool: KnownTool | undefined; readonly misfit?: undefined }
+  | { readonly tool?: undefined; readonly misfit: string };
 
-const NO_HEADERS = {};
+/** A tool, undefined while it cannot be listed, as the agents inside dress it. */
+export interface ToolToDress {
+  readonly tool: KnownTool | undefined;
+  readonly dressing?: ToolDressing;
+}
 
 /** Gives tools the descriptions and arguments that agents want for them. */
 @Injectable()
@@ -28,25 +26,24 @@ export class ToolDresser {
 
   /** @param owner the connection or agent that has the tool */
   async dressTool(
-    tool: KnownTool,
+    { tool, dressing }: ToolToDress,
     selected: DressedTool,
     owner: Pick<Connection, 'id' | 'organizationId'>,
   ): Promise<Dressed> {
-    const { description = tool.definition.description } = selected;
-    const definition = { ...tool.definition, description };
     const args = argumentsOf(selected);
-    if (args.covered.length === 0) return { tool: { ...tool, definition }, headers: NO_HEADERS };
     try {
+      if (dressing !== undefined) requireUncovered(args, dressing);
+      if (tool === undefined) return { tool };
+      const { description = tool.definition.description } = selected;
+      const definition = { ...tool.definition, description };
+      if (args.covered.length === 0) return { tool: { ...tool, definition } };
       const schema = dressSchema(tool.inputSchema, args);
       await this.requireFit(schema, args, owner);
       const inputSchema = schema.shown as typeof definition.inputSchema;
-      return {
-        tool: { ...tool, inputSchema, definition: { ...definition, inputSchema } },
-        headers: headersOf(schema, args),
-      };
+      return { tool: { ...tool, inputSchema, definition: { ...definition, inputSchema } } };
     } catch (error) {
       if (!(error instanceof SchemaMisfit)) throw error;
-      return { misfit: `The agent's selection does not fit the tool "${tool.name}": it ${error.message}.` };
+      return { misfit: error.sentenceFor(selected.tool) };
     }
   }
 
@@ -58,14 +55,18 @@ export class ToolDresser {
   ): Promise<void> {
     if (args.fixed.length === 0) return;
     const verdict = await this.checker.validateArguments(fixed, fillArguments(args, {}), id, organizationId);
-    const [fault] = verdict.outcome === 'unfit' ? verdict.faults : [];
-    if (fault !== undefined) throw new SchemaMisfit(`does not accept a fixed value: ${fault.path} ${fault.message}`);
+    if (verdict.outcome === 'unfit') refuseFixed(verdict.faults);
   }
 }
 
-function headersOf({ headers }: DressedSchema, { fixed }: DressedArguments): ToolDressing['headers'] {
-  if (headers.size === 0) return NO_HEADERS;
-  const values = new Map(fixed.map(({ path, value }) => [pointerTo(path), value]));
-  const valueAt = (path: ArgumentPath): string | null => headerValueOf(values.get(pointerTo(path)));
-  return Object.fromEntries([...headers].map(([name, path]) => [name, valueAt(path)]));
+/**
+ * Like its callers, an agent does not set what an agent inside covers, as it could with the value of a whole object.
+ * @throws SchemaMisfit
+ */
+function requireUncovered(args: DressedArguments, inner: ToolDressing): void {
+  refuseFixed(refusalOfArguments(inner, fillArguments(args, {}))?.errors);
+}
+
+function refuseFixed([fault]: readonly FieldError[] = []): void {
+  if (fault !== undefined) throw new SchemaMisfit(`does not accept a fixed value: ${fault.path} ${fault.message}`);
 }

@@ -20,8 +20,6 @@ export interface DressedArguments {
 export interface ToolDressing extends DressedArguments {
   /** The tool as the upstream listed it; undefined while it cannot be listed. */
   readonly upstreamDefinition: UpstreamTool | undefined;
-  /** The headers that repeat covered arguments (MCP 2026-07-28, `x-mcp-header`), in lower case; null removes one. */
-  readonly headers: Readonly<Record<string, string | null>>;
   /** Why no call can be made with it, in a sentence. */
   readonly misfit?: string;
 }

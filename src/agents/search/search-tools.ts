@@ -74,9 +74,13 @@ export function toToolQuery(args: unknown): ToolQuery {
   return { query, limit };
 }
 
-/** @throws DomainError `invalid_arguments` for arguments of `call_tool` that name no call */
+/**
+ * The arguments of the call may be whatever they may be in a direct call.
+ * @throws DomainError `invalid_arguments` for arguments of `call_tool` that name no call
+ */
 export function requireToolCall(args: unknown): { name: string } {
-  return checked(CallToolInput, args);
+  const isCall = isRecord(args) && isRecord(args['arguments']);
+  return checked(CallToolInput, isCall ? { ...args, arguments: {} } : args);
 }
 
 /** The result for a model, which gets the definitions with its next request. */

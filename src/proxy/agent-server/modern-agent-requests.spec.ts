@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { namedHeaders } from './modern-agent-requests.js';
+import { namedHeaders, withArguments } from './modern-agent-requests.js';
 
 describe('namedHeaders', () => {
   it.each([
@@ -18,5 +18,21 @@ describe('namedHeaders', () => {
 
   it('adds no name if the caller sent none, and keeps only MCP headers', () => {
     expect(namedHeaders({ authorization: 'Bearer x', cookie: 'a=b' }, 'echo')).toEqual({});
+  });
+});
+
+describe('withArguments', () => {
+  const sent = { 'mcp-method': 'tools/call', 'mcp-param-region': 'Bern', 'mcp-param-other': 'x' };
+
+  it('replaces every header that repeats an argument', () => {
+    expect(withArguments(sent, { 'mcp-param-region': 'Zürich', 'mcp-param-count': '3' })).toEqual({
+      'mcp-method': 'tools/call',
+      'mcp-param-region': '=?base64?WsO8cmljaA==?=',
+      'mcp-param-count': '3',
+    });
+  });
+
+  it('leaves none if none is repeated, as while the schema is not known', () => {
+    expect(withArguments(sent, {})).toEqual({ 'mcp-method': 'tools/call' });
   });
 });

@@ -4,7 +4,7 @@ import { AgentComposition } from '../../agents/composition/agent-composition.js'
 import type { Source } from '../../agents/composition/composition.js';
 import { DomainError } from '../../core/domain-error.js';
 import { type McpRequestContext, startRequest } from '../forwarding/upstream-router.js';
-import { type InboundRequest, forwardedHeaders } from '../protocol/inbound-message.js';
+import { ARGUMENT_HEADER, type InboundRequest, forwardedHeaders } from '../protocol/inbound-message.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
@@ -52,10 +52,11 @@ export class ModernAgentRequests {
     return true;
   }
 
-  private async forward({ argumentHeaders = {}, ...context }: RoutedToolCall): Promise<void> {
+  private async forward({ argumentHeaders, ...context }: RoutedToolCall): Promise<void> {
     const { request, message } = context;
     const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
-    const headers = withHeaders(namedHeaders(request.headers, String(name)), argumentHeaders);
+    const named = namedHeaders(request.headers, String(name));
+    const headers = argumentHeaders === undefined ? named : withArguments(named, argumentHeaders);
     await this.modern.forwardModernRequest({ ...context, route: { kind: 'stateless', headers } });
   }
 
@@ -97,16 +98,14 @@ export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record
   return 'mcp-name' in forwarded ? { ...forwarded, 'mcp-name': encoded(name) } : forwarded;
 }
 
-/** @param changes by name in lower case; null removes a header */
-function withHeaders(
-  headers: Record<string, string>,
-  changes: Readonly<Record<string, string | null>>,
+/** The headers with these ones that repeat arguments, and no others that do. @param repeated not encoded yet */
+export function withArguments(
+  headers: Readonly<Record<string, string>>,
+  repeated: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const kept = Object.entries(headers).filter(([name]) => !Object.hasOwn(changes, name));
-  const set = Object.entries(changes).flatMap(([name, value]): [string, string][] =>
-    value === null ? [] : [[name, encoded(value)]],
-  );
-  return Object.fromEntries([...kept, ...set]);
+  const kept = Object.entries(headers).filter(([name]) => !name.startsWith(ARGUMENT_HEADER));
+  const added = Object.entries(repeated).map(([name, value]): [string, string] => [name, encoded(value)]);
+  return Object.fromEntries([...kept, ...added]);
 }
 
 function encoded(text: string): string {

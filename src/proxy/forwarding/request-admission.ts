@@ -62,7 +62,7 @@ export class RequestAdmission {
         connection: caller.connection,
         toolName: name,
         args,
-        refusal: caller.refusal,
+        refusalFor: caller.refusalFor,
         caller:
           caller.principal === undefined
             ? { ...caller.asToolCaller, address: networkOf(request.ip) }

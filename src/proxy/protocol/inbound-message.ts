@@ -142,7 +142,9 @@ export const NAMED_BY: ReadonlyMap<string, string> = new Map([
 ]);
 /** The form of RFC 2047 that MCP 2026-07-28 uses for values that a header cannot contain. */
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
-/** The caller's headers that are forwarded unchanged, in addition to `mcp-param-*`. */
+/** The beginning of every header that repeats an argument of a tool, in lower case. */
+export const ARGUMENT_HEADER = 'mcp-param-';
+/** The caller's headers that are forwarded unchanged, in addition to those that repeat arguments. */
 const FORWARDED = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'];
 
 /** True if the request comes from a client of the modern era. The upstream checks whether it is complete. */
@@ -200,7 +202,7 @@ export function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, s
   }
   for (const name of Object.keys(headers)) {
     const value = headers[name];
-    if (name.startsWith('mcp-param-') && typeof value === 'string') {
+    if (name.startsWith(ARGUMENT_HEADER) && typeof value === 'string') {
       forwarded[withoutCredentials(name)] = withoutCredentials(value);
     }
   }

@@ -4,6 +4,7 @@ import type { Principal } from '../../core/principal.js';
 import type { Connection } from '../../connections/connection.js';
 import { keyOfCaller, type ToolCaller } from '../../upstreams/contract/callers.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
+import type { ToolCall } from '../../upstreams/tool-call.js';
 import { isMarkedPublic } from '../../upstreams/catalog/tool-list.js';
 import type { InboundMessage } from './inbound-message.js';
 
@@ -28,8 +29,8 @@ export class ProxyCaller {
     return false;
   }
 
-  /** Why the arguments of the caller's tool call are refused, whatever the tool's schema says of them. */
-  get refusal(): DomainError | undefined {
+  /** Why the caller's tool call is refused, whatever the tool's schema says of its arguments. */
+  get refusalFor(): ToolCall['refusalFor'] {
     return undefined;
   }
 

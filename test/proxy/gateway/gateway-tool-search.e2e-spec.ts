@@ -134,6 +134,17 @@ describe('an agent in search mode over the gateway', () => {
     expect(answer.result?.content?.[0]?.text).toMatch(message);
   });
 
+  it('reads the call in call_tool as if it were made directly', async () => {
+    const id = await agentOf(app, [await upstreams.connection(app, 'Left', 'echo')], SEARCH);
+    const path = gatewayPath(app, id);
+    const args = { text: 'a', constructor: [[1]], more: 'b\0' };
+    const called = await callThrough(app, path, 'call_tool', { name: 'echo', arguments: args });
+    expect(called.rpc.result?.content).toEqual([{ type: 'text', text: 'echo says a' }]);
+    const { rpc: refused } = await callThrough(app, path, 'call_tool', { name: app.apiKey });
+    expect(refused.error).toMatchObject({ data: { code: 'invalid_rpc_request' } });
+    expect(await recordsOf('call_tool', id)).toMatchObject([{ error_code: 'invalid_rpc_request' }]);
+  });
+
   it('answers a query that fills a whole body with an error', async () => {
     const path = gatewayPath(app, await agentOf(app, [await upstreams.connection(app, 'Left', 'echo')], SEARCH));
     const query = 'word '.repeat(200_000);

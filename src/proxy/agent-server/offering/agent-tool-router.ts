@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import { type Composition, connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
+import { refusalOfChange } from '../../../agents/dressing/current-fit.js';
 import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
 import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
 import { suggestionFor } from '../../../core/closest-name.js';
@@ -9,6 +10,7 @@ import { toDomainError } from '../../../core/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
+import type { ToolCall } from '../../../upstreams/tool-call.js';
 import { type InboundRequest, readRequest, traceContextOf } from '../../protocol/inbound-message.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
@@ -24,8 +26,8 @@ import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 
 /** A tool call for the tool's connection. */
 export interface RoutedToolCall extends McpRequestContext<InboundRequest> {
-  /** The headers that repeat arguments which the client does not repeat, in lower case; null removes one. */
-  readonly argumentHeaders?: ToolDressing['headers'] | undefined;
+  /** Replace the client's headers that repeat arguments; absent if the upstream gets the client's arguments. */
+  readonly argumentHeaders?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -68,9 +70,10 @@ export class AgentToolRouter {
       const toolCaller = await this.callerOf(caller, place, refusal);
       const filled = dressing === undefined || refusal ? call : fillRequest(call, dressing);
       const routed = startRequest({ ...context, caller: toolCaller, message: renameTool(filled, upstreamName) });
-      // Clients repeat arguments in headers only for tools that they have listed.
-      const mirrored = call === message ? undefined : mirroredArguments(tool?.inputSchema, args);
-      return { ...routed, argumentHeaders: { ...mirrored, ...dressing?.headers } };
+      // Clients know neither fixed arguments nor the headers of tools that they have not listed.
+      if (dressing === undefined && call === message) return routed;
+      const { inputSchema } = dressing?.upstreamDefinition ?? tool?.definition ?? {};
+      return { ...routed, argumentHeaders: mirroredArguments(inputSchema, filled.params['arguments']) };
     } catch (error) {
       const refusal = await this.recordRefusal(toDomainError(error), { ...context, message: call }, startedAt);
       // For `call_tool`, the name is an argument, which a model can correct.
@@ -167,8 +170,9 @@ class AgentToolCaller extends ProxyCaller {
     return this.agentCaller.connection.id;
   }
 
-  override get refusal(): DomainError | undefined {
-    return this.argumentRefusal;
+  override get refusalFor(): ToolCall['refusalFor'] {
+    const { dressing } = this.place;
+    return dressing && ((tool) => this.argumentRefusal ?? refusalOfChange(dressing, tool));
   }
 
   /** An agent has no tasks, so that any client can call its tools. */

@@ -1,12 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { type InboundRequest, readMessage } from '../../protocol/inbound-message.js';
+import { generateApiKey } from '../../../core/api-key-value.js';
+import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
 import { callWithin } from './call-tool.js';
 
-function request(text: string): InboundRequest {
-  const message = readMessage(Buffer.from(text));
-  if (message.kind !== 'request') throw new Error('not a request');
-  return message;
-}
+const request = (text: string): InboundRequest => readRequest(Buffer.from(text));
+const callOf = (args: string): InboundRequest =>
+  request(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_tool"${args}}}`);
 
 describe('callWithin', () => {
   it('keeps every other byte, and the bytes of the arguments', () => {
@@ -25,9 +24,7 @@ describe('callWithin', () => {
   });
 
   it('calls without arguments with none', () => {
-    const text =
-      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_tool","arguments":{"name":"a"}}}';
-    expect(JSON.parse(callWithin(request(text)).body.toString())).toMatchObject({
+    expect(JSON.parse(callWithin(callOf(',"arguments":{"name":"a"}')).body.toString())).toMatchObject({
       params: { name: 'a', arguments: {} },
     });
   });
@@ -35,8 +32,21 @@ describe('callWithin', () => {
   it.each(['', ',"arguments":null', ',"arguments":[]', ',"arguments":{}', ',"arguments":{"name":"a","arguments":[]}'])(
     'refuses a call with %j',
     (args) => {
-      const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_tool"${args}}}`;
-      expect(() => callWithin(request(text))).toThrow(expect.objectContaining({ code: 'invalid_arguments' }));
+      expect(() => callWithin(callOf(args))).toThrow(expect.objectContaining({ code: 'invalid_arguments' }));
     },
   );
+
+  it.each(['{"a":[[1]]}', '{"constructor":{"__proto__":1}}', '{"a":"\\u0000","\\u0000":"\\ud800"}'])(
+    'accepts %s, as a direct call does',
+    (args) => {
+      const { params } = callWithin(callOf(`,"arguments":{"name":"a","arguments":${args}}`));
+      expect(params).toEqual({ name: 'a', arguments: JSON.parse(args) as unknown });
+    },
+  );
+
+  it('refuses a credential in the name, as in a direct call', () => {
+    expect(() => callWithin(callOf(`,"arguments":{"name":"${generateApiKey()}"}`))).toThrow(
+      expect.objectContaining({ code: 'invalid_rpc_request' }),
+    );
+  });
 });
