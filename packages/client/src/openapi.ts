@@ -1778,7 +1778,7 @@ export interface components {
             spend: components["schemas"]["SpendLimitItem"] | null;
             output_schema: {
                 [key: string]: unknown;
-            };
+            } | null;
             webhook_output: boolean;
             /** @enum {string} */
             status: "active" | "inactive" | "error";
@@ -3370,6 +3370,18 @@ export interface components {
                 text: string;
                 interrupted: boolean;
             };
+        } | {
+            /** @constant */
+            type: "file";
+            url: string;
+            mediaType: string;
+        } | {
+            /** @constant */
+            type: "data-output";
+            data: {
+                [key: string]: unknown;
+            };
+            transient?: boolean;
         } | {
             /** @constant */
             type: "error";

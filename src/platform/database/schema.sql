@@ -479,6 +479,7 @@ CREATE TABLE pinned_tools (
   nameless_fingerprint varchar(64) NOT NULL,
   tool_name text NOT NULL,
   definition json NOT NULL,
+  size integer NOT NULL,
   is_listed boolean NOT NULL,
   listed_at timestamptz(3) NOT NULL DEFAULT now(),
   approved_at timestamptz(3),
@@ -891,18 +892,19 @@ CREATE VIEW spend_limits AS
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
 -- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
--- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 3b409c94888410a735d9f47d5fb2bc59
+-- run_find_repeated(_organization uuid, _thread text, _key text, _key_hours integer) RETURNS TABLE(id uuid, run_id uuid, hash text, steered boolean): 8ccf5de9cf51feaa583e49073c3f487f
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): d9d109d8d634a4188dada5aa34748a96
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
--- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 846596a90bec13eadac33ae93e127171
+-- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 1ddd5e52acb3740d56bbfc890f446d24
 -- run_post_steers(_ended runs) RETURNS void: 55dce6464be002306e6a49552b4d6aa9
--- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 89a9c1f9ee9a1d9256e778c756d63cf2
--- run_steer(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer, _max_waiting integer, _traceparent text, _tracestate text, INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean) RETURNS record: 03458faf53af0999ab4cd989130b372e
+-- run_regenerate(_organization uuid, _thread text, _message text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _answer text, _key text, _hash text, _key_hours integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _refusal jsonb) RETURNS record: f7e68fb45d9b24692da6393ad1ace419
+-- run_steer(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer, _max_waiting integer, _max_bytes integer, _traceparent text, _tracestate text, INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean) RETURNS record: d9d55c0f922cd2e02a4a150d8d5cc64c
 -- run_steer_ordinal(_number integer) RETURNS integer: 9b9fe9c7c5a62dfcb22e114fd57d7e49
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
 -- spend_before(_organization uuid, _scope text, _subject uuid, _since timestamptz) RETURNS numeric: 4b0fecbcef2929f97de87b8278a4d7a3
 -- spend_first_call(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _tier text, _input_tokens integer, _output_tokens integer, OUT _reservation jsonb, OUT _refusal jsonb) RETURNS record: 41c6fbe223656a02983103471719da21
--- spend_limit_changed() RETURNS trigger: 226271065e956914452385f14d9b3723
+-- spend_limit_changed() RETURNS trigger: 5df5a5c4a6b3144bc2a283d5736733a9
 -- spend_limits_of(_organization uuid, _agent uuid, _api_key uuid, _user uuid) RETURNS TABLE(scope text, subject_id uuid, period text, usd numeric): e5c59c200cbeeabaabd10dcf7d7b3279
 -- spend_reserve(_run uuid, _attempt integer, _epoch text, _call uuid, _amount numeric, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 6fac85c70206470b6eee0a63bd4ec9bc
 -- spend_run_ended() RETURNS trigger: 1b3fc19f00378f049407a2024fb3e90d
@@ -919,4 +921,4 @@ CREATE VIEW spend_limits AS
 -- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
 -- webhook_spend_threshold(_window spend_windows, _usd numeric, _reached boolean) RETURNS void: 46c03f32931d0554df6e9665002c20e8
 -- webhook_time(_at timestamptz) RETURNS text: 5379414f70019f1798e50cab13d0a3c6
--- webhook_tools_changed() RETURNS trigger: 959d1c41fd612ab198d3c0684604fa5e
+-- webhook_tools_changed() RETURNS trigger: b6e9a40c832c1ba034299b4b066cd1cb
