@@ -9,7 +9,6 @@ const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   invalid_rpc_request: -32600,
   body_too_large: -32600,
   unknown_method: -32601,
-  invalid_request: -32602,
   invalid_arguments: -32602,
   unknown_tool: -32602,
   upstream_timeout: -32603,

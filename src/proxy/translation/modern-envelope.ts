@@ -12,12 +12,12 @@ const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
 /**
  * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and
  * "`_meta`"). `checkHeaders` has already compared the headers with the body.
- * @throws DomainError `header_mismatch`, `invalid_request`
+ * @throws DomainError `header_mismatch`, `invalid_rpc_request`
  */
 export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
   if (!hasMembers(message)) {
     const members = `${PREFIX}protocolVersion and ${CLIENT_CAPABILITIES}`;
-    throw new DomainError('invalid_request', `\`params._meta\` must contain ${members}.`);
+    throw new DomainError('invalid_rpc_request', `\`params._meta\` must contain ${members}.`);
   }
   if (!hasHeaders(headers, message)) {
     throw new DomainError('header_mismatch', 'MCP-Protocol-Version, Mcp-Method or Mcp-Name is missing.');
