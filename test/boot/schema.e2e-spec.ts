@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { startTestApp } from '../support/app.js';
 
-/** Tables without an entity: TypeORM's, those of the event bus, which uses SQL, and those of rate-limiter-flexible. */
+/** Without an entity: TypeORM's table, those of the event bus and of spending, which use SQL, and of rate-limiter-flexible. */
 const WITHOUT_ENTITY = [
   'failed_sign_ins',
   'mail_counts',
@@ -10,6 +10,8 @@ const WITHOUT_ENTITY = [
   'rate_limits',
   'run_event_batches',
   'run_event_streams',
+  'spend_limits',
+  'spend_windows',
 ];
 
 async function tablesOf(database: DataSource): Promise<string[]> {
