@@ -232,7 +232,7 @@ describe('finishing', () => {
     expect(await claimNext('again')).toMatchObject({ id: claim.runId, attempt: 1 });
     await expect(execution.saveAnswer(claim, 'm', ANSWER)).rejects.toThrow(StaleAttemptError);
     await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
-    expect(await execution.heartbeat([claim])).toEqual({ cancelled: [], stale: [claim] });
+    expect(await execution.heartbeat([claim])).toEqual({ cancelled: [], stale: [claim], steered: [] });
     expect(await execution.yield(claim)).toBe(false);
     await execution.release(claim);
     expect(await runsInOrder()).toMatchObject([{ status: 'running', attempt: 1, yields: 0 }]);
