@@ -45,7 +45,10 @@ class Pinned {
   static async with(...tools: Tool[]): Promise<Pinned> {
     const made = new Pinned();
     const { id, organizationId } = made;
-    await dataSource.query('INSERT INTO organizations (id, slug, name) VALUES ($1, $1, $1)', [organizationId]);
+    await dataSource.query('INSERT INTO organizations (id, slug, name) VALUES ($1, $2, $2)', [
+      organizationId,
+      organizationId,
+    ]);
     await dataSource.query(
       `INSERT INTO connections (id, organization_id, connection_type, title, pin) VALUES ($1, $2, 'HTTP', 'x', 'block')`,
       [id, organizationId],
