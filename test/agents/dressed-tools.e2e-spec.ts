@@ -329,16 +329,16 @@ describe('a dressed tool in a run', () => {
       change: {
         handler: async () => {
           changing.tools['search'] = searching('repository');
-          await succeed(app, 'CONNECTION_TEST', { id });
+          await succeed(app, 'CONNECTION_TEST', { id: agent });
           return 'changed';
         },
       },
     });
     const id = await connectTo(app, changing.url, { title: 'Changing' });
+    const fixing = { tool: 'search', arguments: { fixed: { '/repo': 'docs' } } };
+    const connections = [{ connection_id: id, selected_tools: ['change', fixing] }];
+    const agent = await createAgent(app, [], { connections });
     try {
-      const fixing = { tool: 'search', arguments: { fixed: { '/repo': 'docs' } } };
-      const connections = [{ connection_id: id, selected_tools: ['change', fixing] }];
-      const agent = await createAgent(app, [], { connections });
       const parts = await run(agent, '/call search {}\n/call change {}\n/call search {}');
       expect(parts).toMatchObject([
         { toolName: 'search', state: 'output-available' },
