@@ -237,7 +237,7 @@ describe('finishing', () => {
     await execution.release(claim);
     expect(await runsInOrder()).toMatchObject([{ status: 'running', attempt: 1, yields: 0 }]);
     expect(await answers()).toEqual([]);
-    expect(await execution.heartbeat([again])).toEqual({ cancelled: [], stale: [] });
+    expect(await execution.heartbeat([again])).toEqual({ cancelled: [], stale: [], steered: [] });
     await execution.finish(again, 'm', ANSWER, COMPLETED);
     await expect(execution.finish(claim, 'm', ANSWER, COMPLETED)).rejects.toThrow(StaleAttemptError);
   });
