@@ -212,7 +212,7 @@ function digestOf(parts: AgentParts): string {
     pinnedTools,
   ]);
   // What a pin changes shows in the lists.
-  const connections = [...parts.connections.values()].map(({ pinEpoch: _, ...connection }) => connection);
+  const connections = [...parts.connections.values()].map(({ pinEpoch: _pinEpoch, ...connection }) => connection);
   const digest = hash('sha256', JSON.stringify([agents, connections, [...parts.lastKnown]]));
   digests.set(parts, digest);
   return digest;
