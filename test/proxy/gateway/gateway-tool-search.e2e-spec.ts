@@ -61,6 +61,7 @@ describe('an agent in search mode over the gateway', () => {
           name: expect.stringMatching(/^(create_issue|list_issues)$/),
           description: expect.any(String),
           inputSchema: { type: 'object', properties: { text: { type: 'string' } } },
+          annotations: { readOnlyHint: true },
         },
       ],
     });
