@@ -141,7 +141,6 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
   exports: [
     ArgumentChecker,
     ToolInvoker,
-    ArgumentChecker,
     InvocationLog,
     ToolCatalog,
     OfferedTools,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { OfferedTools } from '../../upstreams/catalog/offered-tools.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
+import { METADATA_KEY } from '../../upstreams/catalog/tool-list.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import type { CallerFilter, ProxyCaller } from '../protocol/proxy-caller.js';
 import { TaskOwners } from './tasks/task-owners.js';
@@ -55,7 +56,7 @@ export class CallerFilters {
 }
 
 /** What a client of an agent declares in `_meta` does not change the list of a connection. */
-const HARMLESS_META: ReadonlySet<string> = new Set(['progressToken', 'mcp.service']);
+const HARMLESS_META: ReadonlySet<string> = new Set(['progressToken', METADATA_KEY]);
 
 /** Other params could select a list that is not the same for every caller. */
 function isUnparameterized({ _meta: meta = {}, ...others }: InboundRequest['params']): boolean {

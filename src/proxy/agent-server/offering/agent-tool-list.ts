@@ -11,7 +11,7 @@ import { DomainError } from '../../../core/domain-error.js';
 import { isRecord } from '../../../core/is-record.js';
 import { allowsAny, allowsNothing } from '../../../core/permissions.js';
 import { TimeSlices } from '../../../core/time-slices.js';
-import type { KnownTool } from '../../../upstreams/catalog/tool-list.js';
+import { type KnownTool, METADATA_KEY } from '../../../upstreams/catalog/tool-list.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
@@ -20,9 +20,6 @@ import { sees } from './agent-permissions.js';
 
 /** The JSON text of a tool's definition without its name, cached as long as the upstream's list. */
 const texts = new WeakMap<KnownTool, string>();
-
-/** The key of what this service and its clients say in `_meta`. */
-const SERVICE_META = 'mcp.service';
 
 /** The tools of the service itself that find and call those that are not listed. */
 const SEARCH_TEXTS = [SEARCH_FOR_CLIENTS, CALL_FOR_CLIENTS].map((tool) => JSON.stringify(tool));
@@ -58,7 +55,7 @@ export async function toolListText(
 
 /** True if the client declares with `tools/list` that it wants all tools of the agent. */
 export function wantsAllTools({ _meta: meta }: Readonly<Record<string, unknown>>): boolean {
-  const declared = isRecord(meta) ? meta[SERVICE_META] : undefined;
+  const declared = isRecord(meta) ? meta[METADATA_KEY] : undefined;
   return isRecord(declared) && declared['tool_mode'] === 'all';
 }
 
@@ -75,7 +72,7 @@ export function unavailableMeta(
   unavailable: readonly UnavailableMember[],
 ): Record<string, unknown> | undefined {
   const known = knownTo(caller, unavailable);
-  return known.length === 0 ? undefined : { [SERVICE_META]: { unavailable: known } };
+  return known.length === 0 ? undefined : { [METADATA_KEY]: { unavailable: known } };
 }
 
 /**
