@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ModelServer } from '../../../src/boot/testing/model-server.js';
 import type { ModelBehaviour } from '../../../src/boot/testing/model-behaviour.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { PROVIDER_CASES } from './provider-kinds.support.js';
@@ -33,16 +34,24 @@ const ANSWERS: Record<string, ModelBehaviour> = {
 
 let app: Tenant;
 let tools: ToolServer;
+let broken: FakeOpenAI;
+let brokenId: string;
 let agentId: string;
 
+async function createProvider(data: object): Promise<string> {
+  return (await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data })).item.id;
+}
+
 beforeAll(async () => {
-  [app, tools] = await Promise.all([newTenant(), startToolServer('search')]);
+  [app, tools, broken] = await Promise.all([newTenant(), startToolServer('search'), startFakeOpenAI()]);
+  brokenId = await createProvider({ title: 'Broken', kind: 'openai-compatible', base_url: broken.baseUrl });
   agentId = await createAgent(app, [await connect(app, tools.url)], { output_schema: SCHEMA });
 });
 
 afterAll(async () => {
   await app?.close();
   await tools?.close();
+  await broken?.close();
 });
 
 describe.each(PROVIDER_CASES)('a provider of kind $name', (provider) => {
@@ -50,9 +59,10 @@ describe.each(PROVIDER_CASES)('a provider of kind $name', (provider) => {
 
   beforeAll(async () => {
     server = await provider.start(() => TEXT);
-    const created = { title: provider.name, base_url: server.baseUrl, ...provider.data };
-    const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data: created });
-    await succeed(app, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: provider.model } } });
+    const id = await createProvider({ title: provider.name, base_url: server.baseUrl, ...provider.data });
+    const own = { provider_id: id, model: provider.model };
+    const fast = { provider_id: brokenId, model: provider.name, fallbacks: [own] };
+    await succeed(app, 'MODEL_TIERS_SET', { data: { smart: own, fast } });
   });
 
   afterAll(() => server?.close());
@@ -68,6 +78,17 @@ describe.each(PROVIDER_CASES)('a provider of kind $name', (provider) => {
       expect(body).toMatchObject(NATIVE[provider.name] ?? {});
       expect(JSON.stringify(body)).not.toContain('JSON Schema');
     }
+  });
+
+  it('gets it as the fallback of a provider of another kind', async () => {
+    server.requests.length = 0;
+    const thread = await ThreadClient.create(app, agentId);
+    broken.script({ kind: 'break-after', deltas: ['{"part":'] });
+    server.script(ANSWERS[provider.name] ?? TEXT);
+    const { taskId, ...collected } = await thread.ask('Find axles', { tier: 'fast' });
+    await thread.expectWhole(taskId, collected);
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', output: OUTPUT, steps: 1 });
+    expect(server.requests.map(({ body }) => body)).toMatchObject([NATIVE[provider.name] ?? {}]);
   });
 
   it('is asked by an instruction once it has refused the schema', async () => {

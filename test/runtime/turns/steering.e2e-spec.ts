@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import * as ai from 'ai';
+import * as ai5 from 'ai-5';
+import * as ai6 from 'ai-6';
 import supertest from 'supertest';
 import { createAgent, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
+import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { newTenant } from '../../support/tenant.js';
 import { answer, createAskingAgent, SCRIPTED, startWaiting } from '../approvals/approvals.support.js';
 import { HOLD, kindsOf, steer, untilChunk, useSteeringApp } from './steering.support.js';
@@ -231,4 +235,29 @@ it('shows the kinds of chunks that clients know', async () => {
     'finish-step',
     'finish',
   ]);
+});
+
+it.each([
+  ['5', { sdk: ai5 as unknown as typeof ai, accept: 'text/event-stream;ai=5' }],
+  ['6', { sdk: ai6 as unknown as typeof ai, accept: 'text/event-stream;ai=6' }],
+  ['7', { sdk: ai }],
+])('stands in the message that useChat of ai %s has', async (version, reader) => {
+  own.model.script(HOLD, { kind: 'text', deltas: ['The other one.'] });
+  const thread = await ThreadClient.create(own.app, own.agentId);
+  const chat = memoryChat({ id: thread.id, chat: chatOf(own.app, own.agentId), ...reader });
+  const sent = chat.sendMessage({ text: 'Which one?' });
+  await eventually(() => expect(own.upstream.calls).toHaveLength(1));
+  await steer(thread, 'The other one');
+  own.release();
+  await sent;
+  expect(chat).toMatchObject({ status: 'ready', error: undefined });
+  const shown = JSON.parse(JSON.stringify(chat.lastMessage?.parts)) as unknown[];
+  expect(shown).toMatchObject([
+    { type: 'step-start' },
+    { type: 'dynamic-tool', state: 'output-available' },
+    { type: 'data-steer', data: { text: 'The other one', interrupted: false } },
+    { type: 'step-start' },
+    { type: 'text', text: 'The other one.', state: 'done' },
+  ]);
+  if (version === '7') expect(shown).toEqual((await thread.messages()).at(-1)?.parts);
 });
