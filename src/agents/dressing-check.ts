@@ -5,6 +5,7 @@ import { DomainError, type FieldError } from '../core/domain-error.js';
 import { allows } from '../core/permissions.js';
 import type { Principal } from '../core/principal.js';
 import { AgentComposition } from './composition/agent-composition.js';
+import type { ToolPlace } from './composition/composition.js';
 import { MemberLists } from './composition/member-lists.js';
 import type { AgentConnectionData } from './records/agent.dto.js';
 import { ToolDresser, type ToolToDress } from './dressing/tool-dresser.js';
@@ -27,16 +28,16 @@ export class DressingCheck {
     const faults: FieldError[] = [];
     for (const [index, { connection_id, selected_tools }] of members.entries()) {
       const id = connection_id.toLowerCase();
-      const dressed = (selected_tools ?? []).flatMap((selected, at) => {
-        const isChecked = typeof selected !== 'string' && selected.arguments !== undefined;
-        return isChecked && allows(caller.permissions, id, selected.tool) ? [{ selected, at }] : [];
-      });
+      const dressed = (selected_tools ?? []).flatMap((selected, at) =>
+        typeof selected !== 'string' && selected.arguments !== undefined ? [{ selected, at }] : [],
+      );
       if (dressed.length === 0) continue;
       const owner = { id, organizationId: caller.organization.id };
-      const toolNamed = await this.toolsOf(owner, caller);
+      const placeNamed = await this.placesOf(owner, caller);
       for (const { selected, at } of dressed) {
-        const tool = toolNamed(selected.tool);
-        const message = tool && (await this.dresser.dressTool(tool, selected, owner)).misfit;
+        const place = placeNamed(selected.tool);
+        const isKnown = place?.grants.some(({ resource, tool }) => allows(caller.permissions, resource, tool)) === true;
+        const message = isKnown ? (await this.dresser.dressTool(place, selected, owner)).misfit : undefined;
         if (message === undefined) continue;
         faults.push({ path: `data.connections[${index}].selected_tools[${at}]`, code: 'tool_mismatch', message });
       }
@@ -46,10 +47,10 @@ export class DressingCheck {
   }
 
   /** Finds the tools of a connection or an agent by its own names for them. */
-  private async toolsOf(
+  private async placesOf(
     { id, organizationId }: { readonly id: string; readonly organizationId: string },
     { userId }: Principal,
-  ): Promise<(name: string) => ToolToDress | undefined> {
+  ): Promise<(name: string) => (ToolToDress & Pick<ToolPlace, 'grants'>) | undefined> {
     const connection = await this.directory.findConnection(organizationId, id);
     // Saving refuses it.
     if (connection === undefined) return () => undefined;
@@ -58,6 +59,6 @@ export class DressingCheck {
       return (name) => places.get(name);
     }
     const { list } = await this.lists.listsOf(connectionFor(connection, userId));
-    return (name) => ({ tool: list?.tools.get(name) });
+    return (name) => ({ tool: list?.tools.get(name), grants: [{ resource: id, tool: name }] });
   }
 }

@@ -377,9 +377,13 @@ describe('a dressed tool in a run', () => {
     expect(sent()).toEqual([['search', { query: 'x', repo: 'secrets' }]]);
 
     const outer = await createAskingAgent(app, await agentWith(DOCS, 'list'), ['search_docs']);
-    const waiting = await startWaiting(app, outer, '/call search_docs {"query":"x"}');
-    expect(waiting.approvals).toMatchObject([{ tool_name: 'search_docs' }]);
-    await waiting.thread.cancel();
+    const [member] = asking('docs');
+    const own = await createAgent(app, [], { connections: [{ ...member, approval: ['search_docs'] }] });
+    for (const agent of [outer, own]) {
+      const waiting = await startWaiting(app, agent, '/call search_docs {"query":"x"}');
+      expect(waiting.approvals).toMatchObject([{ tool_name: 'search_docs' }]);
+      await waiting.thread.cancel();
+    }
   });
 });
 
@@ -412,6 +416,17 @@ describe('a dressing that does not fit its tool', () => {
     const key = await keyWith(app, { self: ['COLLECTION_VIRTUAL_MCP_CREATE'] });
     const data = { title: 'Probe', connections: dressed({ tool: 'search', arguments: { fixed: { '/repo': 7 } } }) };
     expectProblem(await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data }, key), 403, 'permission_widening');
+  });
+
+  it('is refused to a caller who can call what an agent inside selects', async () => {
+    const inner = await agentWith('search');
+    const key = await keyWith(app, { [connectionId]: ['search'], self: ['COLLECTION_VIRTUAL_MCP_CREATE'] });
+    const connections = [
+      { connection_id: inner, selected_tools: [{ tool: 'search', arguments: { fixed: { '/repo': 7 } } }] },
+    ];
+    const refused = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Outer', connections } }, key);
+    expectProblem(refused, 400, 'invalid_request');
+    expect(refused.body.errors).toMatchObject([{ code: 'tool_mismatch' }]);
   });
 
   it.each(misfits)('makes a tool that changes later unavailable: %s', async (_what, args, message) => {

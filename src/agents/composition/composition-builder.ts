@@ -146,7 +146,9 @@ export class CompositionBuilder {
       if (result.misfit !== undefined && dressed.fault !== undefined) misfits.push(dressed.fault);
       if (slices.isOver) await slices.next();
     }
-    return { ...member, places, unavailable: [...member.unavailable, ...misfits] };
+    // A rule can name a tool as the agent does.
+    const marked = withApproval(places, member.selection.approval);
+    return { ...member, places: marked, unavailable: [...member.unavailable, ...misfits] };
   }
 
   private async bringAgent(agent: Connection, path: readonly string[], work: Work): Promise<Brought> {

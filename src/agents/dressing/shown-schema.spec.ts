@@ -64,6 +64,15 @@ describe('the shown schema', () => {
     expect(dress(args).shown).toEqual(expected);
   });
 
+  it('says nothing of a covered argument in other keywords, and keeps what they say of others', () => {
+    const anyOf = [{ required: ['repo'] }, { required: ['a/b'] }];
+    const allOf = [{ required: ['filter'] }];
+    const { shown } = dress({ fixed: { '/repo': 'a' } }, { ...SCHEMA, anyOf, allOf, examples: [{ repo: 'b' }] });
+    expect(shown).not.toHaveProperty('anyOf');
+    expect(shown).not.toHaveProperty('examples');
+    expect(shown).toMatchObject({ allOf });
+  });
+
   it('leaves the schema of the upstream as it is', () => {
     const before = JSON.stringify(SCHEMA);
     dress({ fixed: { '/filter/state': 'open', '/repo': 'a' }, hidden: ['/range/to'] });

@@ -15,6 +15,11 @@ export class SchemaMisfit extends Error {
 
 type Schema = Readonly<Record<string, unknown>>;
 
+/** The keywords of an object's schema that can name arguments outside of `properties` and `required`. */
+const MENTIONING = new Set(
+  'allOf anyOf oneOf not if then else dependentRequired dependentSchemas dependencies default examples'.split(' '),
+);
+
 /** What a dressing makes of the input schema of a tool. */
 export interface DressedSchema {
   /** Without the covered arguments. */
@@ -92,12 +97,25 @@ function uncover(node: Schema, { inner }: Cover, path: ArgumentPath, root: Schem
   }
   return {
     shown: {
-      ...schema,
+      ...withoutMentions(
+        schema,
+        [...inner.keys()].filter((name) => !kept.has(name)),
+      ),
       properties: Object.fromEntries(kept),
       ...('required' in schema || required.size > 0 ? { required: [...required] } : {}),
     },
     fixed: { type: 'object', properties: Object.fromEntries(fixed) },
   };
+}
+
+/** Without the keywords that name these arguments. Calls are validated against the schema of the upstream anyway. */
+function withoutMentions(schema: Schema, names: readonly string[]): Schema {
+  const quoted = names.map((name) => JSON.stringify(name));
+  const isKept = ([keyword, value]: [string, unknown]): boolean => {
+    const text = MENTIONING.has(keyword) ? JSON.stringify(value) : '';
+    return !quoted.some((name) => text.includes(name));
+  };
+  return Object.fromEntries(Object.entries(schema).filter(isKept));
 }
 
 function holdsFixed({ isFixed, inner }: Cover): boolean {

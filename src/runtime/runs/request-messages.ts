@@ -32,10 +32,10 @@ export class RequestMessages {
 
   /**
    * Messages whose file parts name stored files.
-   * @param tier of the models that can answer
+   * @param tiers of the models that can answer
    * @throws what `MessageFiles.store` throws
    */
-  async withFiles(request: SteerRequest, tier: Tier, caller: Principal): Promise<Messages> {
+  async withFiles(request: SteerRequest, tiers: readonly Tier[], caller: Principal): Promise<Messages> {
     const sent = request.messages.flatMap(({ parts }, m) =>
       parts.flatMap((part, p) =>
         part.type === 'file'
@@ -43,8 +43,8 @@ export class RequestMessages {
           : [],
       ),
     );
-    const models = await this.models.resolveModels(caller.organization.id, tier);
-    const takes = (mediaType: string): boolean => models.some((model) => model.takesFile(mediaType));
+    const models = await Promise.all(tiers.map((tier) => this.models.resolveModels(caller.organization.id, tier)));
+    const takes = (mediaType: string): boolean => models.flat().some((model) => model.takesFile(mediaType));
     const files = sent.map(({ file }) => file);
     const stored = await this.files.store(files, takes, caller);
     const storedOf = new Map<object, (typeof stored)[number] | undefined>(

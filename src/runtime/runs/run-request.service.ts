@@ -4,7 +4,7 @@ import type { RunnableAgent } from '../../agents/records/agent.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import type { Principal } from '../../core/principal.js';
 import { hasRunAccess, requireRunAccess } from '../../core/run-access.js';
-import { DEFAULT_TIER } from '../../core/tier.js';
+import { DEFAULT_TIER, type Tier } from '../../core/tier.js';
 import type { TraceContext } from '../../platform/telemetry/trace-context.js';
 import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
 import type { NewRun } from './records/new-run.js';
@@ -32,16 +32,22 @@ export class RunRequestService {
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
   async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<AcceptedRun> {
-    const run = await this.checkRequest(threadId, request, call, idempotencyOf(call.idempotencyKey, request));
+    const run = await this.checkRequest(threadId, request, {
+      ...call,
+      idempotency: idempotencyOf(call.idempotencyKey, request),
+    });
     return this.post(run, call.caller);
   }
 
-  /** The request as it is stored. @throws DomainError for a fault that posting does not find */
+  /**
+   * The request as it is stored.
+   * @param call.tiers of the models that can answer; by default that of the run
+   * @throws DomainError for a fault that posting does not find
+   */
   async checkRequest(
     threadId: string,
     request: RunRequest,
-    call: RunRequestCall,
-    idempotency: NewRun['idempotency'],
+    { idempotency, tiers, ...call }: RunRequestCall & Pick<NewRun, 'idempotency'> & { tiers?: readonly Tier[] },
   ): Promise<NewRun> {
     const agentId = request.agent.id;
     // Posting checks the agent; only a caller who cannot run it, or an id that is none, needs the reason first.
@@ -59,7 +65,7 @@ export class RunRequestService {
       tier: request.tier ?? null,
       temperature: request.temperature ?? null,
       messages: holdFiles
-        ? await this.messages.withFiles(request, request.tier ?? agent?.tier ?? DEFAULT_TIER, call.caller)
+        ? await this.messages.withFiles(request, tiers ?? [request.tier ?? agent?.tier ?? DEFAULT_TIER], call.caller)
         : this.messages.ofText(request),
       idempotency,
     };

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { TIERS } from '../../core/tier.js';
 import { RunEvents } from '../events/run-events.js';
 import { idempotencyOf } from './idempotency.js';
 import { RunSteering, type StoredSteer } from './records/run-steering.js';
@@ -26,7 +27,8 @@ export class SteerRequestService {
     { interrupts, ...call }: RunRequestCall & { interrupts: boolean },
   ): Promise<AcceptedRun> {
     const idempotency = idempotencyOf(call.idempotencyKey, { ...request, interrupts });
-    const run = await this.requests.checkRequest(threadId, request, call, idempotency);
+    // Which run takes the message is not known yet, and so is its tier.
+    const run = await this.requests.checkRequest(threadId, request, { ...call, idempotency, tiers: TIERS });
     const stored = await this.steering.steer(run, interrupts);
     if (stored === undefined) {
       const posted = await this.requests.post(run, call.caller);

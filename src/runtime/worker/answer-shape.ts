@@ -28,6 +28,8 @@ export class AnswerShape {
   /** Models that have answered only by an instruction. */
   private readonly instructed = new WeakSet<LanguageModelV4>();
   private checked: { readonly text: string; readonly answer: CheckedAnswer } | undefined;
+  /** The model was told what is wrong with its answer, and has given no valid one since. */
+  private isCorrecting = false;
 
   constructor(
     private readonly text: string,
@@ -54,7 +56,15 @@ export class AnswerShape {
    */
   async check(text: string): Promise<CheckedAnswer> {
     if (this.checked?.text !== text) this.checked = { text, answer: await this.compare(text) };
+    if ('output' in this.checked.answer) this.isCorrecting = false;
     return this.checked.answer;
+  }
+
+  /** False if the model was told already. */
+  beginCorrection(): boolean {
+    const isFirst = !this.isCorrecting;
+    this.isCorrecting = true;
+    return isFirst;
   }
 
   /** Lets a model be called with the schema: by its SDK, or by an instruction if that cannot or the provider refuses. */

@@ -12,28 +12,25 @@ import { usableParts } from './usable-history.js';
  * back, and the model is called once more with what is wrong with it.
  * @param call calls the model; the messages follow the answer so far
  * @param hear takes the messages that have come up meanwhile
- * @throws OutputInvalidError if the second answer does not fit either; it stays in the transcript
+ * @throws OutputInvalidError if the next answer does not fit either, also after further steps; it stays in the transcript
  */
 export async function makeShapedStep(
   shape: AnswerShape,
   answer: RunAnswer,
   call: (correction: readonly ConversationMessage[]) => Promise<ModelStepResult>,
   hear: () => Promise<unknown>,
+  correction: readonly ConversationMessage[] = [],
 ): Promise<ModelStepResult> {
-  const first = await call([]);
-  if (endsWithToolCalls(answer.parts())) return first;
+  const result = await call(correction);
+  if (endsWithToolCalls(answer.parts())) return result;
   const text = lastText(answer.parts());
   const checked = await shape.check(text);
-  if ('output' in checked) return first;
-  answer.countUsage(first.usage);
+  if ('output' in checked) return result;
+  answer.countUsage(result.usage);
+  if (!shape.beginCorrection()) throw unfit(checked.faults);
   await answer.append({ type: 'reset-step' });
   await hear();
-  const second = await call(correctionOf(text, checked.faults));
-  if (endsWithToolCalls(answer.parts())) return second;
-  const corrected = await shape.check(lastText(answer.parts()));
-  if ('output' in corrected) return second;
-  answer.countUsage(second.usage);
-  throw unfit(corrected.faults);
+  return makeShapedStep(shape, answer, call, hear, correctionOf(text, checked.faults));
 }
 
 /**

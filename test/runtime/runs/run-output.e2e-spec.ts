@@ -123,6 +123,12 @@ describe('the output of a run', () => {
     );
     const { run } = await ask();
     expect(run).toMatchObject({ status: 'completed', output: OUTPUT, steps: 2 });
+    model.script(
+      { kind: 'text', deltas: ['{}'] },
+      { kind: 'tool-calls', calls: [CALL] },
+      { kind: 'text', deltas: ['{}'] },
+    );
+    expect((await ask()).run).toMatchObject({ status: 'failed', error: { code: 'output_invalid' } });
   });
 
   it.each([

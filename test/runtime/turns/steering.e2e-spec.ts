@@ -243,8 +243,9 @@ it.each([
   ['7', { sdk: ai }],
 ])('stands in the message that useChat of ai %s has', async (version, reader) => {
   own.model.script(HOLD, { kind: 'text', deltas: ['The other one.'] });
-  const thread = await ThreadClient.create(own.app, own.agentId);
-  const chat = memoryChat({ id: thread.id, chat: chatOf(own.app, own.agentId), ...reader });
+  const agentId = await createAgent(own.app, [own.connectionId], SCRIPTED);
+  const thread = await ThreadClient.create(own.app, agentId);
+  const chat = memoryChat({ id: thread.id, chat: chatOf(own.app, agentId), ...reader });
   const sent = chat.sendMessage({ text: 'Which one?' });
   await eventually(() => expect(own.upstream.calls).toHaveLength(1));
   await steer(thread, 'The other one');
