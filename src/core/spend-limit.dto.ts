@@ -2,7 +2,9 @@ import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import { IsArray, IsNumber, IsString, Max, Min, ValidateNested } from 'class-validator';
 import { MAX_LIMIT_VALUE } from './limits.js';
+import { ItemOf, type ItemOutput } from './paging/page-of.js';
 import { MayBeAbsent, MayBeNull } from './validation/presence.js';
+import type { InputClass } from './validation/validate-input.js';
 
 const MIN_USD = 0.000_001;
 
@@ -54,6 +56,18 @@ export function MayHaveWarnings(): PropertyDecorator {
     IsArray(),
     MayBeAbsent(),
   );
+}
+
+/** The answer to a change that can set a spending limit, or under which models are called. */
+export function WarnedItemOf<T extends object>(
+  type: InputClass<T>,
+): InputClass<ItemOutput<T> & { warnings?: WarningItem[] }> {
+  class WarnedItem extends ItemOf(type) {
+    /** The models without a price, which no run under a spending limit calls; absent if there are none. */
+    @MayHaveWarnings()
+    warnings?: WarningItem[];
+  }
+  return WarnedItem;
 }
 
 /** An amount of which a part can be spent: a limit of nothing is not a limit. */

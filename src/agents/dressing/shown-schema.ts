@@ -1,5 +1,6 @@
 import { isRecord } from '../../core/is-record.js';
-import { type ArgumentPath, type DressedArguments, namesIn, pointerTo } from './tool-dressing.js';
+import { namesIn, pointerTo } from '../../core/json/json-pointer.js';
+import type { ArgumentPath, DressedArguments } from './tool-dressing.js';
 
 /** The most references that one schema can go through to another. */
 const MAX_REFERENCES = 16;

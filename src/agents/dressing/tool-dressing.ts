@@ -1,3 +1,4 @@
+import { namesIn } from '../../core/json/json-pointer.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
 import type { DressedTool } from '../records/selected-tool.js';
 
@@ -28,15 +29,4 @@ export interface ToolDressing extends DressedArguments {
 export function argumentsOf({ arguments: { fixed = {}, hidden = [] } = {} }: DressedTool): DressedArguments {
   const values = Object.entries(fixed).map(([pointer, value]) => ({ path: namesIn(pointer), value }));
   return { fixed: values, covered: [...values.map(({ path }) => path), ...hidden.map(namesIn)] };
-}
-
-/** The JSON Pointer of an argument. */
-export function pointerTo(path: ArgumentPath): string {
-  return path.map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-}
-
-/** The names of a JSON Pointer (RFC 6901). */
-export function namesIn(pointer: string): string[] {
-  const names = pointer.split('/').slice(1);
-  return names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

@@ -4,7 +4,7 @@ import { ArrayMaxSize, IsArray, IsInt, IsNumber, IsObject, IsUUID, Max, Min, Val
 import { IsModelName } from './model-name.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { ItemOf } from '../../core/paging/page-of.js';
-import { MayHaveWarnings, type WarningItem } from '../../core/spend-limit.dto.js';
+import { WarnedItemOf } from '../../core/spend-limit.dto.js';
 
 /** A dollar per token: far above every model, far below what the sums of the statistics can hold. */
 const MAX_PRICE_USD = 1_000_000;
@@ -106,11 +106,7 @@ export class ModelTiersItem {
 
 export class ModelTiersAnswer extends ItemOf(ModelTiersItem) {}
 
-export class ModelTiersChanged extends ItemOf(ModelTiersItem) {
-  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
-  @MayHaveWarnings()
-  warnings?: WarningItem[];
-}
+export class ModelTiersChanged extends WarnedItemOf(ModelTiersItem) {}
 
 function IsPrice(): PropertyDecorator {
   return applyDecorators(IsNumber({ allowNaN: false, allowInfinity: false }), Min(0), Max(MAX_PRICE_USD));

@@ -24,7 +24,7 @@ import {
 import { IsText, IsTitle } from '../../connections/field-rules.js';
 import type { SpendLimit } from '../../core/limits.js';
 import { ListInput } from '../../core/paging/list-input.js';
-import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
+import { SpendLimitInput, SpendLimitItem, WarnedItemOf } from '../../core/spend-limit.dto.js';
 import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
@@ -315,11 +315,7 @@ export class AgentItem {
 
 export class AgentAnswer extends ItemOf(AgentItem) {}
 
-export class AgentChanged extends ItemOf(AgentItem) {
-  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
-  @MayHaveWarnings()
-  warnings?: WarningItem[];
-}
+export class AgentChanged extends WarnedItemOf(AgentItem) {}
 
 /** The origin of a tool of an agent. */
 class AgentToolItem {

@@ -3,11 +3,17 @@ import { Equals, IsIn, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, Val
 import { type KeyRateLimit, MAX_LIMIT_VALUE, type SpendLimit } from '../../core/limits.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
-import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
+import {
+  MayHaveWarnings,
+  SpendLimitInput,
+  SpendLimitItem,
+  type WarningItem,
+  WarnedItemOf,
+} from '../../core/spend-limit.dto.js';
 import { IsLimit } from '../../core/validation/is-limit.js';
 import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
-import { ItemOf, PageOf } from '../../core/paging/page-of.js';
+import { PageOf } from '../../core/paging/page-of.js';
 
 /** A hundred years. Longer lifetimes are probably mistakes and could exceed the range of dates. */
 const MAX_LIFETIME_SECONDS = 3_155_760_000;
@@ -190,11 +196,7 @@ export class ApiKeyCreated {
 
 export class ApiKeyPage extends PageOf(ApiKeyItem) {}
 
-export class ApiKeyUpdated extends ItemOf(ApiKeyItem) {
-  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
-  @MayHaveWarnings()
-  warnings?: WarningItem[];
-}
+export class ApiKeyUpdated extends WarnedItemOf(ApiKeyItem) {}
 
 export class ApiKeyDeleted {
   @Equals(true)

@@ -17,7 +17,7 @@ import {
 import { JSONSchema } from 'class-validator-jsonschema';
 import type { SpendLimit } from '../../core/limits.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
-import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
+import { SpendLimitInput, SpendLimitItem, WarnedItemOf } from '../../core/spend-limit.dto.js';
 import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { PERSON_STATUSES } from './organization-person.entity.js';
@@ -98,11 +98,7 @@ export class MemberItem {
 
 export class MemberPage extends PageOf(MemberItem) {}
 
-export class MemberUpdated extends ItemOf(MemberItem) {
-  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
-  @MayHaveWarnings()
-  warnings?: WarningItem[];
-}
+export class MemberUpdated extends WarnedItemOf(MemberItem) {}
 
 export class MemberInvited extends ItemOf(MemberItem) {
   @IsUrl({ require_tld: false })

@@ -2,12 +2,11 @@ import { Type } from 'class-transformer';
 import { IsIn, IsISO8601, IsString, IsUUID, Length, ValidateNested } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { MAX_FILE_BYTES, MAX_LIMIT_VALUE, type OrganizationLimits } from '../../core/limits.js';
-import { ItemOf } from '../../core/paging/page-of.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { RunAccess } from '../../core/principal.js';
 import type { Retention } from './organization.entity.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
-import { MayHaveWarnings, SpendLimitInput, SpendLimitItem, type WarningItem } from '../../core/spend-limit.dto.js';
+import { SpendLimitInput, SpendLimitItem, WarnedItemOf } from '../../core/spend-limit.dto.js';
 import { IsLimit } from '../../core/validation/is-limit.js';
 import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
@@ -171,8 +170,4 @@ export class OrganizationItem {
   updated_at: string;
 }
 
-export class OrganizationOutput extends ItemOf(OrganizationItem) {
-  /** The models without a price, which no run under a spending limit calls; absent if there are none. */
-  @MayHaveWarnings()
-  warnings?: WarningItem[];
-}
+export class OrganizationOutput extends WarnedItemOf(OrganizationItem) {}

@@ -1,5 +1,6 @@
 import { isObject } from '../../core/is-record.js';
 import { canonicalText } from '../../core/json/canonical-text.js';
+import { pointerTo } from '../../core/json/json-pointer.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import type { DefinitionChange } from './tool-changes.dto.js';
 
@@ -38,7 +39,7 @@ function changesOfMembers(
   /** One for each member. */
   const summary: DefinitionChange[] = [];
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const inner = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const inner = `${path}${pointerTo([key])}`;
     const [left, right] = [ownMember(before, key), ownMember(after, key)];
     const isTooLong = Buffer.byteLength(inner) > MAX_PATH_BYTES;
     const found = changesAt(inner, left, right, isTooLong ? MAX_DEPTH : depth + 1);
