@@ -1,18 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed, ThreadClient } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { agentOf } from '../support/gateway-agents.js';
 import { Upstreams } from '../support/upstreams.js';
 import { answer } from '../runtime/approvals/approvals.support.js';
 
-let app: TestApp;
+let app: Tenant;
 let fake: FakeOpenAI;
 const upstreams = new Upstreams();
 const MANY = Array.from({ length: 41 }, (_, i) => `filler_${i}`);
 
 beforeAll(async () => {
-  [app, fake] = await Promise.all([startTestApp(), startFakeOpenAI()]);
+  [app, fake] = await Promise.all([newTenant(), startFakeOpenAI()]);
   const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
   const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
   await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });

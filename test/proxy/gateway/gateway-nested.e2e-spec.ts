@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
@@ -8,13 +8,13 @@ import { legacyServer, type ScriptedServer, sendResult, startScripted } from '..
 const TOOLS = 4_000;
 const AGENTS = 99;
 
-let app: TestApp;
+let app: Tenant;
 let upstream: ScriptedServer;
 let outer: string;
 let single: string;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await newTenant();
   const tools = Array.from({ length: TOOLS }, (_, n) => ({ name: `tool_${n}`, inputSchema: { type: 'object' } }));
   upstream = await startScripted(
     legacyServer(({ message }, response) => sendResult(response, message, { tools })).script,

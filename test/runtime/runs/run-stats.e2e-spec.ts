@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
 import type { RunStats } from '../../../src/runtime/runs/run-stats.dto.js';
 import { createAgent, createThread, succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
-import { startSecondOrganization } from '../../support/second-organization.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const RANGE = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
 
-let app: TestApp;
+let app: Tenant;
 let agents: string[];
 
 /** Stores a run of the agent that took so many milliseconds. */
@@ -18,18 +16,19 @@ async function storeRun(
   const threadId = await createThread(app, agentId);
   const [input, output] = run.tokens ?? [];
   const usage = input === undefined ? null : { inputTokens: input, outputTokens: output, totalTokens: input };
-  await app.app.get(DataSource).query(
+  await app.query(
     `INSERT INTO runs (id, organization_id, thread_id, agent_id, holder_id, request_id, status, tier, message_id, model, usage,
                        created_at, started_at, finished_at, waited_ms)
      SELECT gen_random_uuid(), o.id, $1, $2, gen_random_uuid(), 'r', $3, 'smart', 'm', $4, $5, $6::timestamptz, $6::timestamptz,
             $6::timestamptz + $7 * interval '1 millisecond', $8
-       FROM organizations o WHERE slug = 'default'`,
-    [threadId, agentId, run.status, run.model ?? null, usage, run.at, run.ms ?? null, run.waitedMs ?? 0],
+       FROM organizations o WHERE slug = $9`,
+    [threadId, agentId, run.status, run.model ?? null, usage, run.at, run.ms ?? null, run.waitedMs ?? 0, app.org],
   );
 }
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { ROLE: 'api' } });
+  // No worker looks at the runs.
+  app = await newTenant({ ROLE: 'api' });
   agents = [await createAgent(app), await createAgent(app)];
   const [one = '', two = ''] = agents;
   await storeRun(one, { at: '2026-01-01T10:10:00Z', status: 'completed', model: 'a', ms: 100, tokens: [10, 1] });
@@ -86,20 +85,24 @@ describe('RUN_STATS', () => {
   });
 
   it('counts nothing where nothing ran, and nothing of others', async () => {
-    const second = await startSecondOrganization(app, 'second');
+    const second = await newTenant({ ROLE: 'api' });
     const { body } = await second.tool('RUN_STATS', RANGE);
     expect(body).toMatchObject({ total: { runs: 0, duration_ms: null }, over_time: [], agents: [], models: [] });
+    await second.close();
   });
 
   it('counts the approvals that wait', async () => {
-    const database = app.app.get(DataSource);
-    const [{ id }] = await database
-      .query(`UPDATE runs SET status = 'waiting' WHERE status = 'cancelled' RETURNING id`)
-      .then(([rows]: [{ id: string }[]]) => rows as [{ id: string }]);
+    const [changed] = await app.query<{ id: string }>(
+      `UPDATE runs SET status = 'waiting' WHERE status = 'cancelled' AND agent_id = ANY($1) RETURNING id`,
+      [agents],
+    );
     const sql = `INSERT INTO run_approvals (id, run_id, tool_call_id, tool_name, connection_id, input, expires_at, closed_at)
       VALUES (gen_random_uuid(), $1, $2, 't', gen_random_uuid(), '{}', now() + interval '1 hour', $3)`;
-    await database.query(sql, [id, 'open', null]);
-    await database.query(sql, [id, 'closed', new Date()]);
+    for (const [call, closedAt] of [
+      ['open', null],
+      ['closed', new Date()],
+    ])
+      await app.query(sql, [changed?.id, call, closedAt]);
     expect(await stats()).toMatchObject({ waiting_approvals: 1, total: { waiting: 1, cancelled: 0 } });
   });
 
