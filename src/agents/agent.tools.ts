@@ -91,7 +91,8 @@ export class AgentTools {
     description:
       'Changes the given properties of an agent; null clears, connections replaces the whole list. The caller ' +
       'needs grants on every added tool, and on every tool of a connection whose rule asks for fewer approvals. ' +
-      'Changing the instructions requires grants on every selected tool.',
+      'Changing the instructions or the output schema, and sending the output to webhooks, requires grants on every ' +
+      'selected tool.',
     input: AgentUpdateInput,
     output: AgentChanged,
     annotations: UPDATES,

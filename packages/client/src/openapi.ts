@@ -305,7 +305,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the organization's events, newest first: sign-ins, and changes of members, roles, settings, API keys, grants, clients, authorizations and AI providers, and answers to approvals (login.succeeded, login.failed, password.changed, member.invited, member.joined, member.updated, member.removed, member.reset, role.created, role.updated, role.deleted, organization.updated, key.created, key.updated, key.deleted, grant.created, grant.revoked, client.created, client.deleted, connection.authorized, connection.deauthorized, provider.created, provider.updated, provider.deleted, provider.tiers_set, approval.answered, records.exported). You can filter by id, at, event, user_id, api_key_id, client_id, source, target_type, target_id and target_name, and order by id, at and event. */
+        /** Lists the organization's events, newest first: sign-ins, and changes of members, roles, settings, API keys, grants, clients, authorizations and AI providers, and answers to approvals (login.succeeded, login.failed, password.changed, member.invited, member.joined, member.updated, member.removed, member.reset, role.created, role.updated, role.deleted, organization.updated, key.created, key.updated, key.deleted, grant.created, grant.revoked, client.created, client.deleted, connection.authorized, connection.deauthorized, provider.created, provider.updated, provider.deleted, provider.tiers_set, approval.answered, run.steered, records.exported). You can filter by id, at, event, user_id, api_key_id, client_id, source, target_type, target_id and target_name, and order by id, at and event. */
         post: operations["AUDIT_EVENTS_LIST"];
         delete?: never;
         options?: never;
@@ -543,7 +543,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on every added tool, and on every tool of a connection whose rule asks for fewer approvals. Changing the instructions requires grants on every selected tool. */
+        /** Changes the given properties of an agent; null clears, connections replaces the whole list. The caller needs grants on every added tool, and on every tool of a connection whose rule asks for fewer approvals. Changing the instructions or the output schema, and sending the output to webhooks, requires grants on every selected tool. */
         post: operations["COLLECTION_VIRTUAL_MCP_UPDATE"];
         delete?: never;
         options?: never;
@@ -2040,7 +2040,7 @@ export interface components {
             id: string;
             at: string;
             /** @enum {string} */
-            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set" | "approval.answered" | "records.exported";
+            event: "login.succeeded" | "login.failed" | "password.changed" | "member.invited" | "member.joined" | "member.updated" | "member.removed" | "member.reset" | "role.created" | "role.updated" | "role.deleted" | "organization.updated" | "key.created" | "key.updated" | "key.deleted" | "grant.created" | "grant.revoked" | "client.created" | "client.deleted" | "connection.authorized" | "connection.deauthorized" | "provider.created" | "provider.updated" | "provider.deleted" | "provider.tiers_set" | "approval.answered" | "run.steered" | "records.exported";
             actor: components["schemas"]["AuditEventActor"];
             source: string | null;
             target: components["schemas"]["AuditEventTarget"] | null;
@@ -2054,7 +2054,7 @@ export interface components {
         };
         AuditEventTarget: {
             /** @enum {string} */
-            type: "user" | "member" | "invitation" | "role" | "organization" | "key" | "grant" | "client" | "connection" | "provider" | "tiers" | "approval";
+            type: "user" | "member" | "invitation" | "role" | "organization" | "key" | "grant" | "client" | "connection" | "provider" | "tiers" | "approval" | "run";
             id: string | null;
             name: string | null;
         };

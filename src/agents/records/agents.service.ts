@@ -108,7 +108,8 @@ export class AgentsService {
 
   /**
    * Requires grants on the tools that the edit adds. New instructions and a new output schema, whose descriptions the
-   * model reads, require grants on all tools, because they control how every run uses the tools. Removing tools requires
+   * model reads, require grants on all tools, because they control how every run uses the tools; so does sending its
+   * output to webhooks. Removing tools requires
    * no grant.
    * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`
    */
@@ -123,7 +124,7 @@ export class AgentsService {
       const stored = await this.repository.findConnections(manager, id);
       const members = connections === undefined ? stored : toConnections(connections);
       const current = await this.repository.findSettings(manager, id);
-      const isInstructed = changesGuidance(current, data);
+      const concernsAll = concernsAllTools(current, data);
       const history = data.history === undefined ? {} : toHistory(data.history);
       await this.repository.update(manager, id, {
         instructions,
@@ -141,7 +142,7 @@ export class AgentsService {
         await this.compose(manager, organizationId, id, members);
         await this.refuseCycle(manager, id);
       }
-      await this.requireGrants(manager, caller, members, isInstructed ? members : addedSelections(stored, members));
+      await this.requireGrants(manager, caller, members, concernsAll ? members : addedSelections(stored, members));
     });
     // Values read before the commit are outdated.
     this.changes.changed(id);
@@ -221,8 +222,12 @@ function unknownAgent(): DomainError {
   return new DomainError('not_found', 'There is no agent with this id in the organization.');
 }
 
-/** Whether the update changes what the agent tells its models. */
-function changesGuidance(stored: AgentEntity, { instructions, output_schema: schema }: AgentUpdateData): boolean {
+/** Whether the update changes what the agent tells its models, or sends what comes of it to webhooks from now on. */
+function concernsAllTools(
+  stored: AgentEntity,
+  { instructions, output_schema: schema, webhook_output: isSent }: AgentUpdateData,
+): boolean {
   const isSchemaNew = schema !== undefined && JSON.stringify(schema) !== JSON.stringify(stored.outputSchema);
-  return isSchemaNew || (instructions !== undefined && instructions !== stored.instructions);
+  const isSentNow = isSent === true && !stored.webhookOutput;
+  return isSchemaNew || isSentNow || (instructions !== undefined && instructions !== stored.instructions);
 }

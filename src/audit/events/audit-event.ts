@@ -26,6 +26,7 @@ export const AUDIT_EVENT_NAMES = [
   'provider.deleted',
   'provider.tiers_set',
   'approval.answered',
+  'run.steered',
   'records.exported',
 ] as const;
 export type AuditEventName = (typeof AUDIT_EVENT_NAMES)[number];
@@ -44,6 +45,7 @@ export const EVENT_TARGET_TYPES = [
   'provider',
   'tiers',
   'approval',
+  'run',
 ] as const;
 export type EventTargetType = (typeof EVENT_TARGET_TYPES)[number];
 

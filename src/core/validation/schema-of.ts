@@ -1,5 +1,5 @@
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
-import { ValidationTypes } from 'class-validator';
+import { MAX, MIN, ValidationTypes } from 'class-validator';
 import { targetConstructorToSchema } from 'class-validator-jsonschema';
 import type { InputClass } from './validate-input.js';
 
@@ -41,6 +41,9 @@ export function schemaWith(type: InputClass, nested: (type: InputClass) => JsonS
   const options: Options = {
     classTransformerMetadataStorage: defaultMetadataStorage,
     additionalConverters: {
+      // The library's own ones make a number of an integer.
+      [MIN]: ({ constraints }) => ({ minimum: constraints[0] as number }),
+      [MAX]: ({ constraints }) => ({ maximum: constraints[0] as number }),
       // The library's own converter refers to a class by its name, and describes every decorated class to resolve that.
       [ValidationTypes.NESTED_VALIDATION]({ target, propertyName }) {
         const type = defaultMetadataStorage

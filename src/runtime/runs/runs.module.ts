@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
 import { AgentsModule } from '../../agents/agents.module.js';
 import { LongReadsModule } from '../../platform/database/long-reads.module.js';
 import { ModelsModule } from '../../agents/models/models.module.js';
@@ -25,6 +26,7 @@ import { UsageTools } from './usage.tools.js';
 /** The caller's side of runs: posting, reading and cancelling them, and their usage. */
 @Module({
   imports: [
+    AuditEventsModule,
     FileRecordsModule,
     LimitsModule,
     LongReadsModule,

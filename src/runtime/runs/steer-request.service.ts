@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { AuditEvents } from '../../audit/events/audit-events.js';
 import { TIERS } from '../../core/tier.js';
 import { RunEvents } from '../events/run-events.js';
 import { idempotencyOf } from './idempotency.js';
@@ -15,6 +16,7 @@ export class SteerRequestService {
     private readonly requests: RunRequestService,
     private readonly steering: RunSteering,
     private readonly events: RunEvents,
+    private readonly audit: AuditEvents,
   ) {}
 
   /**
@@ -29,7 +31,18 @@ export class SteerRequestService {
     const idempotency = idempotencyOf(call.idempotencyKey, { ...request, interrupts });
     // Which run takes the message is not known yet, and so is its tier.
     const run = await this.requests.checkRequest(threadId, request, { ...call, idempotency, tiers: TIERS });
-    const stored = await this.steering.steer(run, interrupts);
+    const stored = await this.steering.steer(run, interrupts, ({ runId }, manager) =>
+      this.audit.record(
+        run.organizationId,
+        {
+          event: 'run.steered',
+          actor: call.caller,
+          target: { type: 'run', id: runId, name: null },
+          changes: { thread_id: { to: threadId }, interrupts: { to: interrupts } },
+        },
+        manager,
+      ),
+    );
     if (stored === undefined) {
       const posted = await this.requests.post(run, call.caller);
       return { ...posted, steer: { steered: false, heirId: posted.taskId } };

@@ -79,9 +79,7 @@ export async function runAgentLoop(
       const toolSet = callable.toolSet(answer.parts());
       const call = (correction: readonly ConversationMessage[]): Promise<ModelStepResult> =>
         callModels({ ...input, correction, tools: toolSet, signal: stepSignal }, answer, observation);
-      return input.shape === undefined
-        ? call([])
-        : makeShapedStep(input.shape, answer, call, () => steering.hear(answer));
+      return input.shape === undefined ? call([]) : makeShapedStep(input.shape, answer, call);
     });
     wasInterrupted = step === undefined;
     if (wasInterrupted && !answer.hasOpenStep) continue;

@@ -11,26 +11,26 @@ import { usableParts } from './usable-history.js';
  * Makes a step of an agent with an output schema. If it is the last one and its answer does not fit, the answer is taken
  * back, and the model is called once more with what is wrong with it.
  * @param call calls the model; the messages follow the answer so far
- * @param hear takes the messages that have come up meanwhile
  * @throws OutputInvalidError if the next answer does not fit either, also after further steps; it stays in the transcript
  */
 export async function makeShapedStep(
   shape: AnswerShape,
   answer: RunAnswer,
   call: (correction: readonly ConversationMessage[]) => Promise<ModelStepResult>,
-  hear: () => Promise<unknown>,
   correction: readonly ConversationMessage[] = [],
 ): Promise<ModelStepResult> {
   const result = await call(correction);
   if (endsWithToolCalls(answer.parts())) return result;
   const text = lastText(answer.parts());
-  const checked = await shape.check(text);
+  const checked = await shape.check(text).catch((error: unknown) => {
+    answer.countUsage(result.usage);
+    throw error;
+  });
   if ('output' in checked) return result;
   answer.countUsage(result.usage);
   if (!shape.beginCorrection()) throw unfit(checked.faults);
   await answer.append({ type: 'reset-step' });
-  await hear();
-  return makeShapedStep(shape, answer, call, hear, correctionOf(text, checked.faults));
+  return makeShapedStep(shape, answer, call, correctionOf(text, checked.faults));
 }
 
 /**

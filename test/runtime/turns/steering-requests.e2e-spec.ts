@@ -180,6 +180,23 @@ describe('a request to steer', () => {
     expect((await readRun(own.app, taskId)).body).toMatchObject({ status: 'cancelled' });
   });
 
+  it('is on record with who sent it, once', async () => {
+    const { thread, taskId } = await own.startHeld();
+    const { key, id } = (await own.app.tool('API_KEY_CREATE', { name: 'heckler', permissions: {} })).body as {
+      key: string;
+      id: string;
+    };
+    for (let n = 0; n < 2; n++)
+      await thread.steer(thread.request('Look'), { key, headers: { 'idempotency-key': 'k' } });
+    const where = { field: ['target_id'], operator: 'eq', value: taskId };
+    const { items } = await succeed<{ items: object[] }>(own.app, 'AUDIT_EVENTS_LIST', { where });
+    expect(items).toMatchObject([
+      { event: 'run.steered', actor: { api_key_id: id }, target: { type: 'run', id: taskId } },
+    ]);
+    own.release();
+    await thread.waitFor(taskId, 'completed');
+  });
+
   it('is answered with the stream of the run that takes the message', async () => {
     const { thread, taskId } = await own.startHeld();
     const response = await openSteered(thread, 'Which?');

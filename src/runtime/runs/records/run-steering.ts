@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { UIMessage } from 'ai';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { CALLER_ID, newId } from '../../../core/ids.js';
 import { DEFAULT_TIER } from '../../../core/tier.js';
-import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
+import { functionCall } from '../../../platform/database/prepared-statements.js';
 import type { NewRun } from './new-run.js';
 import { type AnswerState, type RunClaim, StaleAttemptError } from './run-attempt.js';
 import { answerValues, SAVE_ANSWER, type SavedAnswer } from './run-execution.js';
@@ -58,17 +58,19 @@ const TAKEN = `
  */
 @Injectable()
 export class RunSteering {
-  constructor(
-    private readonly dataSource: DataSource,
-    private readonly statements: PreparedStatements,
-  ) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /**
    * Stores the messages for the first open run of the thread; undefined if none is open, or it was asked to stop.
    * @param interrupts ends the step that is in progress
+   * @param record runs in the transaction that stores them
    * @throws what `RunPosting.postRun` throws
    */
-  async steer(request: NewRun, interrupts: boolean): Promise<StoredSteer | undefined> {
+  async steer(
+    request: NewRun,
+    interrupts: boolean,
+    record: (stored: StoredSteer, manager: EntityManager) => Promise<void>,
+  ): Promise<StoredSteer | undefined> {
     // No thread has any other id, and PostgreSQL rejects some texts.
     if (!CALLER_ID.test(request.threadId)) throw refuse('thread_not_found');
     const { call, values } = functionCall(STEER, {
@@ -92,11 +94,16 @@ export class RunSteering {
       _tracestate: request.trace?.tracestate ?? null,
     });
     const text = `SELECT ${STEERED} FROM ${call}`;
-    const [row] = await withStorageErrors(() => this.statements.rows<SteerRow>({ name: STEER, text }, values));
-    if (row === undefined) throw new Error('run_steer returned no row.');
-    const { outcome, ...stored } = row;
+    const { outcome, ...row } = await withStorageErrors(() =>
+      this.dataSource.transaction(async (manager) => {
+        const [found]: SteerRow[] = await manager.query(text, values);
+        if (found === undefined) throw new Error('run_steer returned no row.');
+        if (found.outcome === 'steered') await record({ ...found, isRepeated: false }, manager);
+        return found;
+      }),
+    );
     if (outcome === 'no_run') return undefined;
-    if (outcome === 'steered' || outcome === 'repeated') return { ...stored, isRepeated: outcome === 'repeated' };
+    if (outcome === 'steered' || outcome === 'repeated') return { ...row, isRepeated: outcome === 'repeated' };
     throw refuse(outcome);
   }
 

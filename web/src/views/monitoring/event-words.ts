@@ -26,6 +26,7 @@ const EVENT_WORDS: Readonly<Record<string, string>> = {
   'provider.deleted': 'AI provider deleted',
   'provider.tiers_set': 'Model tiers changed',
   'approval.answered': 'Approval answered',
+  'run.steered': 'Message to a run under way',
 };
 
 /** A name without words, of a later version of the service, stands for itself. */
