@@ -99,6 +99,25 @@ describe('a dressed tool through the gateway', () => {
     expect(sent()).toEqual([]);
     const record = { tool_name: 'search', connection_id: connectionId, error_code: 'invalid_arguments' };
     expect(await auditOf(app, String(headers['x-request-id']))).toMatchObject(record);
+
+    const searching = await createAgent(app, [], { connections: dressed(DOCS), tool_mode: 'search' });
+    const call = { name: 'search_docs', arguments: args };
+    expect((await callThrough(app, gatewayPath(app, searching), 'call_tool', call)).rpc.result).toMatchObject(REFUSED);
+    expect(sent()).toEqual([]);
+  });
+
+  it.each([
+    ['its name', 'docs', ['search_docs']],
+    ['its description', 'documentation', ['search_docs']],
+    ['an argument', 'query', ['search_docs']],
+    ['a fixed argument', 'repo', []],
+    ['a hidden argument', 'limit', []],
+  ])('is searched by what it shows: by %s', async (_what, query, found) => {
+    const id = await createAgent(app, [], { connections: dressed('list', DOCS), tool_mode: 'search' });
+    const { rpc } = await callThrough(app, gatewayPath(app, id), 'search_tools', { query });
+    const content = rpc.result?.['structuredContent'] as { tools: { name: string }[] } | undefined;
+    expect(content?.tools.map(({ name }) => name)).toEqual(found);
+    expect(JSON.stringify(content)).not.toMatch(/repo|limit|state/);
   });
 
   it('refuses a request with the argument twice', async () => {

@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import { succeed, ThreadClient } from '../support/agent-runs.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { agentOf } from '../support/gateway-agents.js';
+import { connectTo } from '../support/proxy-connections.js';
 import { Upstreams } from '../support/upstreams.js';
 import { answer } from '../runtime/approvals/approvals.support.js';
 
@@ -194,6 +196,20 @@ describe('an agent in the mode auto', () => {
     const names = await offered(await ThreadClient.create(app, id));
     expect(names).toHaveLength(applied === 'all' ? count : 1);
     expect(await succeed(app, 'COLLECTION_VIRTUAL_MCP_GET', { id })).toMatchObject({ applied_tool_mode: applied });
+  });
+
+  it.each([
+    [39_000, ['long', 'short']],
+    [41_000, ['search_tools']],
+  ])('with a definition of more than %i bytes offers %j', async (length, names) => {
+    const tool = { handler: () => 'done' };
+    const upstream = await startMcpUpstream({ long: { ...tool, description: 'x'.repeat(length) }, short: tool });
+    try {
+      const id = await agentOf(app, [await connectTo(app, upstream.url)], { tool_mode: 'auto' });
+      expect(await offered(await ThreadClient.create(app, id))).toEqual(names);
+    } finally {
+      await upstream.close();
+    }
   });
 });
 

@@ -58,15 +58,22 @@ inBrowser('the agents in the console', () => {
     await opened.close();
   }, 120_000);
 
-  it('gives a tool a name, a description and a fixed argument', async () => {
+  it('gives a tool a name, a description and a fixed argument, and hides an argument of another', async () => {
     const opened = await fixture.open(`agents/${await idOf('Support')}?tab=settings`);
     const { page } = opened;
-    await page.getByRole('combobox', { name: 'Tool of First to change' }).selectOption({ label: 'get-sum' });
-    await page.getByRole('button', { name: 'Change how it is offered' }).click();
+    const change = async (tool: string): Promise<void> => {
+      await page.getByRole('combobox', { name: 'Tool of First to change' }).selectOption({ label: tool });
+      await page.getByRole('button', { name: 'Change how it is offered' }).click();
+    };
+    await change('get-sum');
     await page.getByRole('textbox', { name: 'Name of get-sum (optional)' }).fill('add_two');
     await page.getByRole('textbox', { name: 'Description of get-sum (optional)' }).fill('Adds 2.');
     await page.getByRole('combobox', { name: 'Argument /a of get-sum' }).selectOption({ label: 'Fixed value' });
     const value = page.getByRole('textbox', { name: 'Value of /a of get-sum' });
+    await page.getByRole('checkbox', { name: 'Use get-annotated-message' }).check();
+    await change('get-annotated-message');
+    const image = page.getByRole('combobox', { name: 'Argument /includeImage of get-annotated-message' });
+    await image.selectOption({ label: 'Not shown' });
     await opened.expectAccessible();
     await opened.expectToFit(360);
     await value.fill('two');
@@ -80,9 +87,12 @@ inBrowser('the agents in the console', () => {
       description: 'Adds 2.',
       arguments: { fixed: { '/a': 2 } },
     };
+    const hiding = { tool: 'get-annotated-message', arguments: { hidden: ['/includeImage'] } };
     await eventually(async () => {
       const { body } = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_GET', { id: await idOf('Support') });
-      expect(body.item.connections).toMatchObject([{ selected_tools: ['echo', dressed], approval: ['get-sum'] }]);
+      expect(body.item.connections).toMatchObject([
+        { selected_tools: ['echo', dressed, hiding], approval: ['get-sum'] },
+      ]);
     });
     await page.getByRole('tab', { name: 'Overview' }).click();
     await page.getByRole('row', { name: /add_two.*First.*get-sum/ }).waitFor();
@@ -158,7 +168,7 @@ inBrowser('the agents in the console', () => {
     // Another agent can still choose among all tools of this one.
     await page.goto(fixture.address('agents/new'));
     await page.getByRole('button', { name: 'Add Support' }).click();
-    await page.getByText('2 at the moment').waitFor();
+    await page.getByText('3 at the moment').waitFor();
     await opened.close();
   }, 120_000);
 

@@ -44,9 +44,19 @@ inBrowser('Spending limits', () => {
     const agent = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_GET', { id: agentId });
     expect(agent.body.item.spend).toEqual({ usd_per_month: 12.5 });
 
+    const { id } = await succeed<{ id: string }>(fixture.service, 'API_KEY_CREATE', { name: 'clerk', permissions: {} });
+    await page.goto(fixture.address('keys'));
+    await page.getByRole('button', { name: 'clerk' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Edit key' }).click();
+    await dialog.getByLabel('US dollars per day').fill('0.5');
+    await dialog.getByRole('button', { name: 'Save key' }).click();
+    await dialog.getByText('$0.5 a day').waitFor();
+    const { items } = await succeed<{ items: { id: string; spend: object }[] }>(fixture.service, 'API_KEY_LIST', {});
+    expect(items.find((key) => key.id === id)?.spend).toEqual({ usd_per_day: 0.5 });
+
     await page.goto(fixture.address('settings/members'));
     await page.getByRole('button', { name: /^Spending limit of/ }).click();
-    const dialog = page.getByRole('dialog');
     await dialog.getByLabel('US dollars per day').fill('3');
     await dialog.getByRole('button', { name: 'Save spending limit' }).click();
     await page.getByText('$3 a day').waitFor();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { type HostileTarget, startHostileTarget } from './harness.js';
@@ -9,7 +10,45 @@ const MESSAGES = 600;
 const MEGABYTE = 1_000_000;
 const READERS = 8;
 const SLOW_READERS = 60;
+const UPLOADS = 20;
+/** Of 1 MiB in each upload, which is as large as a file may be. */
+const UPLOADED_PIECES = 20;
 const MESSAGES_LIST = 'COLLECTION_THREAD_MESSAGES_LIST';
+
+/** What is uploaded at once goes through the service, and is not in it as a whole. */
+describe('uploads that are large', () => {
+  let target: HostileTarget;
+  beforeAll(async () => {
+    target = await startHostileTarget();
+  }, 120_000);
+  afterAll(() => target?.close());
+
+  it('take less memory than they have bytes', async () => {
+    const resident = async (what: 'VmRSS' | 'VmHWM'): Promise<number> =>
+      Number(new RegExp(`${what}:\\s+(\\d+)`).exec(await readFile(`/proc/${target.service.pid}/status`, 'utf8'))?.[1]) /
+      1024;
+    // Code that was never run grows the process too.
+    expect(await upload(0)).toBe(201);
+    const before = await resident('VmRSS');
+    // Begins a new peak.
+    await writeFile(`/proc/${target.service.pid}/clear_refs`, '5');
+    const statuses = await Promise.all(Array.from({ length: UPLOADS }, (_, n) => upload(n + 1)));
+    expect(statuses).toEqual(statuses.map(() => 201));
+    expect((await resident('VmHWM')) - before).toBeLessThan((UPLOADS * UPLOADED_PIECES) / 2);
+  });
+
+  /** Uploads a file of its own; returns the status. */
+  async function upload(n: number): Promise<number> {
+    let left = UPLOADED_PIECES;
+    const body = new ReadableStream({
+      pull: (controller) => (left-- > 0 ? controller.enqueue(Buffer.alloc(2 ** 20, n)) : controller.close()),
+    });
+    const headers = { authorization: `Bearer ${target.apiKey}`, 'content-type': 'application/octet-stream' };
+    const answer = await fetch(`${target.url}/api/default/files`, { method: 'POST', headers, body, duplex: 'half' });
+    await answer.body?.cancel();
+    return answer.status;
+  }
+});
 
 /** What one key reads at once of what it has stored. The heap is small, so that too much of it ends the process. */
 describe('answers that are large', () => {

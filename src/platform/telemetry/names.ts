@@ -95,6 +95,14 @@ export const GEN_AI_AGENT_ID = 'gen_ai.agent.id';
 export const GEN_AI_AGENT_NAME = 'gen_ai.agent.name';
 export const GEN_AI_CONVERSATION_ID = 'gen_ai.conversation.id';
 export const GEN_AI_PROVIDER_NAME = 'gen_ai.provider.name';
+/** The convention's names of providers, for the kinds that have another name here. */
+export const GEN_AI_PROVIDERS: ReadonlyMap<string, string> = new Map([
+  ['azure', 'azure.ai.openai'],
+  ['bedrock', 'aws.bedrock'],
+  ['google', 'gcp.gemini'],
+  ['mistral', 'mistral_ai'],
+]);
+export const GEN_AI_REQUEST_MAX_TOKENS = 'gen_ai.request.max_tokens';
 export const GEN_AI_REQUEST_MODEL = 'gen_ai.request.model';
 export const GEN_AI_REQUEST_STREAM = 'gen_ai.request.stream';
 export const GEN_AI_OUTPUT_TYPE = 'gen_ai.output.type';

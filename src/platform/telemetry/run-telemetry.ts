@@ -22,6 +22,8 @@ import {
   GEN_AI_OPERATION_NAME,
   GEN_AI_OUTPUT_TYPE,
   GEN_AI_PROVIDER_NAME,
+  GEN_AI_PROVIDERS,
+  GEN_AI_REQUEST_MAX_TOKENS,
   GEN_AI_REQUEST_MODEL,
   GEN_AI_REQUEST_STREAM,
   GEN_AI_REQUEST_TEMPERATURE,
@@ -72,6 +74,7 @@ interface ObservedRun {
 /** The parameters of a model call. */
 interface ObservedChat {
   readonly temperature: number | null;
+  readonly maxOutputTokens: number | null;
   /** Whether the model is asked for JSON. */
   readonly isJson: boolean;
 }
@@ -161,7 +164,8 @@ export class RunObservation {
   setModel(name: string): void {
     const slash = name.indexOf('/');
     if (slash === -1) return;
-    this.named = { provider: name.slice(0, slash), model: name.slice(slash + 1) };
+    const kind = name.slice(0, slash);
+    this.named = { provider: GEN_AI_PROVIDERS.get(kind) ?? kind, model: name.slice(slash + 1) };
     this.span?.setAttributes(modelAttributes(this.named));
   }
 
@@ -170,7 +174,7 @@ export class RunObservation {
     this.span?.setAttribute(GEN_AI_AGENT_NAME, shown).updateName(`${INVOKE_AGENT} ${shown}`);
   }
 
-  beginChat({ temperature, isJson }: ObservedChat): ChatObservation {
+  beginChat({ temperature, maxOutputTokens, isJson }: ObservedChat): ChatObservation {
     const span = this.startSpan(`${CHAT} ${truncated(this.named.model)}`, SpanKind.CLIENT, {
       [GEN_AI_OPERATION_NAME]: CHAT,
       [GEN_AI_CONVERSATION_ID]: this.run.threadId,
@@ -178,6 +182,7 @@ export class RunObservation {
       ...modelAttributes(this.named),
       ...(isJson && { [GEN_AI_OUTPUT_TYPE]: 'json' }),
       ...(temperature !== null && { [GEN_AI_REQUEST_TEMPERATURE]: temperature }),
+      ...(maxOutputTokens !== null && { [GEN_AI_REQUEST_MAX_TOKENS]: maxOutputTokens }),
     });
     return new ChatObservation(span, this.contextOf(span), this.named, this.metrics, () => this.noteFirstChunk());
   }

@@ -6,6 +6,7 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { ModelTools, NOBODY, PROVIDER_KEY } from '../../support/model-tools.js';
 
 const TARGET = { provider_id: NOBODY, model: 'm' };
+const OTHER = { ...TARGET, model: 'n' };
 
 let tools: ModelTools<TestApp>;
 
@@ -69,11 +70,16 @@ describe('model tiers', () => {
     const { id: provider_id } = await tools.createProvider();
     const before = await setTiers({ ...NONE, fast: { provider_id, model: 'kept' } });
     for (const stranger of [await tools.createForeignProvider(), NOBODY]) {
-      const data = { fast: null, smart: { provider_id, model: 'm' }, thinking: { provider_id: stranger, model: 'm' } };
-      const answer = await tools.service.tool('MODEL_TIERS_SET', { data });
-      expect(answer.status).toBe(404);
-      expect(answer.body).toMatchObject({ code: 'not_found', errors: [{ path: 'data.thinking.provider_id' }] });
-      expect(await getTiers()).toEqual(before);
+      const [own, foreign] = [provider_id, stranger].map((id) => ({ provider_id: id, model: 'm' }));
+      for (const [thinking, path] of [
+        [foreign, 'data.thinking.provider_id'],
+        [{ ...own, fallbacks: [{ ...own, model: 'n' }, foreign] }, 'data.thinking.fallbacks[1].provider_id'],
+      ]) {
+        const answer = await tools.service.tool('MODEL_TIERS_SET', { data: { fast: null, smart: own, thinking } });
+        expect(answer.status).toBe(404);
+        expect(answer.body).toMatchObject({ code: 'not_found', errors: [{ path }] });
+        expect(await getTiers()).toEqual(before);
+      }
     }
   });
 
@@ -83,6 +89,19 @@ describe('model tiers', () => {
     await setTiers({ ...NONE, fast, smart: { provider_id: gone.id, model: 'm' } });
     await tools.call('AI_PROVIDER_DELETE', { id: gone.id });
     expect(await getTiers()).toEqual({ ...NONE, fast });
+  });
+
+  it('go on with their next model when the provider of one is deleted', async () => {
+    const [gone, kept] = [await tools.createProvider(), await tools.createProvider()];
+    const of = ({ id }: { id: string }, model: string): object => ({ provider_id: id, model });
+    const fallbacks = [of(kept, 'b'), of(gone, 'c'), of(kept, 'd')];
+    await setTiers({ ...NONE, smart: { ...of(gone, 'a'), fallbacks }, fast: { ...of(kept, 'x'), fallbacks } });
+    await tools.call('AI_PROVIDER_DELETE', { id: gone.id });
+    const left = [of(kept, 'b'), of(kept, 'd')];
+    const smart = { ...left[0], fallbacks: left.slice(1) };
+    expect(await getTiers()).toEqual({ ...NONE, smart, fast: { ...of(kept, 'x'), fallbacks: left } });
+    const models = await tools.service.app.get(ModelsService).resolveModels(await organizationId(), 'smart');
+    expect(models.map(({ model }) => model)).toEqual(['b', 'd']);
   });
 
   it('survive many changes at once, and a provider that goes meanwhile', async () => {
@@ -115,6 +134,20 @@ describe('model tiers', () => {
     ],
     [{ data: { smart: { ...TARGET, price: { input: 1, output: 1, currency: 'EUR' } } } }, 'data.smart.price.currency'],
     [{ data: { smart: { ...TARGET, price: null } } }, 'data.smart.price'],
+    [{ data: { smart: { ...TARGET, max_output_tokens: 0 } } }, 'data.smart.max_output_tokens'],
+    [{ data: { smart: { ...TARGET, max_output_tokens: 10_000_001 } } }, 'data.smart.max_output_tokens'],
+    [{ data: { smart: { ...TARGET, max_output_tokens: 1.5 } } }, 'data.smart.max_output_tokens'],
+    [{ data: { smart: { ...TARGET, first_chunk_timeout_s: 0 } } }, 'data.smart.first_chunk_timeout_s'],
+    [{ data: { smart: { ...TARGET, first_chunk_timeout_s: 601 } } }, 'data.smart.first_chunk_timeout_s'],
+    [
+      { data: { smart: { ...TARGET, fallbacks: [{ ...OTHER, max_output_tokens: 0 }] } } },
+      'data.smart.fallbacks[0].max_output_tokens',
+    ],
+    [{ data: { smart: { ...TARGET, fallbacks: null } } }, 'data.smart.fallbacks'],
+    [{ data: { smart: { ...TARGET, fallbacks: [1, 2, 3, 4, 5].map(() => OTHER) } } }, 'data.smart.fallbacks'],
+    [{ data: { smart: { ...TARGET, fallbacks: [{ ...OTHER, fallbacks: [] }] } } }, 'data.smart.fallbacks[0].fallbacks'],
+    [{ data: { smart: { ...TARGET, fallbacks: [TARGET] } } }, 'data.smart.fallbacks[0]'],
+    [{ data: { smart: { ...TARGET, fallbacks: [OTHER, OTHER] } } }, 'data.smart.fallbacks[1]'],
     [{ fast: null }, 'fast'],
   ])('refuse %j', async (body, path) => {
     const answer = await tools.service.tool('MODEL_TIERS_SET', body);

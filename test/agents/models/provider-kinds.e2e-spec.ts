@@ -34,12 +34,13 @@ describe.each(PROVIDER_CASES)('a provider of kind $name', (provider) => {
     const created = { title: provider.name, base_url: server.baseUrl, ...data };
     providerId = (await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data: created })).item.id;
     const price = { input: 100, output: 1000, cached_input: 10 };
-    await succeed(app, 'MODEL_TIERS_SET', { data: { smart: { provider_id: providerId, model, price } } });
+    const smart = { provider_id: providerId, model, price, max_output_tokens: 500 };
+    await succeed(app, 'MODEL_TIERS_SET', { data: { smart } });
   });
 
   afterAll(() => server?.close());
 
-  it('streams its answer, with the instructions, the temperature and the tools in its request', async () => {
+  it('streams its answer, with the instructions, the settings and the tools in its request', async () => {
     const thread = await ThreadClient.create(app, agentId);
     server.script({
       kind: 'text',

@@ -136,7 +136,7 @@ export const PROVIDER_CASES: readonly ProviderCase[] = [
     request: {
       contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
       systemInstruction: { parts: [{ text: 'Answer in verse.' }] },
-      generationConfig: { temperature: 0.25 },
+      generationConfig: { temperature: 0.25, maxOutputTokens: 500 },
       tools: [{ functionDeclarations: [{ name: 'search' }] }],
     },
     results: {
@@ -202,6 +202,7 @@ export const PROVIDER_CASES: readonly ProviderCase[] = [
     request: {
       model: 'my-deployment',
       temperature: 0.25,
+      max_output_tokens: 500,
       input: [{ content: 'Answer in verse.' }, { role: 'user', content: [{ type: 'input_text', text: 'Hello' }] }],
       tools: [{ type: 'function', name: 'search' }],
     },
@@ -233,6 +234,7 @@ export const PROVIDER_CASES: readonly ProviderCase[] = [
     path: '/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21',
     request: {
       temperature: 0.25,
+      max_tokens: 500,
       messages: [{ content: 'Answer in verse.' }, { role: 'user', content: 'Hello' }],
       tools: [{ function: { name: 'search' } }],
     },
@@ -258,7 +260,7 @@ export const PROVIDER_CASES: readonly ProviderCase[] = [
     request: {
       messages: [{ role: 'user', content: [{ text: 'Hello' }] }],
       system: [{ text: 'Answer in verse.' }],
-      inferenceConfig: { temperature: 0.25 },
+      inferenceConfig: { temperature: 0.25, maxTokens: 500 },
       toolConfig: { tools: [{ toolSpec: { name: 'search' } }] },
     },
     results: {
@@ -347,6 +349,7 @@ export const PROVIDER_CASES: readonly ProviderCase[] = [
     request: {
       model: 'mistral-small-latest',
       temperature: 0.25,
+      max_tokens: 500,
       messages: [{ role: 'system', content: 'Answer in verse.' }, { role: 'user' }],
       tools: [{ function: { name: 'search' } }],
     },

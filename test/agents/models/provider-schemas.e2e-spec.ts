@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ModelServer } from '../../../src/boot/testing/model-server.js';
+import { type ModelServer, startModelServer } from '../../../src/boot/testing/model-server.js';
 import type { ModelBehaviour } from '../../../src/boot/testing/model-behaviour.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
+import { AnthropicApi } from '../../support/model-apis/anthropic-api.js';
+import { OpenAiApi } from '../../support/model-apis/openai-api.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
-import { PROVIDER_CASES } from './provider-kinds.support.js';
+import { PROVIDER_CASES, type ProviderCase } from './provider-kinds.support.js';
 
 const PROPERTIES = { part: { type: 'string' }, note: { type: 'string' } };
 const SCHEMA = { type: 'object', properties: PROPERTIES, required: ['part'] };
@@ -13,8 +15,27 @@ const OUTPUT = { part: 'axle' };
 const TEXT: ModelBehaviour = { kind: 'text', deltas: ['{"part":', '"axle"}'] };
 const properties = PROPERTIES;
 
+const api_key = 'test-key';
+const CASES: readonly Pick<ProviderCase, 'name' | 'data' | 'model' | 'start'>[] = [
+  ...PROVIDER_CASES,
+  {
+    name: 'openai',
+    data: { kind: 'openai', api_key },
+    model: 'gpt-5',
+    start: (answer) => startModelServer(new OpenAiApi(api_key), answer),
+  },
+  {
+    name: 'anthropic',
+    data: { kind: 'anthropic', api_key },
+    model: 'claude-haiku-4-5',
+    start: (answer) => startModelServer(new AnthropicApi(api_key), answer),
+  },
+];
+
 /** Where each provider's own API has the schema. */
 const NATIVE: Record<string, object> = {
+  openai: { text: { format: { type: 'json_schema', strict: false, schema: { properties } } } },
+  anthropic: { output_config: { format: { type: 'json_schema', schema: { properties } } } },
   google: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: { properties } } },
   azure: { text: { format: { type: 'json_schema', strict: false, schema: { properties } } } },
   'azure with a version': {
@@ -54,7 +75,7 @@ afterAll(async () => {
   await broken?.close();
 });
 
-describe.each(PROVIDER_CASES)('a provider of kind $name', (provider) => {
+describe.each(CASES)('a provider of kind $name', (provider) => {
   let server: ModelServer<Record<string, unknown>>;
 
   beforeAll(async () => {

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import { MistralApi } from '../../support/model-apis/mistral-api.js';
+import { startModelServer } from '../../../src/boot/testing/model-server.js';
 import { type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { scrape, type Sample, valueOf } from '../../support/prometheus.js';
 import { eventually } from '../../support/eventually.js';
@@ -97,6 +99,33 @@ describe('the metrics of runs', () => {
     }
     expect(valueOf(samples, 'gen_ai_client_operation_duration_seconds_count', labels)).toBe(1);
     expect(valueOf(samples, 'gen_ai_client_operation_time_to_first_chunk_seconds_count', labels)).toBe(1);
+  });
+
+  it('count the call of a model that fails, and that of its fallback', async () => {
+    const failing = await startModelServer(new MistralApi('key'), () => ({ kind: 'status', status: 500 }));
+    const ids = [];
+    for (const data of [
+      { title: 'Failing', kind: 'mistral', base_url: failing.baseUrl, api_key: 'key' },
+      { title: 'Fallback', kind: 'openai-compatible', base_url: provider.baseUrl },
+    ]) {
+      ids.push((await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data })).item.id);
+    }
+    const fallbacks = [{ provider_id: ids[1], model: 'second' }];
+    const smart = { provider_id: ids[0], model: 'first', fallbacks };
+    await succeed(app, 'MODEL_TIERS_SET', { data: { smart } });
+    await (await newThread()).ask('hello');
+    await succeed(app, 'MODEL_TIERS_SET', { data: { smart: null } });
+    await failing.close();
+    const counted = (await scrape(app)).filter(
+      ({ name, labels }) =>
+        name === 'gen_ai_client_operation_duration_seconds_count' &&
+        ['first', 'second'].includes(labels['gen_ai_request_model'] ?? ''),
+    );
+    expect(counted).toMatchObject([
+      { value: 1, labels: { gen_ai_provider_name: 'mistral_ai', error_type: 'provider_unavailable' } },
+      { value: 1, labels: { gen_ai_provider_name: 'openai-compatible' } },
+    ]);
+    expect(counted[1]?.labels).not.toHaveProperty('error_type');
   });
 
   it('contain no id of a thread, an agent, a run, an organization or a key', async () => {

@@ -4,6 +4,7 @@ import type { RunPage } from '../../../src/runtime/runs/records/run.dto.js';
 import { createSchedule } from '../../automation/schedules/schedules.support.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import { PROVIDER_CASES } from '../../agents/models/provider-kinds.support.js';
 import { OtlpCollector, type ReceivedSpan } from '../../support/otlp-collector.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { eventually } from '../../support/eventually.js';
@@ -109,7 +110,8 @@ describe('the trace of a run', () => {
     });
     expect(chats).toHaveLength(2);
     for (const chat of chats) {
-      expect(chat.attributes).not.toHaveProperty('gen_ai.output.type');
+      for (const absent of ['gen_ai.output.type', 'gen_ai.request.max_tokens'])
+        expect(Object.keys(chat.attributes)).not.toContain(absent);
       expect(chat).toMatchObject({
         kind: CLIENT,
         parentSpanId: run?.spanId,
@@ -147,6 +149,37 @@ describe('the trace of a run', () => {
     });
     expect(all).toHaveLength(6);
     expect(JSON.stringify(all)).not.toMatch(/hello|secret argument|echo says/);
+  });
+
+  it('has a span for each model that it calls, by the name that the convention has for its provider', async () => {
+    const { running } = await startTracing();
+    const servers = await Promise.all(
+      PROVIDER_CASES.map(({ start }) => start(() => ({ kind: 'text', deltas: ['ok'] }))),
+    );
+    try {
+      for (const failing of servers.slice(0, -1)) failing.script({ kind: 'status', status: 500, document: {} });
+      const models = [];
+      for (const [n, { data, model }] of PROVIDER_CASES.entries()) {
+        const created = { title: data.kind, base_url: servers[n]?.baseUrl, ...data };
+        const { item } = await succeed<{ item: { id: string } }>(running, 'AI_PROVIDER_CREATE', { data: created });
+        models.push({ provider_id: item.id, model, max_output_tokens: 100 + n });
+      }
+      const [first, ...fallbacks] = models;
+      await succeed(running, 'MODEL_TIERS_SET', { data: { smart: { ...first, fallbacks } } });
+      await post(await ThreadClient.create(running, await createAgent(running)), 'hello');
+    } finally {
+      await Promise.all(servers.map((server) => server.close()));
+    }
+    const chats = (await spans()).filter(({ attributes }) => attributes['gen_ai.operation.name'] === 'chat');
+    const providers = ['gcp.gemini', 'azure.ai.openai', 'azure.ai.openai', 'aws.bedrock', 'mistral_ai'];
+    expect(chats.map(({ attributes }) => attributes['gen_ai.provider.name'])).toEqual(providers);
+    for (const [n, { attributes }] of chats.entries()) {
+      expect(attributes).toMatchObject({
+        'gen_ai.request.model': PROVIDER_CASES[n]?.model,
+        'gen_ai.request.max_tokens': 100 + n,
+      });
+      expect(attributes['error.type']).toBe(n < chats.length - 1 ? 'provider_unavailable' : undefined);
+    }
   });
 
   it('includes every attempt of a resumed run', async () => {

@@ -224,6 +224,22 @@ describe('a file that a message names', () => {
     expect(JSON.stringify(lastContent())).toContain('[The file (image/png) was deleted.]');
   });
 
+  it('fails the run if the model of its tier was replaced by one that does not take it', async () => {
+    const { item: tiers } = await succeed<{ item: { thinking: { provider_id: string } } }>(app, 'MODEL_TIERS_GET', {});
+    const data = { title: 'No sound', kind: 'openai', base_url: fake.baseUrl };
+    const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
+    const first = await thread.postMessage('/wait 60000');
+    const url = `data:audio/wav;base64,${btoa('RIFF\0\0\0\0WAVEfmt ')}`;
+    const { body } = await post([{ type: 'file', mediaType: 'audio/wav', url }], 'thinking');
+    const calls = fake.requests.length;
+    await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'no-sound' } } });
+    await thread.cancel(first).expect(202);
+    const run = await thread.waitFor(String(body['taskId']), 'failed', 'completed');
+    await succeed(app, 'MODEL_TIERS_SET', { data: tiers });
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'file_unsupported' } });
+    expect(fake.requests).toHaveLength(calls);
+  });
+
   it('is kept as long as a message names it, also one of a copy, and goes with the last one', async () => {
     const tenant = await newTenant(SHORT_DAYS);
     const agent = await createAgent(tenant);
@@ -262,6 +278,21 @@ it('a caller names only files that it can read', async () => {
 });
 
 describe('a browser token', () => {
+  it('posts the bytes of a file with the permission to post alone', async () => {
+    const input = { thread_id: thread.id, permissions: ['post'] };
+    const { token } = await succeed<{ token: string }>(app, 'THREAD_TOKEN_CREATE', input);
+    const parts = [{ type: 'file', mediaType: 'text/plain', url: `data:text/plain;base64,${btoa('a note')}` }];
+    const { status, body } = await thread.post(
+      { messages: [{ role: 'user', parts }], agent: { id: agentId } },
+      { key: token },
+    );
+    expect([status, (body as { code?: string }).code]).toEqual([202, undefined]);
+    await thread.waitFor((body as { taskId: string }).taskId, 'completed');
+    const [question] = await thread.messages();
+    const url = (question?.parts[0] as FileUIPart | undefined)?.url ?? '';
+    expect(await (await fetch(new URL(url, app.url))).text()).toBe('a note');
+  });
+
   it('uploads if it may post, and opens what it has uploaded, and the files of its thread if it may read', async () => {
     const tokenWith = async (...permissions: string[]): Promise<Tenant> => {
       const input = { thread_id: thread.id, permissions };

@@ -87,9 +87,9 @@ async function runWith(...behaviours: Behaviour[]) {
 }
 
 /** Begins a run whose call does not end. */
-async function hang(on = thread): Promise<string> {
+async function hang(on = thread, text = 'hello'): Promise<string> {
   script({ kind: 'hang-after', deltas: ['so far'] });
-  const taskId = await on.postMessage('hello');
+  const taskId = await on.postMessage(text);
   await eventually(async () => expect((await on.answer(taskId)).parts).toContainEqual(SO_FAR));
   return taskId;
 }
@@ -114,6 +114,41 @@ describe('a spending limit', () => {
       expect(ends_at).toMatch(/T00:00:00.000Z$/);
       expect(Date.parse(starts_at)).toBeLessThan(Date.parse(ends_at));
     }
+  });
+
+  it('reserves the input, and 4,096 tokens of output where the tier has no limit for them', async () => {
+    await setTier({ price: { input: 10_000, output: 10_000 }, max_output_tokens: undefined });
+    await limitAgent({ usd_per_day: 40.95 });
+    expectProblem(await thread.post(thread.request('hello')), 429, 'spend_limit_reached');
+    await limitAgent({ usd_per_day: 1000 });
+    const reservedFor = async (text: string): Promise<number> => {
+      const own = await ThreadClient.create(app, agentId);
+      const taskId = await hang(own, text);
+      const [window] = await windowsOf(agentId);
+      await own.cancel(taskId);
+      await own.waitFor(taskId, 'cancelled');
+      return window?.reserved_usd ?? 0;
+    };
+    const [short, long] = [await reservedFor('hello'), await reservedFor(`hello${'x'.repeat(3_000)}`)];
+    expect(short).toBeGreaterThan(40.96);
+    // A token for three bytes.
+    expect(long - short).toBeCloseTo(10, 6);
+  });
+
+  it.each(['day', 'month'])('admits again in a new %s', async (period) => {
+    await limitAgent({ [`usd_per_${period}`]: 1.5 });
+    await runWith(answering(80));
+    expectProblem(await thread.post(thread.request('again')), 429, 'spend_limit_reached');
+    // As if all of it had been in the one before.
+    for (const [table, column, subject] of [
+      ['spend_windows', 'starts_at', 'subject_id'],
+      ['runs', 'created_at', 'agent_id'],
+    ])
+      await app.query(`UPDATE ${table} SET ${column} = ${column} - interval '1 ${period}' WHERE ${subject} = $1`, [
+        agentId,
+      ]);
+    expect(await runWith(answering(10))).toMatchObject({ status: 'completed' });
+    expect(await windowsOf(agentId)).toMatchObject([{ period, used_usd: 0.1, reserved_usd: 0 }]);
   });
 
   it('admits one of two posts at once where one fits', async () => {
@@ -168,13 +203,20 @@ describe('a spending limit', () => {
     await expectWindow({ used_usd: 1, left_usd: 4 });
   });
 
-  it('applies to the next call of a run that is under way when it is set', async () => {
+  it.each([
+    ['that does not fit', PRICE, REFUSED, 0.8],
+    ['of a model without a price', undefined, { status: 'failed', error: { code: 'price_missing' } }, null],
+  ])('ends a run under way when it is set, before a call %s', async (_what, price, refused, cost) => {
+    await setTier({ price });
+    const calls = provider.requests.length;
     script(calling(80, { deltas: ['so far', ' so', ' good'], delayMs: 500 }));
     const taskId = await thread.postMessage('hello');
     await eventually(async () => expect((await thread.answer(taskId)).parts).toContainEqual(SO_FAR));
     await limitAgent({ usd_per_day: 1 });
-    expect(await thread.waitFor(taskId, 'completed', 'failed')).toMatchObject({ ...REFUSED, cost_usd: 0.8 });
-    await expectWindow({ used_usd: 0.8, reserved_usd: 0 });
+    const run = await thread.waitFor(taskId, 'completed', 'failed');
+    expect(run).toMatchObject({ ...refused, cost_usd: cost });
+    expect(provider.requests).toHaveLength(calls + 1);
+    await expectWindow({ used_usd: cost ?? 0, reserved_usd: 0 });
   });
 
   it('that is lowered below what is reserved leaves nothing, and lets the call end', async () => {
@@ -308,6 +350,14 @@ describe('a spending limit', () => {
     const warned = [{ path: 'smart.fallbacks[0]', code: 'price_missing' }];
     expect(await limitAgent({ usd_per_day: 5 })).toMatchObject({ warnings: warned });
     expect(await setTier({ fallbacks })).toMatchObject({ warnings: warned });
+    const spend = { usd_per_day: 5 };
+    const key = await succeed<{ id: string }>(app, 'API_KEY_CREATE', { name: 'warned', permissions: {}, spend });
+    expect(key).toMatchObject({ warnings: warned });
+    expect(await succeed(app, 'API_KEY_UPDATE', { id: key.id, spend })).toMatchObject({ warnings: warned });
+    const { items } = await succeed<{ items: { id: string }[] }>(app, 'MEMBER_LIST', {
+      where: { field: ['user_id'], operator: 'eq', value: await addPerson(app, { email: newEmail() }) },
+    });
+    expect(await succeed(app, 'MEMBER_UPDATE', { id: items[0]?.id, spend })).toMatchObject({ warnings: warned });
     const refused = await thread.post(thread.request('hello'));
     expectProblem(refused, 409, 'price_missing');
     expect(refused.body).toMatchObject({ errors: [{ path: 'smart.fallbacks[0]', code: 'price_missing' }] });

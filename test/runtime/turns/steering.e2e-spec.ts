@@ -3,11 +3,13 @@ import * as ai from 'ai';
 import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import supertest from 'supertest';
-import { createAgent, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { createAgent, succeed, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
+import { startFakeOpenAI } from '../../support/fake-openai.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { newTenant } from '../../support/tenant.js';
 import { answer, createAskingAgent, SCRIPTED, startWaiting } from '../approvals/approvals.support.js';
+import { png } from '../files/files.support.js';
 import { HOLD, kindsOf, steer, untilChunk, useSteeringApp } from './steering.support.js';
 
 const own = useSteeringApp(newTenant);
@@ -73,6 +75,47 @@ describe('a message to a run under way', () => {
     expect(own.asked()).toEqual(['user: Count', 'assistant: one two three', 'user: Go on']);
     await thread.expectWhole(taskId, collected);
     expect(await thread.run(taskId)).toMatchObject({ status: 'completed', steps: 2, attempt: 1 });
+  });
+
+  it('makes the run go on if it comes during an answer in the shape of the agent, whose output is the later one', async () => {
+    const output_schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
+    const thread = await ThreadClient.create(own.app, await createAgent(own.app, [], { output_schema }));
+    const stream = await thread.stream();
+    own.model.script(
+      { kind: 'text', deltas: ['{"count":', '1', '}'], delayMs: 300 },
+      { kind: 'text', deltas: ['{"count":2}'] },
+    );
+    const taskId = await thread.postMessage('Count', SCRIPTED);
+    await untilChunk(thread, taskId, 'text-delta');
+    expect(await steer(thread, 'Go on')).toEqual({ taskId, steered: true });
+    const collected = await stream.collectUntilDone();
+    const stored = await thread.expectWhole(taskId, collected);
+    expect(stored.metadata).toMatchObject({ output: { count: 2 } });
+    expect(collected.chunks.filter(({ type }) => type === 'data-output')).toMatchObject([{ data: { count: 2 } }]);
+    const run = await thread.run(taskId);
+    expect(run).toMatchObject({ status: 'completed', steps: 2, output: { count: 2 } });
+    expect(own.asked().slice(-3)).toEqual(['user: Count', 'assistant: {"count":1}', 'user: Go on']);
+  });
+
+  it('gives its system messages to all model calls that follow, and its files', async () => {
+    const { thread, taskId, stream } = await own.startHeld();
+    const url = `data:image/png;base64,${png().toString('base64')}`;
+    const parts = [{ type: 'file', mediaType: 'image/png', url }];
+    const messages = [
+      { role: 'system', parts: [{ type: 'text', text: 'Answer in English.' }] },
+      { role: 'user', parts },
+    ];
+    const { body } = await thread.steer({ messages, agent: { id: own.agentId } }).expect(202);
+    expect(body).toEqual({ taskId, steered: true });
+    own.model.script(HOLD, { kind: 'text', deltas: ['A gear.'] });
+    own.release();
+    await thread.expectWhole(taskId, await stream.collectUntilDone());
+    const asked = own.model.requests.map(({ body: { messages: all } }) => all);
+    expect(asked).toHaveLength(3);
+    for (const [first, ...others] of asked.slice(1)) {
+      expect(first).toMatchObject({ role: 'system', content: 'Answer in English.' });
+      expect(others).toContainEqual({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] });
+    }
   });
 
   it('that interrupts ends the model call, and what was said stays', async () => {
@@ -173,6 +216,27 @@ describe('a message to a run under way', () => {
       await thread.expectWhole(run ?? '', await thread.collect(run ?? ''));
     }
     expect(await own.app.query('SELECT FROM run_steers WHERE thread_id = $1', [thread.id])).toEqual([]);
+  });
+
+  it('becomes a run of its own when the model call fails during which it comes', async () => {
+    const lost = await startFakeOpenAI();
+    const data = { title: 'Lost', kind: 'openai-compatible', base_url: lost.baseUrl };
+    const { item } = await succeed<{ item: { id: string } }>(own.app, 'AI_PROVIDER_CREATE', { data });
+    await succeed(own.app, 'MODEL_TIERS_SET', { data: { fast: { provider_id: item.id, model: 'lost' } } });
+    lost.script({ kind: 'hang-after', deltas: ['I think that'] });
+    const thread = await ThreadClient.create(own.app, own.agentId);
+    const failing = await thread.postMessage('Tell me', { tier: 'fast' });
+    await untilChunk(thread, failing, 'text-delta');
+    expect(await steer(thread, 'Go on')).toEqual({ taskId: failing, steered: true });
+    await lost.close();
+    expect(await thread.waitFor(failing, 'failed')).toMatchObject({ error: { code: 'provider_unavailable' } });
+    await eventually(async () => expect(await thread.status()).toBe('completed'));
+    const messages = await thread.messages();
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+    const taskId = messages[3]?.metadata['taskId'] as string;
+    expect(taskId).not.toBe(failing);
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', tier: 'smart' });
+    await succeed(own.app, 'MODEL_TIERS_SET', { data: { fast: null } });
   });
 
   it('becomes a run of its own when the run has no step left', async () => {
