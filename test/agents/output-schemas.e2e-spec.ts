@@ -110,6 +110,6 @@ describe('the output schema of an agent', () => {
     expectProblem(await update(id, { output_schema: instructed }, key), 403, 'permission_widening');
     expectProblem(await update(id, { output_schema: null }, key), 403, 'permission_widening');
     expectProblem(await update(id, { webhook_output: true }, key), 403, 'permission_widening');
-    await update(id, { output_schema: SCHEMA, webhook_output: true }, key).expect(200);
+    await update(id, { output_schema: SCHEMA, webhook_output: false }, key).expect(200);
   });
 });
