@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parse } from 'yaml';
 import { Signalbox, type ToolOutput } from '../../packages/client/src/index.js';
 import { CliFixture, type CommandResult } from './cli.support.js';
@@ -66,13 +64,8 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => cli?.close());
 
-async function apply(
-  manifest: string,
-  args: string[] = ['--yes'],
-  env: Record<string, string> = ENV,
-): Promise<CommandResult> {
-  await writeFile(join(cli.folder, 'signalbox.yaml'), manifest);
-  return cli.run(['apply', ...args], { env });
+function apply(manifest: string, args = ['--yes'], env: Record<string, string> = ENV): Promise<CommandResult> {
+  return cli.apply(manifest, args, env);
 }
 
 async function webhookAt(url: string): Promise<WebhookItem | undefined> {
