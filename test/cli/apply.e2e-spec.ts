@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { Signalbox, type ToolOutput } from '../../packages/client/src/index.js';
 import { CliFixture, type CommandResult } from './cli.support.js';
 
@@ -61,18 +59,13 @@ let cli: CliFixture;
 let signalbox: Signalbox;
 
 beforeAll(async () => {
-  cli = await CliFixture.start();
+  cli = await CliFixture.start({ UPSTREAM_ALLOW: '127.0.0.1' });
   signalbox = new Signalbox(cli);
 }, 120_000);
 afterAll(() => cli?.close());
 
-async function apply(
-  manifest: string,
-  args: string[] = ['--yes'],
-  env: Record<string, string> = ENV,
-): Promise<CommandResult> {
-  await writeFile(join(cli.folder, 'signalbox.yaml'), manifest);
-  return cli.run(['apply', ...args], { env });
+function apply(manifest: string, args = ['--yes'], env: Record<string, string> = ENV): Promise<CommandResult> {
+  return cli.apply(manifest, args, env);
 }
 
 async function webhookAt(url: string): Promise<WebhookItem | undefined> {
@@ -238,6 +231,26 @@ describe('signalbox apply', () => {
     expect(exported).not.toContain('whsec_');
     const env = { ...ENV, TICKETS_X_TEAM: 'support' };
     expect(await apply(exported, ['--yes'], env)).toEqual({ code: 0, output: 'Nothing to change.\n', errors: '' });
+  });
+
+  it('pins the tools of a connection, exports the pin, and keeps one that the file does not name', async () => {
+    const url = 'http://127.0.0.1:9/mcp';
+    const applyPin = async (entry: object): Promise<string> =>
+      (await apply(stringify({ connections: { pinned: { url, ...entry } } }))).output;
+    const stored = async (): Promise<string | undefined> => {
+      const { items } = await signalbox.tool('COLLECTION_CONNECTIONS_LIST', {});
+      return items.find(({ import_name }) => import_name === 'pinned')?.pin;
+    };
+    expect(await applyPin({ pin: 'warn' })).toContain('+ connections.pinned\n');
+    expect(await stored()).toBe('warn');
+    expect(await applyPin({ pin: 'block' })).toContain('~ connections.pinned\n');
+    expect(await stored()).toBe('block');
+    expect(await applyPin({})).toBe('Nothing to change.\n');
+    const exported = async (): Promise<object> => parse(await cli.output('export')).connections.pinned;
+    expect(await exported()).toEqual({ url, pin: 'block' });
+    expect(await applyPin(await exported())).toBe('Nothing to change.\n');
+    expect(await applyPin({ pin: 'off' })).toContain('~ connections.pinned\n');
+    expect(await exported()).toEqual({ url });
   });
 });
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -62,6 +62,12 @@ export class CliFixture {
     child.stdin.on('error', () => undefined).end(input);
     [result.code] = (await once(child, 'close')) as [number | null];
     return result;
+  }
+
+  /** Runs `signalbox apply` with a file. */
+  async apply(manifest: string, args: string[], env: Record<string, string> = {}): Promise<CommandResult> {
+    await writeFile(join(this.folder, 'signalbox.yaml'), manifest);
+    return this.run(['apply', ...args], { env });
   }
 
   /** The output of a command that succeeds. */

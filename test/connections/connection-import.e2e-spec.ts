@@ -6,6 +6,7 @@ import { ConnectionSecrets } from '../../src/connections/connection-secrets.js';
 import { ConnectionRepository } from '../../src/connections/connection.repository.js';
 import { newId } from '../../src/core/ids.js';
 import { startTestApp, type TestApp } from '../support/app.js';
+import { startLegacyServer } from '../support/changing-server.js';
 import { expectProblem } from '../support/problem.js';
 import { startSecondOrganization } from '../support/second-organization.js';
 
@@ -43,6 +44,7 @@ async function secretsOf(id = ''): Promise<object> {
 }
 
 const URL = 'https://mcp.example.com/mcp';
+const UNREACHABLE = 'http://127.0.0.1:9/mcp';
 
 describe('an import', () => {
   it('creates connections of both kinds, in the order of the file', async () => {
@@ -239,6 +241,45 @@ describe('an import', () => {
       { action: 'create' },
       { action: 'refused', reason: expect.stringContaining('CONNECTION_STDIO') },
     ]);
+  });
+
+  it('that switches the pin on approves what is listed at that moment', async () => {
+    const server = await startLegacyServer();
+    try {
+      const [name, late] = [newId(), newId()];
+      const changed = { name: 'first', description: 'Another', inputSchema: { type: 'object' as const } };
+      const { id } = await importOne({ url: server.url }, name);
+      expect(await importOne({ url: server.url, pin: 'block' }, name)).toEqual({ name, action: 'update', id });
+      const { id: created } = await importOne({ url: server.url, pin: 'warn' }, late);
+      server.offered.tools = [changed];
+      for (const pinned of [id, created]) {
+        const { body } = await app.tool('CONNECTION_TOOLS_DIFF', { id: pinned }).expect(200);
+        expect(body).toMatchObject({ total: 1, items: [{ name: 'first', status: 'changed' }] });
+      }
+      expect(await importOne({ url: server.url }, name)).toEqual({ name, action: 'unchanged', id });
+      expect((await get(id)).pin).toBe('block');
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('needs CONNECTION_TOOLS_APPROVE to make a pin weaker, also in a dry run', async () => {
+    const name = newId();
+    const importer = ['COLLECTION_CONNECTIONS_CREATE', 'COLLECTION_CONNECTIONS_UPDATE'];
+    const keyOf = async (self: string[]): Promise<string> =>
+      (await app.tool('API_KEY_CREATE', { name: 'k', permissions: { self } }).expect(200)).body.key;
+    const [key, approver] = [await keyOf(importer), await keyOf([...importer, 'CONNECTION_TOOLS_APPROVE'])];
+    const sendPin = async (by: string, pin: string, more = {}): Promise<ConnectionImportItem> =>
+      (await send({ [name]: { url: UNREACHABLE, pin } }, more, by).expect(200)).body.items[0];
+    const { id } = await importOne({ url: UNREACHABLE, pin: 'warn' }, name);
+    expect(await sendPin(key, 'block')).toMatchObject({ action: 'update' });
+    for (const pin of ['warn', 'off']) {
+      const refused = { name, action: 'refused', reason: expect.stringContaining('CONNECTION_TOOLS_APPROVE') };
+      expect(await sendPin(key, pin, { dry_run: true })).toEqual(refused);
+      expect(await sendPin(key, pin)).toEqual(refused);
+      expect((await get(id)).pin).toBe('block');
+    }
+    expect(await sendPin(approver, 'off')).toMatchObject({ action: 'update' });
   });
 
   it('stays within its organization', async () => {

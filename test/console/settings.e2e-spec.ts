@@ -6,7 +6,7 @@ import { BEDROCK_FIELDS } from '../support/model-apis/bedrock-api.js';
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture } from './console-fixture.js';
 
-const SECTIONS = ['models', 'members', 'roles', 'organization', 'limits', 'webhooks', 'schedules', 'oauth'];
+const SECTIONS = ['models', 'members', 'roles', 'organization', 'limits', 'files', 'webhooks', 'schedules', 'oauth'];
 
 inBrowser('Settings', () => {
   let fixture: ConsoleFixture;

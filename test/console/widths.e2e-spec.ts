@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { png, uploaded } from '../runtime/files/files.support.js';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
@@ -56,6 +57,8 @@ beforeAll(async () => {
     email: `${WORD.slice(0, 60)}@example.com`.replace('ä', 'a'),
     role: 'member',
   });
+  const disposition = `attachment; filename*=UTF-8''${encodeURIComponent(`${WORD}.png`)}`;
+  await uploaded(service, png(), { disposition });
   opened = await fixture.open('overview');
 }, TIMEOUT_MS);
 afterAll(async () => {
@@ -101,6 +104,7 @@ inBrowser('every view', () => {
     'settings/roles',
     'settings/organization',
     'settings/limits',
+    'settings/files',
     'settings/webhooks',
     'settings/schedules',
     'settings/oauth',

@@ -3,6 +3,7 @@ import type { Signalbox } from '../../../client/src/signalbox.js';
 import { Refusal } from '../service.js';
 import type { Entry, Manifest } from './manifest.js';
 import { compare, type Change, type Existing, type Section } from './section.js';
+import { withWholeSpend } from './whole-spend.js';
 
 type AgentData = ToolInput<'COLLECTION_VIRTUAL_MCP_CREATE'>['data'];
 
@@ -30,8 +31,6 @@ const COPIED = [
   'webhook_output',
   'status',
 ] as const;
-
-const NO_LIMIT = { usd_per_day: null, usd_per_month: null };
 
 /** Agents, by their titles. They refer to connections by name. */
 export class Agents implements Section {
@@ -83,10 +82,7 @@ export class Agents implements Section {
   }
 
   private async dataOf(title: string, { connections, ...entry }: Entry): Promise<Partial<AgentData>> {
-    const { spend } = entry;
-    // The service keeps the members of a limit that are absent; the manifest has all of them.
-    const isLimit = typeof spend === 'object' && spend !== null;
-    const rest = { ...entry, ...(isLimit && { spend: { ...NO_LIMIT, ...spend } }) };
+    const rest = withWholeSpend(entry);
     if (connections === undefined) return rest;
     const existing = await this.connections.existing();
     return {

@@ -7,6 +7,8 @@ import { printable, say } from '../terminal.js';
 import { Agents } from './agents.js';
 import { Connections } from './connections.js';
 import { type Manifest, readManifest } from './manifest.js';
+import { ModelTiers } from './model-tiers.js';
+import { Organization } from './organization.js';
 import { Roles } from './roles.js';
 import { Schedules } from './schedules.js';
 import type { Change, Section } from './section.js';
@@ -23,7 +25,9 @@ const SIGNS = { create: '+', update: '~', delete: '-' };
 
 export function applyCommand(): Command {
   return serviceCommand('apply')
-    .description('bring connections, agents, roles, schedules and webhooks to what a file says; shows the plan first')
+    .description(
+      'bring connections, agents, roles, schedules, webhooks, tiers and limits to what a file says; shows the plan first',
+    )
     .option('-f, --file <file>', 'the file', 'signalbox.yaml')
     .option('--plan', 'only show the plan; the exit code is 2 if something would change')
     .option('--prune', 'delete what the file’s sections do not name')
@@ -48,7 +52,7 @@ export function applyCommand(): Command {
 export function exportCommand(): Command {
   return serviceCommand('export')
     .description(
-      'print connections, agents, roles, schedules and webhooks as a file for "apply"; secrets become ${VARIABLES}',
+      'print connections, agents, roles, schedules, webhooks, tiers and limits as a file for "apply"; secrets become ${VARIABLES}',
     )
     .action(async (_options, command: Command) => {
       const entries: Record<string, Record<string, unknown>> = {};
@@ -71,6 +75,8 @@ function sectionsOf(signalbox: Signalbox): Section[] {
     new Roles(signalbox, [connections, agents]),
     new Schedules(signalbox, agents),
     new Webhooks(signalbox, agents),
+    new ModelTiers(signalbox),
+    new Organization(signalbox),
   ];
 }
 

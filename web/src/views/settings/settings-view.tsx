@@ -3,6 +3,7 @@ import type { ComponentType } from 'react';
 import { useOrganization } from '../../session/organization.js';
 import { Page } from '../../ui/page.js';
 import { EmptyState, NoPermission } from '../../ui/states.js';
+import { FilesSection } from './files-section.js';
 import { LimitsSection } from './limits-section.js';
 import { MembersSection } from './members-section.js';
 import { ModelsSection } from './models-section.js';
@@ -31,6 +32,7 @@ const SECTIONS: readonly SettingsSection[] = [
     Content: OrganizationSection,
   },
   { id: 'limits', title: 'Limits and retention', needs: ['ORGANIZATION_GET'], Content: LimitsSection },
+  { id: 'files', title: 'Files', needs: ['FILE_LIST'], Content: FilesSection },
   { id: 'webhooks', title: 'Webhooks', needs: ['WEBHOOK_LIST'], Content: WebhooksSection },
   { id: 'schedules', title: 'Schedules', needs: ['SCHEDULE_LIST'], Content: SchedulesSection },
   { id: 'oauth', title: 'OAuth', needs: ['OAUTH_CLIENT_LIST', 'OAUTH_GRANT_LIST'], Content: OauthSection },
