@@ -252,6 +252,35 @@ describe('signalbox apply', () => {
     expect(await applyPin({ pin: 'off' })).toContain('~ connections.pinned\n');
     expect(await exported()).toEqual({ url });
   });
+
+  it('knows the order of the properties of an output schema', async () => {
+    const withSchema = (properties: object): Promise<CommandResult> =>
+      apply(stringify({ agents: { Shaped: { output_schema: { type: 'object', properties } } } }));
+    expect((await withSchema({ a: {}, b: {} })).output).toContain('+ agents.Shaped\n');
+    expect((await withSchema({ b: {}, a: {} })).output).toContain('~ agents.Shaped: output_schema\n');
+    expect((await withSchema({ b: {}, a: {} })).output).toBe('Nothing to change.\n');
+  });
+
+  it('knows agents with one title by their ids, also one that lacks a connection', async () => {
+    const create = { title: 'Pinned', connection_type: 'HTTP', connection_url: 'http://127.0.0.1:9/mcp' } as const;
+    const { item: dead } = await signalbox.tool('COLLECTION_CONNECTIONS_CREATE', { data: create });
+    const twins = await Promise.all(
+      ['one', 'two'].map(async (instructions) => {
+        const data = { title: 'Twin', instructions, connections: [{ connection_id: dead.id }] };
+        return (await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data })).item;
+      }),
+    );
+    const [one] = twins;
+    await signalbox.tool('CONNECTION_TEST', { id: one?.id ?? '' });
+    const { item } = await signalbox.tool('COLLECTION_VIRTUAL_MCP_GET', { id: one?.id ?? '' });
+    expect(item).toMatchObject({ status: 'error' });
+    const { agents } = parse(await cli.output('export'));
+    for (const { id, instructions } of twins) expect(agents[id]).toMatchObject({ instructions, status: 'active' });
+    expect(await apply(stringify({ agents }))).toMatchObject({ code: 0, output: 'Nothing to change.\n' });
+    const named = await apply('agents: { Twin: { instructions: three } }\n');
+    expect(named).toMatchObject({ code: 1, errors: expect.stringContaining('several agents have this title') });
+    for (const { id } of twins) await signalbox.tool('COLLECTION_VIRTUAL_MCP_DELETE', { id });
+  });
 });
 
 describe('signalbox apply refuses before it changes anything', () => {

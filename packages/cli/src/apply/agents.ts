@@ -32,7 +32,7 @@ const COPIED = [
   'status',
 ] as const;
 
-/** Agents, by their titles. They refer to connections by name. */
+/** Agents, by their titles, or by their ids where several have the same title. They refer to connections by name. */
 export class Agents implements Section {
   readonly name = 'agents';
   readonly properties = new Set<string>([...COPIED, 'connections']);
@@ -45,7 +45,11 @@ export class Agents implements Section {
   async changesFor(entries: ReadonlyMap<string, Entry>, manifest: Manifest): Promise<Change[]> {
     const normal = new Map([...entries].map(([name, entry]) => [name, normalized(name, entry)]));
     const existing = await this.connections.existing();
+    const titles = (await this.read()).map(({ title }) => title);
     for (const [title, { connections = [] }] of normal) {
+      if (titles.filter((other) => other === title).length > 1) {
+        throw new Refusal(`agents.${title}: several agents have this title. Rename them, or use an id as the name.`);
+      }
       for (const { connection } of connections as Use[]) {
         if (existing.has(connection) || manifest.get(this.connections.name)?.has(connection)) continue;
         throw noConnection(title, connection);
@@ -60,10 +64,15 @@ export class Agents implements Section {
   }
 
   async existing(): Promise<ReadonlyMap<string, Existing>> {
+    const agents = await this.read();
+    const isUnique = (title: string): boolean => agents.filter((agent) => agent.title === title).length === 1;
+    return new Map(agents.map(({ title, ...agent }) => [isUnique(title) ? title : agent.id, agent]));
+  }
+
+  private async read(): Promise<(Existing & { readonly title: string })[]> {
     const names = new Map([...(await this.connections.existing())].map(([name, { id }]) => [id, name]));
-    const found = new Map<string, Existing>();
+    const found: (Existing & { readonly title: string })[] = [];
     for await (const agent of this.signalbox.list('COLLECTION_VIRTUAL_MCP_LIST', { limit: 100 })) {
-      if (found.has(agent.title)) throw new Refusal(`Two agents have the title "${agent.title}". Rename one of them.`);
       const uses = agent.connections.map((use): Use => ({
         connection: names.get(use.connection_id) ?? use.connection_id,
         ...(use.selected_tools ? { tools: use.selected_tools } : {}),
@@ -71,8 +80,13 @@ export class Agents implements Section {
         ...(use.approval === 'none' ? {} : { approval: use.approval }),
       }));
       const copied = COPIED.filter((key) => agent[key] !== null).map((key) => [key, agent[key]]);
-      const entry = { ...Object.fromEntries(copied), ...(uses.length > 0 ? { connections: uses } : {}) };
-      found.set(agent.title, { id: agent.id, entry, isManaged: true });
+      const entry = {
+        ...Object.fromEntries(copied),
+        // Nobody sets the status of an agent that lacks connections.
+        ...(agent.status === 'error' ? { status: 'active' } : {}),
+        ...(uses.length > 0 ? { connections: uses } : {}),
+      };
+      found.push({ id: agent.id, title: agent.title, entry, isManaged: true });
     }
     return found;
   }

@@ -31,6 +31,9 @@ export interface Section {
   delete(existing: Existing): Promise<void>;
 }
 
+/** Properties with an order that counts: models answer in that of their schema. */
+const ORDERED: ReadonlySet<string> = new Set(['output_schema']);
+
 /** Creates and updates of a section whose existing entries can be compared. */
 export async function compare(
   section: Pick<Section, 'name' | 'existing'>,
@@ -43,7 +46,10 @@ export async function compare(
   const existing = await section.existing();
   return [...entries].flatMap(([name, entry]): Change[] => {
     const found = existing.get(name);
-    const properties = Object.keys(entry).filter((key) => !isEqual(entry[key], found?.entry[key]));
+    const properties = Object.keys(entry).filter((key) => {
+      const isSame = ORDERED.has(key) ? isSameText : isEqual;
+      return !isSame(entry[key], found?.entry[key]);
+    });
     const change = { section: section.name, name, properties };
     if (found === undefined) {
       return [{ ...change, action: 'create', make: async () => void (await write.create(name, entry)) }];
@@ -51,6 +57,10 @@ export async function compare(
     if (properties.length === 0) return [];
     return [{ ...change, action: 'update', make: async () => void (await write.update(found.id, name, entry)) }];
   });
+}
+
+function isSameText(one: unknown = null, other: unknown = null): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Equal as JSON, whatever the order of the keys. Absent and `null` are the same. */
