@@ -15,7 +15,7 @@ let agentId: string;
 let threadId: string;
 
 beforeAll(async () => {
-  service = await startBuiltService();
+  service = await startBuiltService({ UPSTREAM_ALLOW: '127.0.0.1' });
   ({ url, apiKey } = service);
   relay = await startTcpProxy(url);
   signalbox = new Signalbox({ url: `${url}/`, apiKey });
@@ -28,8 +28,8 @@ afterAll(async () => {
   await relay?.close();
 });
 
-async function newThread(): Promise<string> {
-  const data = { title: 'Thread', virtual_mcp_id: agentId };
+async function newThread(agent = agentId): Promise<string> {
+  const data = { title: 'Thread', virtual_mcp_id: agent };
   return (await signalbox.tool('COLLECTION_THREADS_CREATE', { data })).item.id;
 }
 
@@ -121,6 +121,21 @@ describe('the client of packages/client', () => {
     const data = { title: '', virtual_mcp_id: agentId };
     const invalid = await signalbox.tool('COLLECTION_THREADS_CREATE', { data }).catch((error: unknown) => error);
     expect(invalid).toMatchObject({ status: 400, errors: [{ path: 'data.title' }] });
+  });
+
+  it('repeats a refused request after a short `Retry-After`, and throws at once before a long one', async () => {
+    const refusals = [new Response('{}', { status: 429, headers: { 'retry-after': '0' } })];
+    const client = new Signalbox({ url, apiKey, fetch: async (...request) => refusals.pop() ?? fetch(...request) });
+    expect((await client.tool('COLLECTION_THREADS_GET', { id: threadId })).item.id).toBe(threadId);
+
+    const provider = { title: 'Dear', kind: 'openai-compatible' as const, base_url: 'http://127.0.0.1:9' };
+    const { id: provider_id } = (await signalbox.tool('AI_PROVIDER_CREATE', { data: provider })).item;
+    const thinking = { provider_id, model: 'large', price: { input: 0, output: 10_000 } };
+    await signalbox.tool('MODEL_TIERS_SET', { data: { thinking } });
+    const agent = { title: 'Poor', spend: { usd_per_month: 1 } };
+    const { id } = (await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: agent })).item;
+    const asking = client.ask(await newThread(id), { agentId: id, text: 'x', tier: 'thinking' });
+    await expect(asking).rejects.toMatchObject({ status: 429, code: 'spend_limit_reached' });
   });
 
   it('asks a function for the key before each request', async () => {

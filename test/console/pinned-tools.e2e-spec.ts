@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { succeed } from '../support/agent-runs.js';
+import { createAgent, succeed } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { connectTo } from '../support/proxy-connections.js';
 import { newTenant } from '../support/tenant.js';
@@ -45,6 +45,12 @@ inBrowser('Pinned tools in the console', () => {
     expect(await tools.getByText('echo', { exact: true }).count()).toBe(0);
     await opened.expectAccessible();
     await opened.expectToFit(360);
+
+    const connections = [{ connection_id: id, selected_tools: ['echo'] }];
+    const agentId = await createAgent(fixture.service, [], { connections });
+    const settings = await fixture.open(`agents/${agentId}?tab=settings`);
+    await settings.page.getByRole('row', { name: 'echo not offered, or not approved' }).waitFor();
+    await settings.close();
 
     await echo.getByRole('button', { name: 'Approve echo' }).click();
     await tools.getByText('echo', { exact: true }).waitFor();

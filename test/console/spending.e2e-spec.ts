@@ -15,7 +15,7 @@ inBrowser('Spending limits', () => {
     const { service } = fixture;
     const provider = { title: 'Fake', kind: 'openai-compatible', base_url: model.baseUrl };
     const { item } = await succeed<{ item: { id: string } }>(service, 'AI_PROVIDER_CREATE', { data: provider });
-    const price = { input: 0, output: 10_000 };
+    const price = { input: 100, output: 10_000 };
     const fallbacks = [{ provider_id: item.id, model: 'free' }];
     const fast = { provider_id: item.id, model: 'large', max_output_tokens: 100, fallbacks };
     const smart = { provider_id: item.id, model: 'large', price, max_output_tokens: 100 };
@@ -69,12 +69,30 @@ inBrowser('Spending limits', () => {
     await (await ThreadClient.create(service, agentId)).ask('hello');
     const opened = await fixture.open('');
     const region = opened.page.getByRole('region', { name: 'Spending limits' });
-    await region.getByText('the organization').waitFor();
+    await region.getByRole('link', { name: 'Signaller' }).waitFor();
     const rows = await region.getByRole('row').allInnerTexts();
     const cells = rows.map((row) => row.split(/\s*\t\s*/));
-    expect(cells).toContainEqual(expect.arrayContaining(['the organization', 'day', '$50.00', '$0.25', '$49.75']));
-    expect(cells).toContainEqual(expect.arrayContaining([`agent ${agentId}`, 'month', '$12.50', '$0.25', '$12.25']));
+    const { name } = (await service.tool('ORGANIZATION_GET')).body.item;
+    const sums = ['$50.00', '$0.2501', '$49.7499'];
+    expect(cells).toContainEqual(expect.arrayContaining([`organization ${name}`, 'day', ...sums]));
+    expect(cells).toContainEqual(expect.arrayContaining(['agent Signaller', 'month', '$12.50', '$0.2501', '$12.2499']));
+    expect(cells).toContainEqual(expect.arrayContaining(['person Ada Lovelace', 'day', '$3.00', '$0.00', '$3.00']));
     await opened.expectAccessible();
+    await region.getByRole('link', { name: 'Signaller' }).click();
+    await opened.page.getByRole('heading', { level: 1, name: 'Signaller' }).waitFor();
+    await opened.close();
+  });
+
+  it('are named in the playground when they are reached', async () => {
+    const { service } = fixture;
+    await succeed(service, 'COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: { spend: { usd_per_month: 1 } } });
+    const thread = await ThreadClient.create(service, agentId);
+    const opened = await fixture.open(`playground/${thread.id}`);
+    const message = opened.page.getByLabel('Message', { exact: true });
+    await message.fill('hello');
+    await opened.page.getByRole('button', { name: 'Send' }).click();
+    await opened.page.getByRole('alert').getByText('spending limit').waitFor();
+    expect(await message.inputValue()).toBe('hello');
     await opened.close();
   });
 });

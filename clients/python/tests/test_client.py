@@ -121,6 +121,17 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(unknown.exception.status, 401)
         self.assertNotIn(API_KEY, repr(vars(error)))
 
+    def test_raises_at_once_when_a_spending_limit_is_reached(self) -> None:
+        provider = {"title": "Dear", "kind": "openai-compatible", "base_url": "http://127.0.0.1:9"}
+        provider_id = client.tool("AI_PROVIDER_CREATE", {"data": provider})["item"]["id"]
+        tier = {"provider_id": provider_id, "model": "large", "price": {"input": 0, "output": 10_000}}
+        client.tool("MODEL_TIERS_SET", {"data": {"thinking": tier}})
+        data = {"title": "Poor", "spend": {"usd_per_month": 1}}
+        agent = client.tool("COLLECTION_VIRTUAL_MCP_CREATE", {"data": data})["item"]["id"]
+        with self.assertRaises(SignalboxError) as refused:
+            client.ask(new_thread(agent), agent, "Hello", tier="thinking")
+        self.assertEqual((refused.exception.status, refused.exception.code), (429, "spend_limit_reached"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -43,6 +43,8 @@ export interface HttpRequest {
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
+/** A refusal that lasts longer, such as that of a spending limit until midnight, is for the caller to deal with. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
 /** Statuses of servers and proxies that may recover. */
 const TEMPORARY = new Set([502, 503, 504]);
 
@@ -76,10 +78,10 @@ export class Http {
       const isWorthIt =
         (outcome.status === 429 && !isStream(request.rawBody)) ||
         (request.isRepeatable && TEMPORARY.has(outcome.status));
-      const delayMs = Math.max(retryAfterMs(outcome), backoffMs(attempt));
+      const afterMs = retryAfterMs(outcome);
       const error = await SignalboxError.of(outcome);
-      if (!isWorthIt || attempt > this.retries) throw error;
-      await pause(delayMs, request.signal);
+      if (!isWorthIt || afterMs > LONGEST_RETRY_AFTER_MS || attempt > this.retries) throw error;
+      await pause(Math.max(afterMs, backoffMs(attempt)), request.signal);
     }
   }
 

@@ -3056,6 +3056,7 @@ export interface components {
             scope: "organization" | "agent" | "key" | "person";
             /** Format: uuid */
             id: string;
+            name: string | null;
             /** @enum {string} */
             period: "day" | "month";
             starts_at: string;
@@ -8326,6 +8327,7 @@ export interface operations {
                      *         {
                      *           "scope": "organization",
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot",
                      *           "period": "day",
                      *           "starts_at": "2026-11-23T08:30:00.000Z",
                      *           "ends_at": "2026-11-23T08:30:00.000Z",

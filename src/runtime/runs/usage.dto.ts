@@ -83,6 +83,11 @@ export class SpendUsage {
   @IsUUID()
   id: string;
 
+  /** The agent's title, else the name; of a person without a name the e-mail address, or null. */
+  @MayBeNull()
+  @IsString()
+  name: string | null;
+
   @IsIn(SPEND_PERIODS)
   period: SpendPeriod;
 

@@ -32,11 +32,16 @@ const IN_QUESTION = 'FROM runs WHERE organization_id = $1 AND created_at >= $2 A
 
 /** The limits that are most used come first. */
 const SPEND = `
-  SELECT scope, subject_id AS id, period, starts_at, spend_window_end(period, starts_at) AS ends_at,
+  SELECT scope, subject_id AS id,
+         CASE scope WHEN 'organization' THEN (SELECT name FROM organizations WHERE id = subject_id)
+                    WHEN 'agent' THEN (SELECT title FROM connections WHERE id = subject_id)
+                    WHEN 'key' THEN (SELECT name FROM api_keys WHERE id = subject_id)
+                    ELSE (SELECT coalesce(nullif(name, ''), email) FROM users WHERE id = user_id) END AS name,
+         period, starts_at, spend_window_end(period, starts_at) AS ends_at,
          usd::float8 AS limit_usd, used::float8 AS used_usd, reserved::float8 AS reserved_usd,
          greatest(usd - used - reserved, 0)::float8 AS left_usd
     FROM (
-      SELECT limits.scope, limits.subject_id, limits.period, usd, current.starts_at,
+      SELECT limits.scope, limits.subject_id, limits.user_id, limits.period, usd, current.starts_at,
              coalesce(spent.used, spend_before($1, limits.scope, limits.subject_id, current.starts_at)) AS used,
              coalesce(spent.reserved, 0) AS reserved
         FROM spend_limits AS limits

@@ -106,7 +106,7 @@ describe('a spending limit', () => {
     expect(await runWith(calling(30), answering(50))).toMatchObject({ status: 'completed', cost_usd: 0.8 });
     const windows = await windowsOf(agentId);
     expect(windows).toMatchObject([
-      { scope: 'agent', period: 'day', limit_usd: 10, used_usd: 1.8, reserved_usd: 0, left_usd: 8.2 },
+      { scope: 'agent', name: 'Agent', period: 'day', limit_usd: 10, used_usd: 1.8, reserved_usd: 0, left_usd: 8.2 },
       { scope: 'agent', period: 'month', limit_usd: 20, used_usd: 1.8, reserved_usd: 0, left_usd: 18.2 },
     ]);
     for (const { starts_at, ends_at } of windows) {
@@ -287,7 +287,7 @@ describe('a spending limit', () => {
     script(answering(60));
     const { taskId } = (await thread.post(thread.request('hello'), { key: child.key }).expect(202)).body;
     await thread.waitFor(taskId, 'completed');
-    await expectWindow({ scope: 'key', used_usd: 0.6, reserved_usd: 0 }, key.id);
+    await expectWindow({ scope: 'key', name: 'k', used_usd: 0.6, reserved_usd: 0 }, key.id);
     const refused = await thread.post(thread.request('hello'), { key: key.key });
     expectProblem(refused, 429, 'spend_limit_reached');
     await thread.ask('with another key');
@@ -298,7 +298,7 @@ describe('a spending limit', () => {
 
   it('applies to a person, who cannot lift it', async () => {
     const email = newEmail();
-    const userId = await addPerson(app, { email });
+    const userId = await addPerson(app, { email, name: '' });
     const { key } = await addKey(app, { name: 'person', userId });
     const where = { field: ['user_id'], operator: 'eq', value: userId };
     const { items } = await succeed<{ items: { id: string; spend: null }[] }>(app, 'MEMBER_LIST', { where });
@@ -309,7 +309,7 @@ describe('a spending limit', () => {
     script(answering(60));
     const { taskId } = (await thread.post(thread.request('hello'), { key }).expect(202)).body;
     await thread.waitFor(taskId, 'completed');
-    await expectWindow({ scope: 'person', period: 'month', used_usd: 0.6 }, id);
+    await expectWindow({ scope: 'person', name: email, period: 'month', used_usd: 0.6 }, id);
     expectProblem(await thread.post(thread.request('hello'), { key }), 429, 'spend_limit_reached');
     await succeed(app, 'ORGANIZATION_UPDATE', { member_permissions: { self: ['MEMBER_UPDATE'] } });
     const lifting = await eventually(async () => {
@@ -399,9 +399,10 @@ describe('the spending limit of an organization', () => {
   it('applies to all of its runs', async () => {
     type Limits = { item: { limits: object }; warnings?: object[] };
     const set = (limits: object | null) => succeed<Limits>(app, 'ORGANIZATION_UPDATE', { limits });
+    const { item: organization } = await succeed<{ item: { name: string } }>(app, 'ORGANIZATION_GET', {});
     const [used = 0] = await set({ spend: { usd_per_day: 100_000 } }).then(async () =>
       (await succeed<UsageStats>(app, 'USAGE_STATS', { by: 'day' })).spend
-        .filter(({ scope }) => scope === 'organization')
+        .filter(({ scope, name }) => scope === 'organization' && name === organization.name)
         .map(({ used_usd }) => used_usd),
     );
     expect(used).toBeGreaterThan(1);

@@ -9,6 +9,8 @@ const UNITS = [
 const NUMBERS = new Intl.NumberFormat('en');
 const DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
 const SMALL_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 });
+/** Amounts have at most ten decimal places. */
+const EXACT_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 10 });
 const SHORT_NUMBERS = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 /** A moment, as "3 minutes ago" with the exact time as its title. @param value ISO 8601, or null for never */
@@ -55,6 +57,11 @@ export function formatCount(count: number, isCut = false): string {
 /** US dollars: `$12.30`, and `$0.0000059` for amounts below a cent. */
 export function formatCost(dollars: number): string {
   return (dollars === 0 || dollars >= 0.01 ? DOLLARS : SMALL_DOLLARS).format(dollars);
+}
+
+/** US dollars of amounts that add up: `$12.30`, `$0.0451`. */
+export function formatExactCost(dollars: number): string {
+  return EXACT_DOLLARS.format(dollars);
 }
 
 /** `12.3K`. */

@@ -1,19 +1,20 @@
+import { Link } from '@tanstack/react-router';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { type Column, DataTable } from '../../ui/data-table.js';
 import { Section } from '../../ui/page.js';
-import { formatCost, Time } from '../../ui/time.js';
+import { formatExactCost, Time } from '../../ui/time.js';
 
 type Window = ToolOutput<'USAGE_STATS'>['spend'][number];
 
 const COLUMNS: readonly Column<Window>[] = [
-  { header: 'Limit of', cell: ({ scope, id }) => (scope === 'organization' ? 'the organization' : `${scope} ${id}`) },
+  { header: 'Limit of', cell: (window) => <Subject {...window} /> },
   { header: 'Per', cell: ({ period }) => period },
-  { header: 'Limit', align: 'right', cell: ({ limit_usd: usd }) => formatCost(usd) },
-  { header: 'Used', align: 'right', cell: ({ used_usd: usd }) => formatCost(usd) },
-  { header: 'Reserved', align: 'right', isSecondary: true, cell: ({ reserved_usd: usd }) => formatCost(usd) },
-  { header: 'Left', align: 'right', cell: ({ left_usd: usd }) => formatCost(usd) },
+  { header: 'Limit', align: 'right', cell: ({ limit_usd: usd }) => formatExactCost(usd) },
+  { header: 'Used', align: 'right', cell: ({ used_usd: usd }) => formatExactCost(usd) },
+  { header: 'Reserved', align: 'right', isSecondary: true, cell: ({ reserved_usd: usd }) => formatExactCost(usd) },
+  { header: 'Left', align: 'right', cell: ({ left_usd: usd }) => formatExactCost(usd) },
   { header: 'Begins again', isSecondary: true, cell: ({ ends_at: at }) => <Time value={at} /> },
 ];
 
@@ -31,5 +32,19 @@ export function Spending() {
         keyOf={({ scope, id, period }) => `${scope} ${id} ${period}`}
       />
     </Section>
+  );
+}
+
+/** What the limit is of, with a link to where it is set. */
+function Subject({ scope, id, name }: Window) {
+  const { slug: org } = useOrganization();
+  const link = { className: 'wrap-anywhere text-primary underline', children: name ?? id };
+  return (
+    <>
+      {scope} {scope === 'agent' && <Link to="/$org/agents/$agentId" params={{ org, agentId: id }} {...link} />}
+      {scope === 'key' && <Link to="/$org/keys" params={{ org }} search={{ key: id } as never} {...link} />}
+      {scope === 'person' && <Link to="/$org/settings/$section" params={{ org, section: 'members' }} {...link} />}
+      {scope === 'organization' && <Link to="/$org/settings/$section" params={{ org, section: 'limits' }} {...link} />}
+    </>
   );
 }

@@ -93,6 +93,7 @@ export function MemberFields({
             title={title}
             tools={tools.data ?? []}
             isUnreadable={tools.isError && tools.data === undefined}
+            absence={connection?.pin === 'block' ? 'not offered, or not approved' : 'not offered at the moment'}
             selected={selectedTools && [...new Set(selectedTools.map(toolOf))]}
             asking={typeof approval === 'string' ? undefined : approval}
             onSelected={(names) => set({ selectedTools: withTools(selectedTools ?? [], names) })}

@@ -11,6 +11,7 @@ export function ToolChoice({
   title,
   tools,
   isUnreadable,
+  absence,
   selected,
   asking,
   onSelected,
@@ -21,6 +22,8 @@ export function ToolChoice({
   readonly tools: readonly McpTool[];
   /** The server could not list its tools: names can be typed, and what is chosen stays. */
   readonly isUnreadable: boolean;
+  /** What is said of a chosen tool that is not listed. */
+  readonly absence: string;
   /** Null: all. */
   readonly selected: readonly string[] | null;
   /** Undefined: the rule for approvals is no list. */
@@ -105,7 +108,7 @@ export function ToolChoice({
                     <span className="font-mono text-[0.8125rem] break-all">{tool.name}</span>
                     <ToolBadges {...tool} />
                     {gone.includes(tool.name) && !isUnreadable && (
-                      <span className="text-[0.8125rem] text-warning">not offered any more</span>
+                      <span className="text-[0.8125rem] text-warning">{absence}</span>
                     )}
                   </span>
                   {tool.description && (
