@@ -35,7 +35,7 @@ async function takeTurns(targets, folder) {
     names.map((name) => [name, { firstChunk: [], firstWord: [], runsPerSecond: [], kilobytesPerStream: [] }]),
   );
   for (const name of names) await measureLatency(targets[name], WARM_UP_RUNS);
-  // What is measured first allocates more, in the program that generates the load as well: the lower of two counts.
+  // The first measurement also counts what is allocated once. So there are two, and the lower one counts.
   for (const name of [...names, ...names]) {
     figures[name].kilobytesPerStream.push(await measureIdleStreams(targets[name], IDLE_STREAMS, folder));
   }

@@ -36,8 +36,8 @@ export class DressingCheck {
       const placeNamed = await this.placesOf(owner, caller);
       for (const { selected, at } of dressed) {
         const place = placeNamed(selected.tool);
-        const isKnown = place?.grants.some(({ resource, tool }) => allows(caller.permissions, resource, tool)) === true;
-        const message = isKnown ? (await this.dresser.dressTool(place, selected, owner)).misfit : undefined;
+        const mayCall = place?.grants.some(({ resource, tool }) => allows(caller.permissions, resource, tool)) === true;
+        const message = mayCall ? (await this.dresser.dressTool(place, selected, owner)).misfit : undefined;
         if (message === undefined) continue;
         faults.push({ path: `data.connections[${index}].selected_tools[${at}]`, code: 'tool_mismatch', message });
       }

@@ -58,7 +58,7 @@ export function MayHaveWarnings(): PropertyDecorator {
   );
 }
 
-/** The answer to a change that can set a spending limit, or under which models are called. */
+/** The answer to a change of spending limits, or of the models that runs under them call. */
 export function WarnedItemOf<T extends object>(
   type: InputClass<T>,
 ): InputClass<ItemOutput<T> & { warnings?: WarningItem[] }> {

@@ -279,7 +279,12 @@ describe('signalbox apply', () => {
     expect(await apply(stringify({ agents }))).toMatchObject({ code: 0, output: 'Nothing to change.\n' });
     const named = await apply('agents: { Twin: { instructions: three } }\n');
     expect(named).toMatchObject({ code: 1, errors: expect.stringContaining('several agents have this title') });
-    for (const { id } of twins) await signalbox.tool('COLLECTION_VIRTUAL_MCP_DELETE', { id });
+    for (const { id } of twins) {
+      await signalbox.tool('COLLECTION_VIRTUAL_MCP_DELETE', { id });
+      // The other one has its title for itself.
+      const named = await apply(stringify({ agents }));
+      expect(named).toMatchObject({ code: 1, errors: expect.stringContaining('Use the title.') });
+    }
   });
 });
 

@@ -124,18 +124,27 @@ describe('the client of packages/client', () => {
   });
 
   it('repeats a refused request after a short `Retry-After`, and throws at once before a long one', async () => {
-    const refusals = [new Response('{}', { status: 429, headers: { 'retry-after': '0' } })];
-    const client = new Signalbox({ url, apiKey, fetch: async (...request) => refusals.pop() ?? fetch(...request) });
+    const pauses = ['0'];
+    let calls = 0;
+    const client = new Signalbox({
+      url,
+      apiKey,
+      fetch: async (...request) => {
+        calls++;
+        const pause = pauses.pop();
+        return pause === undefined
+          ? fetch(...request)
+          : new Response('{"code":"spend_limit_reached"}', { status: 429, headers: { 'retry-after': pause } });
+      },
+    });
     expect((await client.tool('COLLECTION_THREADS_GET', { id: threadId })).item.id).toBe(threadId);
-
-    const provider = { title: 'Dear', kind: 'openai-compatible' as const, base_url: 'http://127.0.0.1:9' };
-    const { id: provider_id } = (await signalbox.tool('AI_PROVIDER_CREATE', { data: provider })).item;
-    const thinking = { provider_id, model: 'large', price: { input: 0, output: 10_000 } };
-    await signalbox.tool('MODEL_TIERS_SET', { data: { thinking } });
-    const agent = { title: 'Poor', spend: { usd_per_month: 1 } };
-    const { id } = (await signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: agent })).item;
-    const asking = client.ask(await newThread(id), { agentId: id, text: 'x', tier: 'thinking' });
-    await expect(asking).rejects.toMatchObject({ status: 429, code: 'spend_limit_reached' });
+    expect(calls).toBe(2);
+    pauses.push('61');
+    await expect(client.ask(threadId, { agentId, text: 'x' })).rejects.toMatchObject({
+      status: 429,
+      code: 'spend_limit_reached',
+    });
+    expect(calls).toBe(3);
   });
 
   it('asks a function for the key before each request', async () => {

@@ -130,8 +130,9 @@ export class ConsolePage {
     if (before !== null && height > before.height) await this.page.setViewportSize({ width: before.width, height });
     // Through the debugger, which the page's policy does not concern.
     await this.page.evaluate(this.axeSource);
-    const { violations } = await this.page.evaluate((options) => axe.run(options), AXE);
-    if (before !== null) await this.page.setViewportSize(before);
+    const { violations } = await this.page
+      .evaluate((options) => axe.run(options), AXE)
+      .finally(() => before && this.page.setViewportSize(before));
     const found = violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
     );

@@ -59,6 +59,10 @@ describe('the file of the command line', () => {
     const [block] = await codeBlocksOf('docs/cli.md');
     const file = join(folder, 'signalbox.yaml');
     await writeFile(file, block?.code ?? '');
+    for (const title of ['Cloud', 'Local']) {
+      const data = { title, kind: 'openai-compatible', base_url: 'http://127.0.0.1:9/v1' };
+      await app.tool('AI_PROVIDER_CREATE', { data }).expect(200);
+    }
     const env = { SIGNALBOX_URL: app.url, SEARCH_TOKEN: 'secret', BILLING_HOOK: 'https://billing.example.com/hook' };
     const main = join(ROOT, 'dist/packages/cli/src/main.js');
     // 2: something would change.

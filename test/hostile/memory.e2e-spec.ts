@@ -11,7 +11,7 @@ const MEGABYTE = 1_000_000;
 const READERS = 8;
 const SLOW_READERS = 60;
 const UPLOADS = 20;
-/** Of 1 MiB in each upload, which is as large as a file may be. */
+/** Pieces of 1 MiB in each upload: together the default of `FILES_MAX_MB`. */
 const UPLOADED_PIECES = 20;
 const MESSAGES_LIST = 'COLLECTION_THREAD_MESSAGES_LIST';
 

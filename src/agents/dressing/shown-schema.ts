@@ -111,6 +111,7 @@ function uncover(node: Schema, { inner }: Cover, path: ArgumentPath, root: Schem
 
 /** Without the keywords that name these arguments. Calls are validated against the schema of the upstream anyway. */
 function withoutMentions(schema: Schema, names: readonly string[]): Schema {
+  if (names.length === 0) return schema;
   const quoted = names.map((name) => JSON.stringify(name));
   const isKept = ([keyword, value]: [string, unknown]): boolean => {
     const text = MENTIONING.has(keyword) ? JSON.stringify(value) : '';

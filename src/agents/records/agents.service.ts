@@ -108,9 +108,8 @@ export class AgentsService {
 
   /**
    * Requires grants on the tools that the edit adds. New instructions and a new output schema, whose descriptions the
-   * model reads, require grants on all tools, because they control how every run uses the tools; so does sending its
-   * output to webhooks. Removing tools requires
-   * no grant.
+   * model reads, require grants on all tools, because they control how every run uses the tools. So does sending the
+   * output to webhooks. Removing tools requires no grant.
    * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`
    */
   async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {

@@ -15,7 +15,7 @@ export class AuditEventTools {
     name: 'AUDIT_EVENTS_LIST',
     description:
       "Lists the organization's events, newest first: sign-ins, and changes of members, roles, settings, API keys, " +
-      'grants, clients, authorizations and AI providers, and answers to approvals ' +
+      'grants, clients, authorizations and AI providers, answers to approvals, and messages that steer runs ' +
       `(${AUDIT_EVENT_NAMES.join(', ')}). You can filter by id, at, event, user_id, api_key_id, client_id, source, ` +
       'target_type, target_id and target_name, and order by id, at and event.',
     input: ListInput,

@@ -59,7 +59,7 @@ export async function runAgentLoop(
   const tools = new Map(input.tools.map((tool) => [tool.name, tool]));
   const { observation, callable } = input;
   const { signal } = control;
-  const { approvals, approvalTimeoutS, files, steering } = input;
+  const { approvals, approvalTimeoutS, files, steering, shape } = input;
   const settlement = { tools, approvals, approvalTimeoutS, files, control, observation };
   const isUnsettled = answer.pendingToolCalls().length + answer.gatedToolCalls().length > 0;
   if (isUnsettled && !answer.hasOpenStep) {
@@ -79,9 +79,11 @@ export async function runAgentLoop(
       const toolSet = callable.toolSet(answer.parts());
       const call = (correction: readonly ConversationMessage[]): Promise<ModelStepResult> =>
         callModels({ ...input, correction, tools: toolSet, signal: stepSignal }, answer, observation);
-      return input.shape === undefined ? call([]) : makeShapedStep(input.shape, answer, call);
+      const takeBack = (): Promise<void> => steering.resetStep(answer);
+      return shape === undefined ? call([]) : makeShapedStep(shape, answer, { call, takeBack });
     });
     wasInterrupted = step === undefined;
+    if (wasInterrupted && shape !== undefined) shape.isCorrecting = false;
     if (wasInterrupted && !answer.hasOpenStep) continue;
     finishReason = step?.finishReason ?? 'other';
     answer.countStep(step?.usage);
@@ -160,10 +162,7 @@ async function callModels(input: StepInput, answer: RunAnswer, observation: RunO
       // What a model that was called has said tells more than that another one was not.
       if (failure === undefined || !isOfFiles(error)) failure = error;
       if (signal.aborted || !models.canGoOn(error)) throw failure;
-      if (answer.hasOpenStep) {
-        await answer.append({ type: 'reset-step' });
-        await input.steering.show(answer);
-      }
+      if (answer.hasOpenStep) await input.steering.resetStep(answer);
       models.goOn(error);
     }
   }

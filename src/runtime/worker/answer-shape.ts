@@ -29,7 +29,7 @@ export class AnswerShape {
   private readonly instructed = new WeakSet<LanguageModelV4>();
   private checked: { readonly text: string; readonly answer: CheckedAnswer } | undefined;
   /** The model was told what is wrong with its answer, and has given no valid one since. */
-  private isCorrecting = false;
+  isCorrecting = false;
 
   constructor(
     private readonly text: string,
@@ -58,13 +58,6 @@ export class AnswerShape {
     if (this.checked?.text !== text) this.checked = { text, answer: await this.compare(text) };
     if ('output' in this.checked.answer) this.isCorrecting = false;
     return this.checked.answer;
-  }
-
-  /** False if the model was told already. */
-  beginCorrection(): boolean {
-    const isFirst = !this.isCorrecting;
-    this.isCorrecting = true;
-    return isFirst;
   }
 
   /** Lets a model be called with the schema: by its SDK, or by an instruction if that cannot or the provider refuses. */

@@ -65,8 +65,14 @@ export class AttemptSteering {
     for (const { steerId } of this.taken) this.signal.markTaken(steerId);
   }
 
+  /** Takes back the open step of the answer. What the run has heard in it stays. */
+  async resetStep(answer: RunAnswer): Promise<void> {
+    await answer.append({ type: 'reset-step' });
+    await this.show(answer);
+  }
+
   /** Shows in the answer what was taken, unless it does already. */
-  async show(answer: RunAnswer): Promise<void> {
+  private async show(answer: RunAnswer): Promise<void> {
     if (this.taken.length === 0) return;
     const shown = new Set(
       answer

@@ -10,16 +10,20 @@ import { usableParts } from './usable-history.js';
 /**
  * Makes a step of an agent with an output schema. If it is the last one and its answer does not fit, the answer is taken
  * back, and the model is called once more with what is wrong with it.
- * @param call calls the model; the messages follow the answer so far
+ * @param step.call calls the model; the messages follow the answer so far
+ * @param step.takeBack takes the open step of the answer back
  * @throws OutputInvalidError if the next answer does not fit either, also after further steps; it stays in the transcript
  */
 export async function makeShapedStep(
   shape: AnswerShape,
   answer: RunAnswer,
-  call: (correction: readonly ConversationMessage[]) => Promise<ModelStepResult>,
+  step: {
+    call(correction: readonly ConversationMessage[]): Promise<ModelStepResult>;
+    takeBack(): Promise<void>;
+  },
   correction: readonly ConversationMessage[] = [],
 ): Promise<ModelStepResult> {
-  const result = await call(correction);
+  const result = await step.call(correction);
   if (endsWithToolCalls(answer.parts())) return result;
   const text = lastText(answer.parts());
   const checked = await shape.check(text).catch((error: unknown) => {
@@ -28,9 +32,10 @@ export async function makeShapedStep(
   });
   if ('output' in checked) return result;
   answer.countUsage(result.usage);
-  if (!shape.beginCorrection()) throw unfit(checked.faults);
-  await answer.append({ type: 'reset-step' });
-  return makeShapedStep(shape, answer, call, correctionOf(text, checked.faults));
+  if (shape.isCorrecting) throw unfit(checked.faults);
+  shape.isCorrecting = true;
+  await step.takeBack();
+  return makeShapedStep(shape, answer, step, correctionOf(text, checked.faults));
 }
 
 /**

@@ -4,7 +4,7 @@ import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import { Webhook } from 'standardwebhooks';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
+import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { expectProblem } from '../../support/problem.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
@@ -123,12 +123,14 @@ describe('the output of a run', () => {
     );
     const { run } = await ask();
     expect(run).toMatchObject({ status: 'completed', output: OUTPUT, steps: 2 });
-    model.script(
-      { kind: 'text', deltas: ['{}'] },
-      { kind: 'tool-calls', calls: [CALL] },
-      { kind: 'text', deltas: ['{}'] },
-    );
-    expect((await ask()).run).toMatchObject({ status: 'failed', error: { code: 'output_invalid' } });
+  });
+
+  it('fails the run if it is invalid again after a call of a tool', async () => {
+    const invalid: Behaviour = { kind: 'text', deltas: ['{}'] };
+    model.script(invalid, { kind: 'tool-calls', calls: [CALL] }, invalid);
+    const { run } = await ask();
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'output_invalid' } });
+    expect(model.requests).toHaveLength(3);
   });
 
   it.each([

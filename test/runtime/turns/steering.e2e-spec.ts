@@ -64,7 +64,7 @@ describe('a message to a run under way', () => {
     const thread = await ThreadClient.create(own.app, own.agentId);
     const stream = await thread.stream();
     own.model.script(
-      { kind: 'text', deltas: ['one ', 'two ', 'three'], delayMs: 300 },
+      { kind: 'text', deltas: ['one ', 'two ', 'three'], delayMs: 1_000 },
       { kind: 'text', deltas: ['Four.'] },
     );
     const taskId = await thread.postMessage('Count', SCRIPTED);
@@ -82,7 +82,7 @@ describe('a message to a run under way', () => {
     const thread = await ThreadClient.create(own.app, await createAgent(own.app, [], { output_schema }));
     const stream = await thread.stream();
     own.model.script(
-      { kind: 'text', deltas: ['{"count":', '1', '}'], delayMs: 300 },
+      { kind: 'text', deltas: ['{"count":', '1', '}'], delayMs: 1_000 },
       { kind: 'text', deltas: ['{"count":2}'] },
     );
     const taskId = await thread.postMessage('Count', SCRIPTED);
@@ -223,20 +223,24 @@ describe('a message to a run under way', () => {
     const data = { title: 'Lost', kind: 'openai-compatible', base_url: lost.baseUrl };
     const { item } = await succeed<{ item: { id: string } }>(own.app, 'AI_PROVIDER_CREATE', { data });
     await succeed(own.app, 'MODEL_TIERS_SET', { data: { fast: { provider_id: item.id, model: 'lost' } } });
-    lost.script({ kind: 'hang-after', deltas: ['I think that'] });
-    const thread = await ThreadClient.create(own.app, own.agentId);
-    const failing = await thread.postMessage('Tell me', { tier: 'fast' });
-    await untilChunk(thread, failing, 'text-delta');
-    expect(await steer(thread, 'Go on')).toEqual({ taskId: failing, steered: true });
-    await lost.close();
-    expect(await thread.waitFor(failing, 'failed')).toMatchObject({ error: { code: 'provider_unavailable' } });
-    await eventually(async () => expect(await thread.status()).toBe('completed'));
-    const messages = await thread.messages();
-    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
-    const taskId = messages[3]?.metadata['taskId'] as string;
-    expect(taskId).not.toBe(failing);
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', tier: 'smart' });
-    await succeed(own.app, 'MODEL_TIERS_SET', { data: { fast: null } });
+    try {
+      lost.script({ kind: 'hang-after', deltas: ['I think that'] });
+      const thread = await ThreadClient.create(own.app, own.agentId);
+      const failing = await thread.postMessage('Tell me', { tier: 'fast' });
+      await untilChunk(thread, failing, 'text-delta');
+      expect(await steer(thread, 'Go on')).toEqual({ taskId: failing, steered: true });
+      await lost.close();
+      expect(await thread.waitFor(failing, 'failed')).toMatchObject({ error: { code: 'provider_unavailable' } });
+      await eventually(async () => expect(await thread.status()).toBe('completed'));
+      const messages = await thread.messages();
+      expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+      const taskId = messages[3]?.metadata['taskId'] as string;
+      expect(taskId).not.toBe(failing);
+      expect(await thread.run(taskId)).toMatchObject({ status: 'completed', tier: 'smart' });
+    } finally {
+      await lost.close();
+      await succeed(own.app, 'MODEL_TIERS_SET', { data: { fast: null } });
+    }
   });
 
   it('becomes a run of its own when the run has no step left', async () => {

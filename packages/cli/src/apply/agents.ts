@@ -2,7 +2,7 @@ import type { ToolInput } from '../../../client/src/api.js';
 import type { Signalbox } from '../../../client/src/signalbox.js';
 import { Refusal } from '../service.js';
 import type { Entry, Manifest } from './manifest.js';
-import { compare, type Change, type Existing, type Section } from './section.js';
+import { byName, compare, type Change, type Existing, type Section, sharedTitles } from './section.js';
 import { withWholeSpend } from './whole-spend.js';
 
 type AgentData = ToolInput<'COLLECTION_VIRTUAL_MCP_CREATE'>['data'];
@@ -16,6 +16,8 @@ interface Use {
   readonly prefix?: string | null;
   readonly approval?: ConnectionData['approval'];
 }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const COPIED = [
   'description',
@@ -45,10 +47,15 @@ export class Agents implements Section {
   async changesFor(entries: ReadonlyMap<string, Entry>, manifest: Manifest): Promise<Change[]> {
     const normal = new Map([...entries].map(([name, entry]) => [name, normalized(name, entry)]));
     const existing = await this.connections.existing();
-    const titles = (await this.read()).map(({ title }) => title);
+    const agents = await this.read();
+    const named = byName(agents);
+    const shared = sharedTitles(agents);
     for (const [title, { connections = [] }] of normal) {
-      if (titles.filter((other) => other === title).length > 1) {
+      if (shared.has(title)) {
         throw new Refusal(`agents.${title}: several agents have this title. Rename them, or use an id as the name.`);
+      }
+      if (UUID.test(title) && !named.has(title)) {
+        throw new Refusal(`agents.${title}: no agent with this id shares its title with another. Use the title.`);
       }
       for (const { connection } of connections as Use[]) {
         if (existing.has(connection) || manifest.get(this.connections.name)?.has(connection)) continue;
@@ -64,9 +71,7 @@ export class Agents implements Section {
   }
 
   async existing(): Promise<ReadonlyMap<string, Existing>> {
-    const agents = await this.read();
-    const isUnique = (title: string): boolean => agents.filter((agent) => agent.title === title).length === 1;
-    return new Map(agents.map(({ title, ...agent }) => [isUnique(title) ? title : agent.id, agent]));
+    return byName(await this.read());
   }
 
   private async read(): Promise<(Existing & { readonly title: string })[]> {

@@ -26,7 +26,7 @@ const SIGNS = { create: '+', update: '~', delete: '-' };
 export function applyCommand(): Command {
   return serviceCommand('apply')
     .description(
-      'bring connections, agents, roles, schedules, webhooks, tiers and limits to what a file says; shows the plan first',
+      'bring connections, agents, roles, schedules, webhooks, model tiers and limits to what a file says; shows the plan first',
     )
     .option('-f, --file <file>', 'the file', 'signalbox.yaml')
     .option('--plan', 'only show the plan; the exit code is 2 if something would change')
@@ -52,7 +52,7 @@ export function applyCommand(): Command {
 export function exportCommand(): Command {
   return serviceCommand('export')
     .description(
-      'print connections, agents, roles, schedules, webhooks, tiers and limits as a file for "apply"; secrets become ${VARIABLES}',
+      'print connections, agents, roles, schedules, webhooks, model tiers and limits as a file for "apply"; secrets become ${VARIABLES}',
     )
     .action(async (_options, command: Command) => {
       const entries: Record<string, Record<string, unknown>> = {};

@@ -30,7 +30,7 @@ export class ModelTiers implements Section {
     const whole = new Map<string, Entry>();
     for (const [tier, entry] of entries) {
       if (!TIERS.some((name) => name === tier)) {
-        throw new Refusal(`model_tiers.${tier} is no tier. There are ${TIERS.join(', ')}.`);
+        throw new Refusal(`model_tiers.${tier} is not a tier: the tiers are ${TIERS.join(', ')}.`);
       }
       whole.set(tier, completed(entry, existing.get(tier)?.entry));
     }
@@ -64,14 +64,18 @@ export class ModelTiers implements Section {
   /** The service replaces the whole target. @throws Refusal for a provider that is not there */
   private async targetOf(tier: string, { fallbacks, ...first }: Entry): Promise<Target> {
     const path = `model_tiers.${tier}`;
-    const idOf = await this.providers.idOf(path);
-    const modelOf = ({ provider, ...rest }: Entry): Model => {
+    const idOf = await this.providers.ids();
+    const modelOf = (at: string, { provider, model, ...rest }: Entry): Model => {
+      if (typeof model !== 'string') throw new Refusal(`${at}.model must be the name of a model.`);
       const set = Object.entries(rest).filter(([, value]) => value !== null);
-      return { ...Object.fromEntries(set), provider_id: idOf(provider) } as Model;
+      return { ...Object.fromEntries(set), model, provider_id: idOf(at, provider) } as Model;
     };
-    if (fallbacks === undefined || fallbacks === null) return modelOf(first);
+    if (fallbacks === undefined || fallbacks === null) return modelOf(path, first);
     if (!isListOfMaps(fallbacks)) throw new Refusal(`${path}.fallbacks must be a list of models.`);
-    return { ...modelOf(first), fallbacks: fallbacks.map(modelOf) };
+    return {
+      ...modelOf(path, first),
+      fallbacks: fallbacks.map((model, n) => modelOf(`${path}.fallbacks[${n}]`, model)),
+    };
   }
 }
 

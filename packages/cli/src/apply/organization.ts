@@ -23,7 +23,7 @@ export class Organization implements Section {
   async changesFor(entries: ReadonlyMap<string, Entry>): Promise<Change[]> {
     if (entries.size === 0) return [];
     for (const name of entries.keys()) {
-      if (name !== LIMITS) throw new Refusal(`organization.${name} is no entry. There is ${LIMITS}.`);
+      if (name !== LIMITS) throw new Refusal(`organization.${name} is not an entry: the only one is ${LIMITS}.`);
     }
     const set = async (entry: Entry): Promise<unknown> =>
       this.signalbox.tool('ORGANIZATION_UPDATE', { limits: withWholeSpend(entry) });

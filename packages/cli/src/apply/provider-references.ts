@@ -1,37 +1,37 @@
+import type { ToolOutput } from '../../../client/src/api.js';
 import type { Signalbox } from '../../../client/src/signalbox.js';
 import { Refusal } from '../service.js';
+import { byName } from './section.js';
 
-/** The AI providers that the models of tiers refer to: by title, or by id where two have the same title. */
+type Provider = ToolOutput<'AI_PROVIDER_LIST'>['items'][number];
+
+/** The AI providers that the models of tiers refer to: by title, or by id, as where several have the same title. */
 export class ProviderReferences {
   /** Nothing here changes a provider, so they are read once. */
-  private known: Promise<ReadonlyMap<string, string>> | undefined;
+  private known: Promise<readonly Provider[]> | undefined;
 
   constructor(private readonly signalbox: Signalbox) {}
 
   /** The name of the provider with each id. */
   async names(): Promise<(id: string) => string> {
-    const names = new Map([...(await this.ids())].map(([name, id]) => [id, name]));
+    const names = new Map([...byName(await this.providers())].map(([name, { id }]) => [id, name]));
     return (id) => names.get(id) ?? id;
   }
 
-  /** The id of the provider with each name. @throws Refusal if the service has no such provider */
-  async idOf(entry: string): Promise<(name: unknown) => string> {
-    const ids = await this.ids();
-    return (name) => {
+  /** The id of the provider with each name. @throws Refusal if the service has no such provider, or several */
+  async ids(): Promise<(entry: string, name: unknown) => string> {
+    const providers = await this.providers();
+    return (entry, name) => {
       if (typeof name !== 'string') throw new Refusal(`${entry}.provider must be the title of a provider.`);
-      const id = ids.get(name);
-      if (id === undefined) throw new Refusal(`${entry}: there is no provider "${name}".`);
-      return id;
+      const found = providers.filter(({ id, title }) => id === name || title === name);
+      const [provider, other] = found;
+      if (provider === undefined) throw new Refusal(`${entry}: there is no provider "${name}".`);
+      if (other !== undefined) throw new Refusal(`${entry}: several providers have the title "${name}". Use an id.`);
+      return provider.id;
     };
   }
 
-  private ids(): Promise<ReadonlyMap<string, string>> {
-    return (this.known ??= this.read());
-  }
-
-  private async read(): Promise<ReadonlyMap<string, string>> {
-    const { items } = await this.signalbox.tool('AI_PROVIDER_LIST', {});
-    const isUnique = (title: string): boolean => items.filter((item) => item.title === title).length === 1;
-    return new Map(items.map(({ id, title }) => [isUnique(title) ? title : id, id]));
+  private providers(): Promise<readonly Provider[]> {
+    return (this.known ??= this.signalbox.tool('AI_PROVIDER_LIST', {}).then(({ items }) => items));
   }
 }

@@ -31,6 +31,18 @@ export interface Section {
   delete(existing: Existing): Promise<void>;
 }
 
+/** The items by their titles, or by their ids where several have the same title. */
+export function byName<T extends { readonly id: string; readonly title: string }>(items: readonly T[]): Map<string, T> {
+  const shared = sharedTitles(items);
+  return new Map(items.map((item) => [shared.has(item.title) ? item.id : item.title, item]));
+}
+
+/** The titles that several items have. */
+export function sharedTitles(items: readonly { readonly title: string }[]): ReadonlySet<string> {
+  const titles = items.map(({ title }) => title);
+  return new Set(titles.toSorted().filter((title, index, all) => title === all[index - 1]));
+}
+
 /** Properties with an order that counts: models answer in that of their schema. */
 const ORDERED: ReadonlySet<string> = new Set(['output_schema']);
 

@@ -181,7 +181,7 @@ export function refuse(reason: Refusal, room?: RunRoom): DomainError {
     case 'too_many_runs':
       return new DomainError(
         reason,
-        `At most ${MAX_WAITING_RUNS} runs can be queued on one thread` +
+        `At most ${MAX_WAITING_RUNS} runs and messages can wait on one thread` +
           (room === undefined ? '.' : `, and ${room.waiting} in the organization.`),
         [],
         { headers: { 'retry-after': RETRY_AFTER_S } },

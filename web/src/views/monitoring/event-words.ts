@@ -26,7 +26,7 @@ const EVENT_WORDS: Readonly<Record<string, string>> = {
   'provider.deleted': 'AI provider deleted',
   'provider.tiers_set': 'Model tiers changed',
   'approval.answered': 'Approval answered',
-  'run.steered': 'Message to a run under way',
+  'run.steered': 'Run steered',
 };
 
 /** A name without words, of a later version of the service, stands for itself. */

@@ -29,8 +29,8 @@ export function FilesSection() {
   return (
     <Section title="Files">
       <p className="text-sm text-muted-foreground">
-        What was uploaded, and what tools and models have made. A file goes with the last message that names it; one
-        that no message names, after a day.
+        What was uploaded, and what tools and models have made. A file is deleted with the last message that names it,
+        or after a day if no message does.
       </p>
       <ListView
         label="Files"
@@ -58,7 +58,7 @@ function DeleteButton({ file: { id, filename } }: { readonly file: StoredFile })
         say('The file was deleted.');
       }}
     >
-      <p>Nobody can read it any more. Messages that name it stay; models get a note in its place.</p>
+      <p>Nobody will be able to read it. Messages that name it stay; models get a note in its place.</p>
     </ConfirmButton>
   );
 }
