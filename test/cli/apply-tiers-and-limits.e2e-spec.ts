@@ -118,7 +118,7 @@ describe('signalbox apply', () => {
     const twins = [await createProvider('Twin'), await createProvider('Twin')];
     const named = (provider = ''): string => `model_tiers:\n  thinking: { provider: ${provider}, model: m }\n`;
     const { errors } = await apply(named('Twin'));
-    expect(errors).toContain('model_tiers.thinking: there is no provider "Twin".');
+    expect(errors).toContain('model_tiers.thinking: several providers have the title "Twin". Use an id.');
     await apply(named(twins[1]));
     expect((await tiers()).thinking).toEqual({ provider_id: twins[1], model: 'm' });
     expect(parse(await cli.output('export')).model_tiers.thinking).toEqual({ provider: twins[1], model: 'm' });
@@ -141,9 +141,10 @@ describe('signalbox apply refuses before it changes anything', () => {
     [
       'a fallback at a provider that is not there',
       TIERS.replace('- provider: Local', '- provider: Nowhere'),
-      'smart: there is no provider "Nowhere".',
+      'smart.fallbacks[0]: there is no provider "Nowhere".',
     ],
     ['a tier without a provider', 'model_tiers:\n  smart: { model: m }\n', 'smart.provider must be the title'],
+    ['a tier without a model', 'model_tiers:\n  thinking: { provider: Local }\n', 'thinking.model must be the name'],
     [
       'a fallback that is nothing',
       'model_tiers:\n  fast: { fallbacks: [null] }\n',
@@ -154,8 +155,8 @@ describe('signalbox apply refuses before it changes anything', () => {
       'model_tiers:\n  fast: { fallbacks: Local }\n',
       'fallbacks must be a list of models.',
     ],
-    ['an unknown tier', 'model_tiers:\n  quick: { provider: Local, model: m }\n', 'model_tiers.quick is no tier.'],
-    ['an unknown entry', 'organization:\n  retention: {}\n', 'organization.retention is no entry.'],
+    ['an unknown tier', 'model_tiers:\n  quick: { provider: Local, model: m }\n', 'model_tiers.quick is not a tier'],
+    ['an unknown entry', 'organization:\n  retention: {}\n', 'organization.retention is not an entry'],
     ['an unknown limit', 'organization:\n  limits: { runs: 5 }\n', 'organization.limits.runs is no property.'],
   ])('%s', async (_what, manifest, complaint) => {
     const before = await cli.output('export');
