@@ -29,7 +29,7 @@ export class SteerRequestService {
     { interrupts, ...call }: RunRequestCall & { interrupts: boolean },
   ): Promise<AcceptedRun> {
     const idempotency = idempotencyOf(call.idempotencyKey, { ...request, interrupts });
-    // Which run takes the message is not known yet, and so is its tier.
+    // It is not known yet which run takes the message, and with which tier.
     const run = await this.requests.checkRequest(threadId, request, { ...call, idempotency, tiers: TIERS });
     const stored = await this.steering.steer(run, interrupts, ({ runId }, manager) =>
       this.audit.record(

@@ -83,7 +83,6 @@ export async function runAgentLoop(
       return shape === undefined ? call([]) : makeShapedStep(shape, answer, { call, takeBack });
     });
     wasInterrupted = step === undefined;
-    if (wasInterrupted && shape !== undefined) shape.isCorrecting = false;
     if (wasInterrupted && !answer.hasOpenStep) continue;
     finishReason = step?.finishReason ?? 'other';
     answer.countStep(step?.usage);

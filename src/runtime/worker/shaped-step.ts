@@ -23,7 +23,11 @@ export async function makeShapedStep(
   },
   correction: readonly ConversationMessage[] = [],
 ): Promise<ModelStepResult> {
-  const result = await step.call(correction);
+  const result = await step.call(correction).catch((error: unknown) => {
+    // After an interruption, the run goes on with another message.
+    shape.isCorrecting = false;
+    throw error;
+  });
   if (endsWithToolCalls(answer.parts())) return result;
   const text = lastText(answer.parts());
   const checked = await shape.check(text).catch((error: unknown) => {

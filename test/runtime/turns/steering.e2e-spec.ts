@@ -14,6 +14,17 @@ import { HOLD, kindsOf, steer, untilChunk, useSteeringApp } from './steering.sup
 
 const own = useSteeringApp(newTenant);
 
+/** Steers a run while the model says the deltas; it says the answer then. Returns what readers have got. */
+async function steerDuringAnswer(agentId: string, deltas: string[], answer: string) {
+  const thread = await ThreadClient.create(own.app, agentId);
+  const stream = await thread.stream();
+  own.model.script({ kind: 'text', deltas, delayMs: 1_000 }, { kind: 'text', deltas: [answer] });
+  const taskId = await thread.postMessage('Count', SCRIPTED);
+  await untilChunk(thread, taskId, 'text-delta');
+  expect(await steer(thread, 'Go on')).toEqual({ taskId, steered: true });
+  return { thread, taskId, collected: await stream.collectUntilDone() };
+}
+
 describe('a message to a run under way', () => {
   it('is taken before the next model call, and stands in the answer and in the transcript', async () => {
     const { thread, taskId, stream } = await own.startHeld();
@@ -61,16 +72,7 @@ describe('a message to a run under way', () => {
   });
 
   it('makes the run go on if it comes during the last model call', async () => {
-    const thread = await ThreadClient.create(own.app, own.agentId);
-    const stream = await thread.stream();
-    own.model.script(
-      { kind: 'text', deltas: ['one ', 'two ', 'three'], delayMs: 1_000 },
-      { kind: 'text', deltas: ['Four.'] },
-    );
-    const taskId = await thread.postMessage('Count', SCRIPTED);
-    await untilChunk(thread, taskId, 'text-delta');
-    expect(await steer(thread, 'Go on')).toEqual({ taskId, steered: true });
-    const collected = await stream.collectUntilDone();
+    const { thread, taskId, collected } = await steerDuringAnswer(own.agentId, ['one ', 'two ', 'three'], 'Four.');
     expect(textOf(collected.chunks)).toBe('one two threeFour.');
     expect(own.asked()).toEqual(['user: Count', 'assistant: one two three', 'user: Go on']);
     await thread.expectWhole(taskId, collected);
@@ -79,16 +81,8 @@ describe('a message to a run under way', () => {
 
   it('makes the run go on if it comes during an answer in the shape of the agent, whose output is the later one', async () => {
     const output_schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
-    const thread = await ThreadClient.create(own.app, await createAgent(own.app, [], { output_schema }));
-    const stream = await thread.stream();
-    own.model.script(
-      { kind: 'text', deltas: ['{"count":', '1', '}'], delayMs: 1_000 },
-      { kind: 'text', deltas: ['{"count":2}'] },
-    );
-    const taskId = await thread.postMessage('Count', SCRIPTED);
-    await untilChunk(thread, taskId, 'text-delta');
-    expect(await steer(thread, 'Go on')).toEqual({ taskId, steered: true });
-    const collected = await stream.collectUntilDone();
+    const id = await createAgent(own.app, [], { output_schema });
+    const { thread, taskId, collected } = await steerDuringAnswer(id, ['{"count":', '1', '}'], '{"count":2}');
     const stored = await thread.expectWhole(taskId, collected);
     expect(stored.metadata).toMatchObject({ output: { count: 2 } });
     expect(collected.chunks.filter(({ type }) => type === 'data-output')).toMatchObject([{ data: { count: 2 } }]);

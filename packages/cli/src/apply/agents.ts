@@ -2,7 +2,7 @@ import type { ToolInput } from '../../../client/src/api.js';
 import type { Signalbox } from '../../../client/src/signalbox.js';
 import { Refusal } from '../service.js';
 import type { Entry, Manifest } from './manifest.js';
-import { byName, compare, type Change, type Existing, type Section, sharedTitles } from './section.js';
+import { byName, compare, type Change, type Existing, type Section } from './section.js';
 import { withWholeSpend } from './whole-spend.js';
 
 type AgentData = ToolInput<'COLLECTION_VIRTUAL_MCP_CREATE'>['data'];
@@ -46,23 +46,22 @@ export class Agents implements Section {
 
   async changesFor(entries: ReadonlyMap<string, Entry>, manifest: Manifest): Promise<Change[]> {
     const normal = new Map([...entries].map(([name, entry]) => [name, normalized(name, entry)]));
-    const existing = await this.connections.existing();
+    const connections = await this.connections.existing();
     const agents = await this.read();
-    const named = byName(agents);
-    const shared = sharedTitles(agents);
-    for (const [title, { connections = [] }] of normal) {
-      if (shared.has(title)) {
+    const existing = byName(agents);
+    for (const [title, { connections: uses = [] }] of normal) {
+      if (!existing.has(title) && agents.some((agent) => agent.title === title)) {
         throw new Refusal(`agents.${title}: several agents have this title. Rename them, or use an id as the name.`);
       }
-      if (UUID.test(title) && !named.has(title)) {
+      if (!existing.has(title) && UUID.test(title)) {
         throw new Refusal(`agents.${title}: no agent with this id shares its title with another. Use the title.`);
       }
-      for (const { connection } of connections as Use[]) {
-        if (existing.has(connection) || manifest.get(this.connections.name)?.has(connection)) continue;
+      for (const { connection } of uses as Use[]) {
+        if (connections.has(connection) || manifest.get(this.connections.name)?.has(connection)) continue;
         throw noConnection(title, connection);
       }
     }
-    return compare(this, normal, {
+    return compare(this.name, existing, normal, {
       create: async (title, entry) =>
         this.signalbox.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { ...(await this.dataOf(title, entry)), title } }),
       update: async (id, title, entry) =>

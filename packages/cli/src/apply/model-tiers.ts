@@ -28,18 +28,19 @@ export class ModelTiers implements Section {
     if (entries.size === 0) return [];
     const existing = await this.existing();
     const whole = new Map<string, Entry>();
+    const targets = new Map<string, Target>();
     for (const [tier, entry] of entries) {
       if (!TIERS.some((name) => name === tier)) {
         throw new Refusal(`model_tiers.${tier} is not a tier: the tiers are ${TIERS.join(', ')}.`);
       }
-      whole.set(tier, completed(entry, existing.get(tier)?.entry));
+      const target = completed(entry, existing.get(tier)?.entry);
+      whole.set(tier, target);
+      targets.set(tier, await this.targetOf(tier, target));
     }
-    const targets = new Map<string, Target>();
-    for (const [tier, entry] of whole) targets.set(tier, await this.targetOf(tier, entry));
     // The id of a tier is its name.
     const set = async (tier: string): Promise<unknown> =>
       this.signalbox.tool('MODEL_TIERS_SET', { data: { [tier]: targets.get(tier) } });
-    return compare(this, whole, { create: set, update: set });
+    return compare(this.name, existing, whole, { create: set, update: set });
   }
 
   async existing(): Promise<ReadonlyMap<string, Existing>> {

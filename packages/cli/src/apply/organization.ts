@@ -27,7 +27,7 @@ export class Organization implements Section {
     }
     const set = async (entry: Entry): Promise<unknown> =>
       this.signalbox.tool('ORGANIZATION_UPDATE', { limits: withWholeSpend(entry) });
-    return compare(this, entries, {
+    return compare(this.name, await this.existing(), entries, {
       create: (_name, entry) => set(entry),
       update: (_id, _name, entry) => set(entry),
     });

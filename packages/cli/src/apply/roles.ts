@@ -14,8 +14,8 @@ export class Roles implements Section {
     private readonly places: readonly Section[],
   ) {}
 
-  changesFor(entries: ReadonlyMap<string, Entry>): Promise<Change[]> {
-    return compare(this, entries, {
+  async changesFor(entries: ReadonlyMap<string, Entry>): Promise<Change[]> {
+    return compare(this.name, await this.existing(), entries, {
       create: async (name, entry) =>
         this.signalbox.tool('ROLE_CREATE', { name, permissions: await this.withIds(entry) }),
       update: async (_id, name, entry) =>

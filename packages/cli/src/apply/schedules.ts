@@ -29,7 +29,7 @@ export class Schedules implements Section {
       if (typeof agent !== 'string') throw new Refusal(`schedules.${title}.agent must be the title of an agent.`);
       check(title, agent);
     }
-    return compare(this, entries, {
+    return compare(this.name, await this.existing(), entries, {
       create: async (title, entry) =>
         this.signalbox.tool('SCHEDULE_CREATE', {
           data: { ...(await this.dataOf(title, entry)), title } as ScheduleData,

@@ -33,36 +33,31 @@ export interface Section {
 
 /** The items by their titles, or by their ids where several have the same title. */
 export function byName<T extends { readonly id: string; readonly title: string }>(items: readonly T[]): Map<string, T> {
-  const shared = sharedTitles(items);
+  const titles = items.map(({ title }) => title).toSorted();
+  const shared = new Set(titles.filter((title, index) => title === titles[index - 1]));
   return new Map(items.map((item) => [shared.has(item.title) ? item.id : item.title, item]));
-}
-
-/** The titles that several items have. */
-export function sharedTitles(items: readonly { readonly title: string }[]): ReadonlySet<string> {
-  const titles = items.map(({ title }) => title);
-  return new Set(titles.toSorted().filter((title, index, all) => title === all[index - 1]));
 }
 
 /** Properties with an order that counts: models answer in that of their schema. */
 const ORDERED: ReadonlySet<string> = new Set(['output_schema']);
 
 /** Creates and updates of a section whose existing entries can be compared. */
-export async function compare(
-  section: Pick<Section, 'name' | 'existing'>,
+export function compare(
+  section: string,
+  existing: ReadonlyMap<string, Existing>,
   entries: ReadonlyMap<string, Entry>,
   write: {
     create(name: string, entry: Entry): Promise<unknown>;
     update(id: string, name: string, entry: Entry): Promise<unknown>;
   },
-): Promise<Change[]> {
-  const existing = await section.existing();
+): Change[] {
   return [...entries].flatMap(([name, entry]): Change[] => {
     const found = existing.get(name);
     const properties = Object.keys(entry).filter((key) => {
       const isSame = ORDERED.has(key) ? isSameText : isEqual;
       return !isSame(entry[key], found?.entry[key]);
     });
-    const change = { section: section.name, name, properties };
+    const change = { section, name, properties };
     if (found === undefined) {
       return [{ ...change, action: 'create', make: async () => void (await write.create(name, entry)) }];
     }

@@ -37,7 +37,7 @@ export class Webhooks implements Section {
     const check = await this.agents.checkFor(manifest);
     for (const [name, { agents }] of entries) for (const agent of titlesOf(name, agents) ?? []) check(name, agent);
     const withoutUrl = new Map([...entries].map(([name, { url: _url, ...entry }]) => [name, entry]));
-    return compare(this, withoutUrl, {
+    return compare(this.name, await this.existing(), withoutUrl, {
       create: async (name, entry) => {
         const data = { ...(await this.dataOf(name, entry)), url: addresses.get(name) } as WebhookData;
         const { secret } = await this.signalbox.tool('WEBHOOK_CREATE', { data });
