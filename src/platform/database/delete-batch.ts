@@ -20,14 +20,13 @@ export function deleteBatch(
   return deleted(database, batchDeletion(table, condition), values);
 }
 
-/** The statement of `deleteBatch`. */
-export function batchDeletion(table: string, condition: string): string {
-  const found = `SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${ROWS_PER_STATEMENT} FOR UPDATE SKIP LOCKED`;
-  return deletionOf(table, found);
+/** The statement of `deleteBatch`. @param limit of its rows */
+export function batchDeletion(table: string, condition: string, limit: number = ROWS_PER_STATEMENT): string {
+  return deletionOf(table, `SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
 }
 
 /**
- * Deletes the rows of a table that a query has found and locked. The plan does not depend on statistics.
+ * Deletes the rows of a table that a query has found and locked.
  * @param found selects the `ctid` of each row
  * @returns the number of deleted rows
  */
@@ -40,7 +39,12 @@ export function deleteFound(
   return deleted(database, deletionOf(table, found), values);
 }
 
-function deletionOf(table: string, found: string): string {
+/**
+ * The rows are found once, and fetched one by one. With `IN`, the plan depends on statistics: where they are old, the
+ * query is repeated for each row of the table.
+ * @param found selects the `ctid` of each row that is to be deleted
+ */
+export function deletionOf(table: string, found: string): string {
   return `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(${found}))`;
 }
 

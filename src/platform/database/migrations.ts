@@ -7,6 +7,7 @@ import { PinnedTools1763700005000 } from './migrations/1763700005000-pinned-tool
 import { OutputSchemas1763700007000 } from './migrations/1763700007000-output-schemas.js';
 import { ToolSearch1763700008000 } from './migrations/1763700008000-tool-search.js';
 import { Steering1763700009000 } from './migrations/1763700009000-steering.js';
+import { WebhookToolsChanged1763700010000 } from './migrations/1763700010000-webhook-tools-changed.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -19,4 +20,5 @@ export const MIGRATIONS = [
   OutputSchemas1763700007000,
   ToolSearch1763700008000,
   Steering1763700009000,
+  WebhookToolsChanged1763700010000,
 ];

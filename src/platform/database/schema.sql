@@ -921,4 +921,4 @@ CREATE VIEW spend_limits AS
 -- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
 -- webhook_spend_threshold(_window spend_windows, _usd numeric, _reached boolean) RETURNS void: 46c03f32931d0554df6e9665002c20e8
 -- webhook_time(_at timestamptz) RETURNS text: 5379414f70019f1798e50cab13d0a3c6
--- webhook_tools_changed() RETURNS trigger: b6e9a40c832c1ba034299b4b066cd1cb
+-- webhook_tools_changed() RETURNS trigger: 79fc845795b990bf363436366ac44f21

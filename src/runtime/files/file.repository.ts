@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import type { OrganizationLimits } from '../../core/limits.js';
+import { deleteBatch } from '../../platform/database/delete-batch.js';
 import { lockOrganization } from '../../platform/database/lock-organization.js';
 import { FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 
@@ -121,15 +122,9 @@ export class FileRepository {
   }
 
   /** Deletes files of before `since` that no message names; returns their number. */
-  async deleteUnnamed(since: Date, limit: number): Promise<number> {
-    const [, count]: [unknown, number] = await this.files.query(
-      `DELETE FROM files WHERE id IN (
-         SELECT id FROM files WHERE created_at < $1
-            AND NOT EXISTS (SELECT FROM message_files WHERE message_files.file_id = files.id)
-          LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-      [since, limit],
-    );
-    return count;
+  deleteUnnamed(since: Date): Promise<number> {
+    const unnamed = 'NOT EXISTS (SELECT FROM message_files WHERE message_files.file_id = files.id)';
+    return deleteBatch(this.files, 'files', `created_at < $1 AND ${unnamed}`, [since]);
   }
 
   /**

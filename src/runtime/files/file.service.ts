@@ -103,10 +103,7 @@ export class FileService {
   /** Deletes files that are older than a day and that no message names. */
   @DeletesExpired('unnamed files')
   deleteUnnamed(now: Date): Promise<number> {
-    return this.repository.deleteUnnamed(
-      new Date(now.getTime() - this.config.settings.retentionDayMs),
-      DELETED_AT_ONCE,
-    );
+    return this.repository.deleteUnnamed(new Date(now.getTime() - this.config.settings.retentionDayMs));
   }
 
   /** Deletes the bytes that no file has, and those of uploads that were broken off. */

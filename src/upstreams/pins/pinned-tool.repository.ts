@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import type { Connection, PinRule } from '../../connections/connection.js';
 import { TimeSlices } from '../../core/time-slices.js';
+import { deleteFound } from '../../platform/database/delete-batch.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { type KnownForm, PinState } from './pin-state.js';
 import { PinnedToolEntity } from './pinned-tool.entity.js';
@@ -17,6 +18,20 @@ const MAX_STORED_BYTES = 64 * 1024 * 1024;
 const ROW_BYTES = 1024;
 /** Every process keeps the names of listed definitions that are not approved. One list has no more. */
 const MAX_LISTED = 10_000;
+
+/** Those that keep another definition of their name from being called come last. */
+const OLDEST = `
+  SELECT ctid FROM (
+    SELECT ctid, is_pending, sum(size + $2::integer) OVER kept AS total,
+           count(*) FILTER (WHERE is_pending) OVER kept AS pending
+      FROM (
+        SELECT ctid, fingerprint, size, approved_at, listed_at, approved_at IS NULL AND is_listed AS is_pending,
+               bool_or(approved_at IS NOT NULL) OVER (PARTITION BY tool_name COLLATE "C") AS is_known
+          FROM pinned_tools WHERE connection_id = $1) AS stored
+    WINDOW kept AS (
+      PARTITION BY approved_at IS NULL
+      ORDER BY is_pending AND is_known DESC, coalesce(approved_at, listed_at) DESC, fingerprint)) AS ranked
+   WHERE total > $3::bigint OR is_pending AND pending > $4`;
 
 /** A connection, and its organization. */
 type PinnedConnection = Pick<Connection, 'id' | 'organizationId'>;
@@ -204,24 +219,9 @@ export class PinnedToolRepository {
     return count;
   }
 
-  /** Deletes the oldest; those that keep another definition of their name from being called come last. */
+  /** Deletes the oldest. */
   private async prune(manager: EntityManager, { id }: PinnedConnection): Promise<void> {
-    await manager.query(
-      `DELETE FROM pinned_tools
-        WHERE connection_id = $1 AND fingerprint IN (
-          SELECT fingerprint FROM (
-            SELECT fingerprint, is_pending, sum(size + $2::integer) OVER kept AS total,
-                   count(*) FILTER (WHERE is_pending) OVER kept AS pending
-              FROM (
-                SELECT fingerprint, size, approved_at, listed_at, approved_at IS NULL AND is_listed AS is_pending,
-                       bool_or(approved_at IS NOT NULL) OVER (PARTITION BY tool_name COLLATE "C") AS is_known
-                  FROM pinned_tools WHERE connection_id = $1) AS stored
-            WINDOW kept AS (
-              PARTITION BY approved_at IS NULL
-              ORDER BY is_pending AND is_known DESC, coalesce(approved_at, listed_at) DESC, fingerprint)) AS ranked
-           WHERE total > $3::bigint OR is_pending AND pending > $4)`,
-      [id, ROW_BYTES, MAX_STORED_BYTES, MAX_LISTED],
-    );
+    await deleteFound(manager, 'pinned_tools', OLDEST, [id, ROW_BYTES, MAX_STORED_BYTES, MAX_LISTED]);
   }
 }
 

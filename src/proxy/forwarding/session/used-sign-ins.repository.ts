@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { batchDeletion } from '../../../platform/database/delete-batch.js';
 import { UsedSignInEntity } from './used-sign-in.entity.js';
 
 /** How many expired rows a use deletes at most. */
@@ -17,9 +18,7 @@ export class UsedSignIns {
    */
   async use(id: string, lifetimeMs: number): Promise<boolean> {
     const rows: object[] = await this.used.query(
-      `WITH expired AS (
-         DELETE FROM used_sign_ins WHERE id IN (
-           SELECT id FROM used_sign_ins WHERE expires_at < now() AND id <> $1 LIMIT ${SWEPT} FOR UPDATE SKIP LOCKED))
+      `WITH expired AS (${batchDeletion('used_sign_ins', 'expires_at < now() AND id <> $1', SWEPT)})
        INSERT INTO used_sign_ins (id, expires_at) VALUES ($1, now() + $2 * interval '1 millisecond')
        ON CONFLICT (id) DO NOTHING RETURNING id`,
       [id, lifetimeMs],

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { batchDeletion, deletionOf } from '../../../platform/database/delete-batch.js';
 import { TaskOwnerEntity } from './task-owner.entity.js';
 
 /** One caller at one connection. */
@@ -14,6 +15,13 @@ const MAX_TASKS = 500;
 const KEPT_DAYS = 7;
 /** How many expired rows an insert deletes at most. */
 const SWEPT = 100;
+
+/** Tasks of an owner on a connection that are too many, without those that have expired. */
+const SURPLUS = `
+  SELECT ctid FROM (
+    SELECT ctid, expires_at FROM mcp_tasks WHERE connection_id = $1 AND owner = $2 AND digest <> $3
+     ORDER BY expires_at DESC OFFSET ${MAX_TASKS - 1}) oldest
+   WHERE expires_at >= now()`;
 
 @Injectable()
 export class TaskOwnerRepository {
@@ -32,16 +40,8 @@ export class TaskOwnerRepository {
   /** Stores the task and deletes surplus ones. Does nothing if the connection has been deleted. */
   async insertOwner({ connectionId, owner }: TaskHolder, digest: string, tool: string): Promise<void> {
     await this.tasks.query(
-      `WITH expired AS (
-         DELETE FROM mcp_tasks WHERE (connection_id, owner, digest) IN (
-           SELECT connection_id, owner, digest FROM mcp_tasks
-            WHERE expires_at < now() AND digest <> $3 LIMIT ${SWEPT} FOR UPDATE SKIP LOCKED)),
-       surplus AS (
-         DELETE FROM mcp_tasks WHERE connection_id = $1 AND owner = $2 AND digest IN (
-           SELECT digest FROM (
-             SELECT digest, expires_at FROM mcp_tasks WHERE connection_id = $1 AND owner = $2 AND digest <> $3
-              ORDER BY expires_at DESC OFFSET ${MAX_TASKS - 1}) oldest
-            WHERE expires_at >= now()))
+      `WITH expired AS (${batchDeletion('mcp_tasks', 'expires_at < now() AND digest <> $3', SWEPT)}),
+       surplus AS (${deletionOf('mcp_tasks', SURPLUS)})
        INSERT INTO mcp_tasks (connection_id, owner, digest, tool_name, expires_at)
        SELECT id, $2, $3, $4, now() + interval '${KEPT_DAYS} days' FROM connections WHERE id = $1
        ON CONFLICT (connection_id, owner, digest) DO UPDATE
