@@ -19,13 +19,13 @@ export async function openModern(app: Tenant, connectionId: string, capabilities
 export function modernRequest(
   method: string,
   params: Record<string, unknown> = {},
-  more: { headers?: object; version?: string } = {},
+  more: { headers?: object; version?: string; capabilities?: object } = {},
 ) {
-  const { version = MODERN, headers = {} } = more;
+  const { version = MODERN, headers = {}, capabilities = {} } = more;
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': version,
     'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
   };
   const name = params['name'] ?? params['uri'];
   return {

@@ -87,6 +87,7 @@ export class RequestForwarder {
         filter: sent.isStandIn === true ? undefined : filter,
         isList: LISTS.has(message.method),
         rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,
+        answerRequest: sent.answerRequest,
         onListChanged: () =>
           this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
         explain: (error) => deadline.explain(error),

@@ -1,7 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import { type SessionAtUpstream, UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
+import {
+  type SessionAtUpstream,
+  UpstreamChannels,
+  type UpstreamRequest,
+} from '../../upstreams/channels/upstream-channels.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
@@ -17,6 +21,8 @@ export interface Sent {
   readonly answer: UpstreamAnswer;
   /** The id that was sent instead of the caller's, as JSON text. */
   readonly sentId?: string | undefined;
+  /** Answers a request of the upstream in a session of the service. */
+  readonly answerRequest?: (request: UpstreamRequest) => void;
   /**
    * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared
    * session.
@@ -69,7 +75,8 @@ export class UpstreamSender implements MessageSender {
       deadline.onStop(() => void channel.cancel(sentId, caller.key));
     }
     const sent = caller.callsAsTask ? { ...outgoing, asTask: true } : outgoing;
-    return { answer: await channel.post(sent, options), sentId };
+    const answer = await channel.post(sent, options);
+    return { answer, sentId, answerRequest: (asked) => void channel.answerRequest(asked, caller.key) };
   }
 
   private async postInSession(

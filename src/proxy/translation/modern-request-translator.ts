@@ -61,10 +61,10 @@ export class ModernRequestTranslator implements MessageSender {
     const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
     if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
     requireTranslatable(message);
-    const { answer, sentId } = await this.upstream.sendMessage(context, headers);
+    const sent = await this.upstream.sendMessage(context, headers);
     const { serverInfo } = serverDescription;
     const response = { request, reply, rooms: this.rooms };
-    return { answer: toModernAnswer(answer, { method, serverInfo }, response), sentId };
+    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo }, response) };
   }
 
   private async passesAsBytes({ caller: { connection }, message, deadline }: McpRequestContext<InboundRequest>) {

@@ -49,20 +49,21 @@ describe('toModernAnswer', () => {
     body: Readable.from([Buffer.from(text)], { objectMode: false }),
   });
 
-  it('keeps only the response and its progress', async () => {
+  it('keeps only the response, its progress, and the requests that the relay answers', async () => {
     const progress = '{"method":"notifications/progress","params":{"progress":1}}';
+    const request = '{"id":7,"method":"sampling/createMessage"}';
     const answer = streamOf(
       [
         'id: 1\ndata: \n\n',
         `data: ${progress}\n\n`,
         'data: {"method":"notifications/tools/list_changed"}\n\n',
-        'data: {"id":7,"method":"sampling/createMessage"}\n\n',
+        `data: ${request}\n\n`,
         'id: 2\ndata: {"id":1,\ndata: "result":{"n":12345678901234567890}}\n\n',
       ].join(''),
     );
     const text = (await gather(toModernAnswer(answer, called).body)).toString('utf8');
     expect(text).toBe(
-      `event: message\ndata: ${progress}\n\n` +
+      `event: message\ndata: ${progress}\n\nevent: message\ndata: ${request}\n\n` +
         'event: message\ndata: {"id":1, "result":{"resultType":"complete","n":12345678901234567890}}\n\n',
     );
   });

@@ -81,7 +81,8 @@ export function gather(source: AnswerBody, response?: AnsweredWithRoom): Promise
 }
 
 /**
- * Yields the response and its progress notifications. In the modern era, the answer to a request contains nothing else.
+ * Yields the response and its progress notifications; in the modern era, the answer to a request contains nothing else.
+ * The relay answers the requests of the upstream.
  */
 async function* events(
   source: AnswerBody,
@@ -94,7 +95,7 @@ async function* events(
     const message = data === undefined ? undefined : parseMessage(data);
     if (data === undefined || message === undefined) continue;
     if (!('method' in message)) yield messageEvent(onOneLine(toModernMessage(data, answered)));
-    else if (message['method'] === 'notifications/progress') yield messageEvent(onOneLine(data));
+    else if ('id' in message || message['method'] === 'notifications/progress') yield messageEvent(onOneLine(data));
   }
 }
 

@@ -20,13 +20,24 @@ import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { onceRead, discard } from '../messages/answer-body.js';
 import { answerThroughClient } from './answer-through-client.js';
 
-const CANCEL_TIMEOUT_MS = 10_000;
+const ONE_WAY_TIMEOUT_MS = 10_000;
+/** How many answers to requests of an upstream are sent at a time; further requests stay unanswered. */
+const MAX_ACTIVE_ANSWERS = 16;
+const METHOD_NOT_FOUND = { code: -32601, message: 'Method not found' };
+
+/** A request that an upstream sends to its client. */
+export interface UpstreamRequest {
+  readonly id: string | number;
+  readonly method: string;
+}
 
 /**
  * Sends messages in a session that this process opens and keeps with the upstream, one of the owner or the shared one.
  * Several clients can send requests in it, so their ids must be unique.
  */
 class PooledChannel {
+  private answering = 0;
+
   constructor(
     private readonly target: UpstreamTarget,
     private readonly pool: UpstreamPool,
@@ -56,12 +67,26 @@ class PooledChannel {
   }
 
   /** Notifies the upstream that the request is cancelled (MCP 2025-11-25, cancellation). Never rejects. */
-  async cancel(requestId: string, caller: string): Promise<void> {
-    const body = Buffer.from(
-      `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${requestId}}}`,
-    );
-    const message = { body, method: 'notifications/cancelled' };
-    await this.post(message, { signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS), caller }).then(
+  cancel(requestId: string, caller: string): Promise<void> {
+    const method = 'notifications/cancelled';
+    const text = `{"jsonrpc":"2.0","method":"${method}","params":{"requestId":${requestId}}}`;
+    return this.postOneWay({ body: Buffer.from(text), method }, caller);
+  }
+
+  /**
+   * Answers a request that the upstream sends with an answer. A session of the service has declared no capability, so
+   * it answers `ping` alone; some servers wait for ever if a request is not refused. Never rejects.
+   */
+  async answerRequest({ id, method }: UpstreamRequest, caller: string): Promise<void> {
+    if (this.answering === MAX_ACTIVE_ANSWERS) return;
+    this.answering++;
+    const answer = method === 'ping' ? { result: {} } : { error: METHOD_NOT_FOUND };
+    await this.postOneWay({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...answer })) }, caller);
+    this.answering--;
+  }
+
+  private async postOneWay(message: OutgoingMessage, caller: string): Promise<void> {
+    await this.post(message, { signal: AbortSignal.timeout(ONE_WAY_TIMEOUT_MS), caller }).then(
       (answer) => discard(answer.body),
       () => undefined,
     );

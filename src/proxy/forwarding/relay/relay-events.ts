@@ -1,4 +1,3 @@
-import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { Readable } from 'node:stream';
 import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
 import {
@@ -72,7 +71,10 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Pick<Relayed
       if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large for a JSON body.');
       const data = dataOf(bytes);
       const answer = data === undefined ? undefined : answerInEvent(bytes, data, plan);
-      if (answer === undefined) continue;
+      if (answer === undefined) {
+        if (plan.answerRequest !== undefined && data !== undefined) answerRequest(parseMessage(data) ?? {}, plan);
+        continue;
+      }
       await plan.settle(answer.outcome, answer.message);
       return { body: answer.body, isHeld: plan.rooms.has(plan.reply) };
     }
@@ -253,19 +255,22 @@ class EventRelay {
       this.settle(outcome, message);
       return plan.filter === undefined ? withData(event, body.toString()) : reserializeEvent(event, body.toString());
     }
-    if (plan.filter !== undefined) return this.filterOther(event, data, plan.filter);
-    if (plan.sentId === undefined) return event;
-    // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an
-    // answer to another request for one of another upstream, because it tells answers apart by the id alone.
-    if (isRequestOrResponse(data)) return undefined;
-    return replaceAll(event, Buffer.from(plan.sentId), Buffer.from(plan.callerId));
+    return this.relayOther(event, data);
   }
 
-  /** Filters an event other than the answer, for a caller without full access; undefined if it cannot be filtered. */
-  private filterOther(event: Buffer, data: string, filter: CallerFilter): Buffer | undefined {
-    const { sentId, callerId } = this.plan;
+  /** Relays an event other than the answer; undefined if it is not for the caller. */
+  private relayOther(event: Buffer, data: string): Buffer | undefined {
+    const { filter, sentId, callerId } = this.plan;
+    if (filter === undefined && sentId === undefined) return event;
     const message = parseMessage(data);
-    if (message === undefined || (sentId !== undefined && 'id' in message)) return undefined;
+    if (message === undefined) return undefined;
+    // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an
+    // answer to another request for one of another upstream, because it tells answers apart by the id alone.
+    if (sentId !== undefined && 'id' in message) {
+      answerRequest(message, this.plan);
+      return undefined;
+    }
+    if (filter === undefined) return replaceAll(event, Buffer.from(sentId ?? callerId), Buffer.from(callerId));
     const text = reserializeMessage(message, filter);
     if (text === undefined) return undefined;
     return reserializeEvent(event, sentId === undefined ? text : text.replaceAll(sentId, () => callerId));
@@ -338,11 +343,10 @@ function answerInEvent(event: Buffer, data: string, plan: RelayPlan): CompleteAn
   return event.length > GATHERED_BYTES ? completeAnswer(Buffer.from(data), plan) : completeSmall(data, message, plan);
 }
 
-/** True if it is anything but a notification. Only parsing tells, because a key can be written with escapes. */
-function isRequestOrResponse(data: string): boolean {
-  if (data === '') return false;
-  const message = parseMessage(data);
-  return message === undefined || 'id' in message;
+/** Has the message answered if it is a request of the upstream. */
+function answerRequest({ id, method }: Record<string, unknown>, plan: RelayPlan): void {
+  if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number')) return;
+  plan.answerRequest?.({ id, method });
 }
 
 /** The event from the beginning of its data; undefined if it has none. */
