@@ -5,7 +5,7 @@ import { callProxy, type ProxyAnswer, rpc, type RpcAnswer, rpcOf, toolCall } fro
 /** A connection's place in a new agent. */
 interface Holding {
   connection_id: string;
-  selected_tools?: string[] | null;
+  selected_tools?: (string | { tool: string; name?: string })[] | null;
   prefix?: string | null;
 }
 

@@ -22,6 +22,7 @@ import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
+import { AgentTaskRouter } from './offering/agent-task-router.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 import { ListChanges } from './offering/list-changes.js';
 
@@ -47,6 +48,7 @@ import { ListChanges } from './offering/list-changes.js';
     AgentNotificationStream,
     AgentPromptsAndResources,
     AgentRequestHandler,
+    AgentTaskRouter,
     AgentToolRouter,
     AgentToolSearch,
     ClientSessionHandler,

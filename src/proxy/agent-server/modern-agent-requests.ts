@@ -3,12 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import type { Source } from '../../agents/composition/composition.js';
 import { DomainError } from '../../core/domain-error.js';
+import { refuseTask } from '../forwarding/tasks/task-messages.js';
 import { type McpRequestContext, startRequest } from '../forwarding/upstream-router.js';
-import { ARGUMENT_HEADER, type InboundRequest, forwardedHeaders } from '../protocol/inbound-message.js';
+import { ARGUMENT_HEADER, type InboundRequest, forwardedHeaders, NAMED_BY } from '../protocol/inbound-message.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
+import { withoutTasksExtension } from '../protocol/withheld-tasks.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
+import { AgentTaskRouter, isTaskRequest } from './offering/agent-task-router.js';
 import { AgentToolRouter, type RoutedToolCall } from './offering/agent-tool-router.js';
 import { renameTool } from './offering/rename-tool.js';
 
@@ -26,6 +29,7 @@ const PLAIN = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 export class ModernAgentRequests {
   constructor(
     private readonly tools: AgentToolRouter,
+    private readonly tasks: AgentTaskRouter,
     private readonly offers: AgentPromptsAndResources,
     private readonly compositions: AgentComposition,
     private readonly modern: ModernRequestTranslator,
@@ -36,28 +40,35 @@ export class ModernAgentRequests {
     const { message, request } = context;
     // The upstream checks the envelope too, but only after this service has validated the arguments.
     if (message.kind === 'request') requireEnvelope(request.headers, message);
-    await this.forward(await this.tools.route(context));
+    await this.forward(this.tasks.offerTasks(await this.tools.route(context), context));
   }
 
   /**
-   * Forwards a request for a prompt or a resource; false if it does not concern exactly one connection.
+   * Forwards a request for a prompt or a resource, or about a task; false if it does not concern exactly one
+   * connection.
    * @throws DomainError
    */
   async forwardToSource(context: McpRequestContext): Promise<boolean> {
-    const { caller, message } = context;
+    const { request, caller, message } = context;
     if (message.kind !== 'request' || caller.connection.status === 'inactive') return false;
+    if (isTaskRequest(message)) {
+      requireEnvelope(request.headers, message);
+      await this.forward(await this.tasks.route({ ...context, message }));
+      return true;
+    }
     const target = await this.findTarget(caller, message);
     if (target === undefined) return false;
-    await this.forward(startRequest({ ...context, ...target }));
+    await this.forward({ ...startRequest({ ...context, ...target }), taskIdFor: refuseTask });
     return true;
   }
 
   private async forward({ argumentHeaders, ...context }: RoutedToolCall): Promise<void> {
-    const { request, message } = context;
-    const name = message.params[message.method === 'resources/read' ? 'uri' : 'name'];
+    const { request, taskIdFor } = context;
+    const message = taskIdFor === refuseTask ? withoutTasksExtension(context.message) : context.message;
+    const name = message.params[NAMED_BY.get(message.method) ?? 'name'];
     const named = namedHeaders(request.headers, String(name));
     const headers = argumentHeaders === undefined ? named : withArguments(named, argumentHeaders);
-    await this.modern.forwardModernRequest({ ...context, route: { kind: 'stateless', headers } });
+    await this.modern.forwardModernRequest({ ...context, message, route: { kind: 'stateless', headers } });
   }
 
   private async findTarget(

@@ -15,6 +15,7 @@ import { SignInStates } from './session/sign-in-states.js';
 import { SessionTools } from './session/session-tools.js';
 import { UsedSignInEntity } from './session/used-sign-in.entity.js';
 import { UsedSignIns } from './session/used-sign-ins.repository.js';
+import { SealedTaskIds } from './tasks/sealed-task-ids.js';
 import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
 import { TaskOwnerRepository } from './tasks/task-owner.repository.js';
 import { TaskOwners } from './tasks/task-owners.js';
@@ -38,6 +39,7 @@ import { UpstreamSender } from './upstream-sender.js';
     RequestAdmission,
     RequestForwarder,
     SealedSessions,
+    SealedTaskIds,
     SessionTools,
     SignInStates,
     TaskOwnerRepository,
@@ -51,6 +53,7 @@ import { UpstreamSender } from './upstream-sender.js';
     ReplyWriter,
     RequestForwarder,
     SealedSessions,
+    SealedTaskIds,
     SessionTools,
     SignInStates,
     UpstreamRouter,

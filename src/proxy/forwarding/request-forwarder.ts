@@ -56,12 +56,13 @@ export class RequestForwarder {
 
   /** @throws DomainError */
   async forwardRequest(context: McpRequestContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
-    const { request, reply, message, route, deadline, caller } = context;
+    const { request, reply, message, route, deadline, caller, taskIdFor } = context;
+    const isOfTask = message.method.startsWith('tasks/');
     const { sender = this.upstream, acceptsStream = takesStream(request.headers) } = options;
     const admitted = await this.admission.admit(context);
     try {
       requireActive(caller.connection);
-      if (message.method.startsWith('tasks/') && !caller.holdsAll) {
+      if (isOfTask && taskIdFor === undefined && !caller.holdsAll) {
         if (route.kind === 'stateless') refuseLegacyTaskMethod(message);
         await this.tasks.requireOwnTask(caller, message);
       }
@@ -86,6 +87,8 @@ export class RequestForwarder {
         isModern: isModernMessage(request.headers, message),
         filter: sent.isStandIn === true ? undefined : filter,
         isList: LISTS.has(message.method),
+        taskIdFor,
+        isOfTask,
         rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,
         answerRequest: sent.answerRequest,
         onListChanged: () =>
@@ -107,13 +110,15 @@ export class RequestForwarder {
 
   /** Resolves once everything is stored that later requests may refer to, such as a created task. */
   private settle(
-    { caller, message }: McpRequestContext<InboundRequest>,
+    { caller, message, taskIdFor }: McpRequestContext<InboundRequest>,
     admitted: Admission,
     outcome: InvocationOutcome,
     answer: Record<string, unknown> | undefined,
   ): Promise<void> {
     const settled = admitted.settle(outcome, answer && resultOf(answer));
-    if (answer === undefined || message.method !== 'tools/call' || caller.holdsAll) return settled;
+    if (answer === undefined || message.method !== 'tools/call' || caller.holdsAll || taskIdFor !== undefined) {
+      return settled;
+    }
     const task = createdTask(answer);
     if (task === undefined) return settled;
     return this.tasks.rememberTask(caller, String(message.params['name']), task).then(() => settled);

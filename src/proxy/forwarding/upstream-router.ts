@@ -10,6 +10,7 @@ import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/callers.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import type { TaskIdMapping } from './tasks/task-messages.js';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 
 /**
@@ -55,6 +56,8 @@ export interface McpRequestContext<M extends InboundMessage = InboundMessage, R 
   readonly route: R;
   /** The time limit of the connection or agent. */
   readonly deadline: CallDeadline;
+  /** Set for a caller that does not see the upstream's own ids of tasks: through an agent. */
+  readonly taskIdFor?: TaskIdMapping;
 }
 
 /**

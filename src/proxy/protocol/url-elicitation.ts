@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+export const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 /**
  * True if the message declares that its client asks people to open URLs (MCP 2025-11-25, "URL Mode Elicitation"). The

@@ -4,7 +4,8 @@ import { withTimeout } from '../../../core/with-timeout.js';
 import type { ServerDescription } from '../../../upstreams/contract/server-description.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { UpstreamEras } from '../../translation/upstream-eras.js';
-import { mayUse } from './agent-permissions.js';
+import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
+import { holdsAnyOf, mayUse } from './agent-permissions.js';
 
 /** The capabilities that an agent declares to a caller in addition to tools (MCP, "Capability negotiation"). */
 export interface AgentFeatures {
@@ -14,6 +15,8 @@ export interface AgentFeatures {
   /** This and `logging` need a session of the caller's own with the upstream. */
   readonly subscriptions: boolean;
   readonly logging: boolean;
+  /** The tasks extension of the modern era. */
+  readonly tasks: boolean;
 }
 
 /** Everything that the agent's server can answer, for requests that do not return capabilities. */
@@ -23,6 +26,7 @@ export const ALL_FEATURES: AgentFeatures = {
   completions: true,
   subscriptions: false,
   logging: false,
+  tasks: false,
 };
 
 /** How long to wait for the capabilities of an upstream that are not known yet, in milliseconds. */
@@ -61,6 +65,12 @@ export class AgentCapabilities {
         (candidate) =>
           hasSession(candidate) &&
           (candidate.capabilities === undefined || candidate.capabilities.logging !== undefined),
+      ),
+      tasks: candidates.some(
+        ({ source: { connection, grantors }, capabilities }) =>
+          connection.type === 'HTTP' &&
+          holdsAnyOf(caller, grantors) &&
+          (capabilities === undefined || capabilities.extensions?.[TASKS_EXTENSION] !== undefined),
       ),
     };
   }

@@ -11,6 +11,7 @@ import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../prot
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
 import { AgentPromptsAndResources } from './agent-prompts-and-resources.js';
 import type { AgentFeatures } from './agent-capabilities.js';
 
@@ -55,6 +56,7 @@ export class AgentMcpServer {
       }),
       ...(features.completions && { completions: {} }),
       ...(features.logging && { logging: {} }),
+      ...(features.tasks && client.isModern && { extensions: { [TASKS_EXTENSION]: {} } }),
     };
     const server = new Server(serverInfoOf(caller), {
       capabilities,

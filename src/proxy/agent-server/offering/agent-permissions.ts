@@ -30,10 +30,13 @@ export function mayUse({ principal }: ProxyCaller, { kinds, grantors }: Source, 
 }
 
 /** True if the caller holds any grant on the agent or one of its connections. */
-export function holdsAny({ principal, connection: agent }: ProxyCaller, sources: readonly Source[]): boolean {
-  if (principal === undefined) return false;
-  const granting = [agent.id, ...sources.flatMap(({ grantors }) => grantors)];
-  return granting.some((resource) => allowsAny(principal.permissions, resource));
+export function holdsAny(caller: ProxyCaller, sources: readonly Source[]): boolean {
+  return holdsAnyOf(caller, [caller.connection.id, ...sources.flatMap(({ grantors }) => grantors)]);
+}
+
+/** True if the caller holds any grant on one of these agents and connections. */
+export function holdsAnyOf({ principal }: ProxyCaller, grantors: readonly string[]): boolean {
+  return principal !== undefined && grantors.some((resource) => allowsAny(principal.permissions, resource));
 }
 
 /** True if the caller is permitted to use anything of the connection through the agent. */

@@ -13,8 +13,10 @@ import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
 import type { ToolCall } from '../../../upstreams/tool-call.js';
 import { type InboundRequest, readRequest, traceContextOf } from '../../protocol/inbound-message.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
+import { refuseTask } from '../../forwarding/tasks/task-messages.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
+import { withoutTaskParameter } from '../../protocol/withheld-tasks.js';
 import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
 import { callWithin } from './call-tool.js';
 import { mirroredArguments } from './mirrored-arguments.js';
@@ -43,7 +45,8 @@ export class AgentToolRouter {
   ) {}
 
   /**
-   * Returns the tool call for the tool's connection. Records a refused call; `ToolInvoker` records all others.
+   * Returns the tool call for the tool's connection, which cannot be answered with a task. Records a refused call;
+   * `ToolInvoker` records all others.
    * @param compose returns the agent's composition for this caller
    * @throws DomainError `invalid_rpc_request`, `connection_unavailable`, `unknown_tool`, `permission_denied` or
    * `credential_missing`
@@ -69,7 +72,8 @@ export class AgentToolRouter {
       const refusal = dressing && refusalOfArguments(dressing, args);
       const toolCaller = await this.callerOf(caller, place, refusal);
       const filled = dressing === undefined || refusal ? call : fillRequest(call, dressing);
-      const routed = startRequest({ ...context, caller: toolCaller, message: renameTool(filled, upstreamName) });
+      const sent = renameTool(withoutTaskParameter(filled), upstreamName);
+      const routed = { ...startRequest({ ...context, caller: toolCaller, message: sent }), taskIdFor: refuseTask };
       // Clients know neither fixed arguments nor the headers of tools that they have not listed.
       if (dressing === undefined && call === message) return routed;
       const { inputSchema } = dressing?.upstreamDefinition ?? tool?.definition ?? {};
@@ -82,11 +86,12 @@ export class AgentToolRouter {
     }
   }
 
-  private async callerOf(
-    caller: ProxyCaller,
-    place: ToolPlace,
-    refusal: DomainError | undefined,
-  ): Promise<AgentToolCaller> {
+  /**
+   * The agent's caller as a caller of one tool's connection, and of nothing else of it.
+   * @param refusal of the call's arguments
+   * @throws DomainError `unknown_tool` or `permission_denied` if the connection has been deleted
+   */
+  async callerOf(caller: ProxyCaller, place: ToolPlace, refusal?: DomainError): Promise<ProxyCaller> {
     const { organizationId } = caller.connection;
     const connection = await this.directory.findConnection(organizationId, place.connection.id);
     if (connection === undefined) throw unknownTool(caller, place.name);
@@ -155,7 +160,7 @@ class AgentToolCaller extends ProxyCaller {
     private readonly agentCaller: ProxyCaller,
     private readonly place: ToolPlace,
     connection: Connection,
-    private readonly argumentRefusal: DomainError | undefined,
+    private readonly argumentRefusal?: DomainError,
   ) {
     // A tool that the agent does not publish is not public through it, even if the connection publishes it.
     const isPublic = isOpen(agentCaller, place) || mayCall(agentCaller, place);

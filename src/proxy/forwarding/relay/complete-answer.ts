@@ -5,9 +5,10 @@ import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
+import { renameTask } from '../tasks/task-messages.js';
 import { AnsweredId, isIdVariant, wrongAnswerError } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
-import type { RelayPlan } from './relay-plan.js';
+import { needsWhole, type RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
 import { reserializeAnswer } from './reserialize.js';
 
@@ -51,6 +52,10 @@ export function completeSmall(
   const { filter, isList, sentId, callerId } = plan;
   const outcome = message && judgeSmall(message, plan, status);
   if (message === undefined || outcome === undefined) throw notRpc();
+  const renamed = renameTask(text, message, plan);
+  if (renamed !== text) {
+    return completeSmall(renamed, parseMessage(renamed), { ...plan, taskIdFor: undefined }, { status });
+  }
   if (plan.isModern && asksForUrl(message)) {
     const changed = withoutUrlCode(text);
     return completeSmall(changed, parseMessage(changed), plan, { status });
@@ -81,10 +86,15 @@ function completeLarge(bytes: Buffer, plan: RelayPlan): CompleteAnswer {
   const { filter, isList, callerId } = plan;
   const outcome = judgeLarge(bytes, plan);
   if (outcome === undefined) throw notRpc();
-  if (filter === undefined || !isList) return { body: bytesFor(bytes, plan), outcome, message: undefined };
-  const list = parseMessage(bytes.toString('utf8'));
-  if (list === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
-  return { body: reserializeAnswer(list, callerId, filter), outcome, message: undefined };
+  if (!needsWhole(plan)) return { body: bytesFor(bytes, plan), outcome, message: undefined };
+  const text = bytes.toString('utf8');
+  const message = parseMessage(text);
+  if (message === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
+  const body =
+    filter !== undefined && isList
+      ? reserializeAnswer(message, callerId, filter)
+      : bytesFor(Buffer.from(renameTask(text, message, plan)), plan);
+  return { body, outcome, message: undefined };
 }
 
 function notRpc(): UpstreamError {

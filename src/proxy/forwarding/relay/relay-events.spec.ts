@@ -39,6 +39,7 @@ function relay(body: Readable, ids: Pick<RelayPlan, 'callerId' | 'sentId'>, sett
     rooms: new AnswerRooms(new AnswerBudget(MEMORY)),
     isModern: false,
     isList: false,
+    isOfTask: false,
     onListChanged: () => undefined,
     explain: (error) => error,
     settle: settle ?? (async (outcome) => void outcomes.push(outcome)),

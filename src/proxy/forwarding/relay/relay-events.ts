@@ -17,7 +17,7 @@ import { brokenAnswer } from './broken-answer.js';
 import { type CompleteAnswer, completeAnswer, completeSmall, isResponse, parseMessage } from './complete-answer.js';
 import { keepAlive } from './keep-alive.js';
 import { Silence } from './silence.js';
-import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { replaceAll, StreamingReplacement } from './replace-id.js';
 import { saysToolsChanged } from './tools-changed.js';
 import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './reserialize.js';
@@ -279,8 +279,8 @@ class EventRelay {
   private relayPiece(bytes: Buffer): Buffer {
     this.hasMessage = true;
     const { plan, replacement } = this;
-    if (plan.filter !== undefined && plan.isList) throw new UpstreamError('protocol', 'The list is too large.');
-    if (plan.rewriteEvent !== undefined) throw new UpstreamError('protocol', 'An event of the answer is too large.');
+    if (plan.rewriteEvent !== undefined || needsWhole(plan))
+      throw new UpstreamError('protocol', 'An event of the answer is too large.');
     const isFirst = this.cut === undefined;
     const { sentId, callerId, filter } = plan;
     const data = isFirst ? afterData(bytes) : bytes;
@@ -325,9 +325,9 @@ function isLarge({ bytes, isWhole }: SsePart): boolean {
 }
 
 /** The size up to which an event is buffered; undefined for the limit on parsing. */
-function readLimit({ filter, isList, rewriteEvent }: RelayPlan): number | undefined {
-  if (rewriteEvent !== undefined || (filter !== undefined && isList)) return undefined;
-  return filter === undefined ? GATHERED_BYTES : MAX_READ_BYTES;
+function readLimit(plan: RelayPlan): number | undefined {
+  if (plan.rewriteEvent !== undefined || needsWhole(plan)) return undefined;
+  return plan.filter === undefined ? GATHERED_BYTES : MAX_READ_BYTES;
 }
 
 /** The answer to the request, if this event contains it. @throws UpstreamError if the answer is malformed */

@@ -8,7 +8,7 @@ import { judgeEnds } from './answer-judge.js';
 import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
 import { completeAnswer } from './complete-answer.js';
-import { type RelayedAnswer, type RelayPlan } from './relay-plan.js';
+import { needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { StreamingReplacement } from './replace-id.js';
 
 const TAIL_BYTES = 4 * 1024;
@@ -20,7 +20,7 @@ const STREAMED_BYTES = 4 * GATHERED_BYTES;
  * @throws UpstreamError before the first byte is sent
  */
 export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
-  if (isFiltered(plan) && !Buffer.isBuffer(body)) return relayFilteredList(status, body, plan);
+  if (needsWhole(plan) && !Buffer.isBuffer(body)) return relayWhole(status, body, plan);
   const { first, rest } = Buffer.isBuffer(body) ? { first: body } : await beginningOf(body, plan);
   const contentType = 'application/json';
   if (rest !== undefined) {
@@ -42,9 +42,9 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
   return { status, contentType, body: complete };
 }
 
-/** Buffers a list whole, because it has to be parsed. */
-async function relayFilteredList(status: number, body: Readable, plan: RelayPlan): Promise<RelayedAnswer> {
-  const tooLarge = (): Error => new UpstreamError('protocol', 'The list is too large.');
+/** Buffers an answer whole, because it has to be parsed. */
+async function relayWhole(status: number, body: Readable, plan: RelayPlan): Promise<RelayedAnswer> {
+  const tooLarge = (): Error => new UpstreamError('protocol', 'The answer is too large.');
   const bytes = await wholeOf(body, tooLarge, plan).catch((error: unknown) => {
     throw brokenAnswer(error, plan);
   });
@@ -106,8 +106,4 @@ async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Bu
     throw brokenAnswer(error, plan);
   });
   return { first: Buffer.concat(chunks), ...(!hasEnded && { rest: body }) };
-}
-
-function isFiltered({ filter, isList }: RelayPlan): boolean {
-  return filter !== undefined && isList;
 }

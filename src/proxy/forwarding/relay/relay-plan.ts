@@ -2,6 +2,7 @@ import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import type { UpstreamRequest } from '../../../upstreams/channels/upstream-channels.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
+import type { TaskIdMapping } from '../tasks/task-messages.js';
 
 /** How an upstream's answer is relayed to the caller. */
 export interface RelayPlan extends AnsweredWithRoom {
@@ -17,6 +18,10 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly isModern: boolean;
   /** True if the answer is a list of tools or tasks, which has to be parsed as a whole if there is a filter. */
   readonly isList: boolean;
+  /** Maps the id of a task in the answer to the one that the caller sees; absent if they are the same. */
+  readonly taskIdFor?: TaskIdMapping | undefined;
+  /** True if the answer describes a task. With `taskIdFor`, it is read whole, because the id can be anywhere in it. */
+  readonly isOfTask: boolean;
   /** Rewrites an event under the caller's ids; returns undefined for an event that is not for this caller. */
   readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
   /** Answers a request of the upstream, in a session of the service. Such a request is not for the caller. */
@@ -29,6 +34,11 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly explain: (error: unknown) => unknown;
   /** Settles the request before the last byte is sent, with the answer if it was parsed. Only the first call counts. */
   readonly settle: (outcome: InvocationOutcome, answer?: Record<string, unknown>) => Promise<void>;
+}
+
+/** True if the answer has to be parsed as a whole, whatever its size. */
+export function needsWhole({ filter, isList, taskIdFor, isOfTask }: RelayPlan): boolean {
+  return (filter !== undefined && isList) || (taskIdFor !== undefined && isOfTask);
 }
 
 /** An answer that is ready to send. */

@@ -1,7 +1,24 @@
 import { isRecord } from '../../../core/is-record.js';
+import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
+import { memberRange, withMember } from '../../../core/json/json-member.js';
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 const NOTIFICATIONS = 'notifications/tasks';
+
+/** Maps an upstream's id of a task to the one that the caller sees. @throws UpstreamError if the caller gets no tasks */
+export type TaskIdMapping = (taskId: string) => string;
+
+/** For a caller who could not route requests to the task. */
+export const refuseTask: TaskIdMapping = () => {
+  throw new UpstreamError('protocol', 'The upstream answered with a task, which was not asked for.');
+};
+
+/** What the answer to a request says of a task. */
+interface AnsweredTask {
+  readonly taskIdFor?: TaskIdMapping | undefined;
+  /** True if the request was about a task. Otherwise its answer can only create one. */
+  readonly isOfTask: boolean;
+}
 
 /**
  * The id of the task that an upstream created instead of answering a tool call (MCP 2025-11-25, "Tasks"; the extension
@@ -10,6 +27,27 @@ const NOTIFICATIONS = 'notifications/tasks';
 export function createdTask({ result }: Readonly<Record<string, unknown>>): string | undefined {
   if (!isRecord(result)) return undefined;
   return taskIdOf(result['task']) ?? (result['resultType'] === 'task' ? taskIdOf(result) : undefined);
+}
+
+/**
+ * The answer with the id of its task as the caller sees it. All other bytes stay the same.
+ * @param text of the message
+ * @throws UpstreamError if the caller gets no tasks
+ */
+export function renameTask(
+  text: string,
+  message: Readonly<Record<string, unknown>>,
+  { taskIdFor, isOfTask }: AnsweredTask,
+): string {
+  const { result } = message;
+  if (taskIdFor === undefined || !isRecord(result)) return text;
+  const id = createdTask(message) ?? (isOfTask ? taskIdOf(result) : undefined);
+  if (id === undefined) return text;
+  const seen = JSON.stringify(taskIdFor(id));
+  const outer = memberRange(text, 0, 'result');
+  const inner = outer && memberRange(text, outer.start, 'task');
+  const holder = taskIdOf(result['task']) === undefined ? outer : inner;
+  return holder === undefined ? text : withMember(text, holder.start, 'taskId', seen);
 }
 
 /** The task that a notification or a request of an upstream is about. */

@@ -1,0 +1,77 @@
+import { Injectable } from '@nestjs/common';
+import { AgentComposition } from '../../../agents/composition/agent-composition.js';
+import type { ToolPlace } from '../../../agents/composition/composition.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { memberRange, withMember } from '../../../core/json/json-member.js';
+import { SealedTaskIds, unknownTask } from '../../forwarding/tasks/sealed-task-ids.js';
+import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
+import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
+import { credentialMissing } from '../../protocol/proxy-caller.js';
+import { sees } from './agent-permissions.js';
+import { AgentToolRouter, type RoutedToolCall } from './agent-tool-router.js';
+
+/** The requests about a task (MCP 2026-07-28, tasks extension). */
+const METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
+
+/** True for a request about a task. */
+export function isTaskRequest({ method }: InboundRequest): boolean {
+  return METHODS.has(method);
+}
+
+/**
+ * Composes the tasks of an agent's upstreams. The id of a task that a caller sees names its connection, and is sealed
+ * for the caller.
+ */
+@Injectable()
+export class AgentTaskRouter {
+  constructor(
+    private readonly ids: SealedTaskIds,
+    private readonly tools: AgentToolRouter,
+    private readonly compositions: AgentComposition,
+  ) {}
+
+  /**
+   * Lets the upstream answer a tool call with a task, unless the caller has no credential: nothing tells such a caller
+   * from others.
+   * @param call for the tool's connection
+   * @param caller of the agent
+   */
+  offerTasks(call: RoutedToolCall, { caller }: McpRequestContext): RoutedToolCall {
+    if (caller.principal === undefined) return call;
+    const place = { connectionId: call.caller.connection.id, tool: String(call.message.params['name']) };
+    return { ...call, taskIdFor: (taskId) => this.ids.seal(caller, { ...place, taskId }) };
+  }
+
+  /**
+   * Returns the request about a task for the task's connection.
+   * @throws DomainError `credential_missing`, `invalid_arguments`, `permission_denied`, `connection_unavailable`
+   */
+  async route(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
+    const { caller, message } = context;
+    if (caller.principal === undefined) throw credentialMissing();
+    const { taskId: seen } = message.params;
+    const { connectionId, tool, taskId } = this.ids.open(caller, seen);
+    const { places, unavailable } = await this.compositions.compositionOf(caller.connection);
+    const isOfTask = (place: ToolPlace): boolean => place.connection.id === connectionId && place.upstreamName === tool;
+    const candidates = [...places.values()].filter(isOfTask);
+    const permitted = candidates.find((place) => sees(caller, place));
+    if (permitted === undefined) {
+      if (candidates.length > 0) {
+        throw new DomainError('permission_denied', 'The caller is not permitted to call the tool of this task.');
+      }
+      const hindrance = unavailable.find((member) => member.connectionId === connectionId);
+      throw hindrance === undefined ? unknownTask() : new DomainError('connection_unavailable', hindrance.reason);
+    }
+    const toolCaller = await this.tools.callerOf(caller, permitted);
+    const started = startRequest({ ...context, caller: toolCaller, message: withTaskId(message, taskId) });
+    return { ...started, taskIdFor: () => String(seen) };
+  }
+}
+
+/** The request about the task with this id. All other bytes stay the same. */
+function withTaskId({ body }: InboundRequest, taskId: string): InboundRequest {
+  const text = body.toString('utf8');
+  const params = memberRange(text, 0, 'params');
+  if (params === undefined) throw new Error('A request about a task must have parameters.');
+  return readRequest(Buffer.from(withMember(text, params.start, 'taskId', JSON.stringify(taskId))));
+}

@@ -1,0 +1,330 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
+import {
+  callProxy,
+  eventsOf,
+  openProxy,
+  pathOf,
+  type ProxyAnswer,
+  type ProxyRequest,
+  rpc,
+  type RpcAnswer,
+  rpcOf,
+  TAKES_STREAMS,
+} from '../../support/proxy-calls.js';
+import { connectTo, keyWith } from '../../support/proxy-connections.js';
+import { startTaskUpstream, TASKS, WITH_TASKS } from '../../support/task-upstream.js';
+
+const VERSION = '2026-07-28';
+const ENDED: (() => Promise<unknown>)[] = [];
+
+let app: Tenant;
+let other: Tenant;
+beforeAll(async () => {
+  [app, other] = await newTenantOfTwo();
+});
+afterAll(async () => {
+  await Promise.all(ENDED.map((end) => end()));
+  await app?.close();
+});
+
+async function upstreamWith(options: Parameters<typeof startTaskUpstream>[0]) {
+  const server = await startTaskUpstream(options);
+  ENDED.push(() => server.close());
+  return { server, id: await connectTo(app, server.url) };
+}
+
+interface Asked {
+  readonly key?: string | undefined;
+  readonly capabilities?: object;
+  readonly at?: Tenant;
+  readonly headers?: Record<string, string>;
+}
+
+/** One request of a modern client with tasks. */
+function ask(path: string, method: string, params: Record<string, unknown>, asked: Asked = {}): Promise<ProxyAnswer> {
+  return callProxy(asked.at ?? app, path, asking(method, params, asked));
+}
+
+function asking(method: string, params: Record<string, unknown>, asked: Asked): ProxyRequest {
+  const { capabilities = WITH_TASKS, headers = {} } = asked;
+  const name = params['name'] ?? params['taskId'];
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': VERSION,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  };
+  return {
+    key: 'key' in asked ? asked.key : app.apiKey,
+    headers: {
+      ...TAKES_STREAMS,
+      'mcp-protocol-version': VERSION,
+      'mcp-method': method,
+      ...(name !== undefined && { 'mcp-name': String(name) }),
+      ...headers,
+    },
+    body: rpc(method, { ...params, _meta }, 7),
+  };
+}
+
+const read = (answer: ProxyAnswer): RpcAnswer =>
+  answer.text.startsWith('{') ? rpcOf(answer) : (eventsOf(answer).at(-1) as RpcAnswer);
+const textIn = (answer: ProxyAnswer): string | undefined => read(answer).result?.content?.[0]?.text;
+
+async function makeTask(path: string, asked: Asked & { name?: string } = {}): Promise<string> {
+  const answer = await ask(path, 'tools/call', { name: asked.name ?? 'work', arguments: {} }, asked);
+  const { result } = read(answer) as { result?: { resultType?: string; taskId?: string } };
+  expect(result?.resultType).toBe('task');
+  return String(result?.taskId);
+}
+
+describe('an agent whose client cannot have tasks', () => {
+  const legacyCall = async (path: string, capabilities: object): Promise<ProxyAnswer> => {
+    const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } };
+    const opened = await callProxy(app, path, {
+      key: app.apiKey,
+      headers: TAKES_STREAMS,
+      body: rpc('initialize', params),
+    });
+    expect(opened.text).not.toContain(TASKS);
+    const headers = { ...TAKES_STREAMS, 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const call = { name: 'work', arguments: {}, task: { ttl: 60_000 } };
+    return callProxy(app, path, { key: app.apiKey, headers, body: rpc('tools/call', call, 7) });
+  };
+
+  it.each([
+    ['an upstream of 2025-11-25', false],
+    ['an upstream of 2026-07-28', true],
+  ])('makes the call without a task at %s', async (_title, isModern) => {
+    const { server, id } = await upstreamWith({ isModern });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const call = rpc('tools/call', { name: 'work', arguments: {}, task: {} });
+    const sessionless = await callProxy(app, path, { key: app.apiKey, body: call });
+    const answers = [
+      sessionless,
+      await legacyCall(path, {}),
+      await legacyCall(path, { sampling: {}, elicitation: {} }),
+    ];
+    if (!isModern) answers.push(await ask(path, 'tools/call', { name: 'work', arguments: {}, task: {} }));
+    expect(answers.map(textIn)).toEqual(answers.map(() => 'at once'));
+    expect(server.tasks.size).toBe(0);
+  });
+
+  it('withholds the extension from the upstream for a caller without a credential', async () => {
+    const { server, id } = await upstreamWith({ isModern: true });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const capabilities = { sampling: {}, extensions: { 'test/other': { one: 1 }, [TASKS]: {} } };
+    const answer = await ask(
+      path,
+      'tools/call',
+      { name: 'everyones', arguments: {} },
+      { key: undefined, capabilities },
+    );
+    expect(textIn(answer)).toBe('at once');
+    const message = server.calls('tools/call')[0]?.message;
+    expect(message?.params?.['_meta']).toMatchObject({
+      'io.modelcontextprotocol/clientCapabilities': { sampling: {}, extensions: { 'test/other': { one: 1 } } },
+    });
+    expect(JSON.stringify(message)).not.toContain(TASKS);
+    expect((await ask(path, 'tasks/get', { taskId: 'task-0' }, { key: undefined })).status).toBe(401);
+  });
+
+  it.each([
+    ['2025-11-25', false],
+    ['2026-07-28', true],
+  ])('refuses a task that an upstream of %s makes all the same', async (_title, isModern) => {
+    const { server, id } = await upstreamWith({ isModern, isStubborn: true });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const answer = isModern
+      ? await ask(path, 'tools/call', { name: 'everyones', arguments: {} }, { key: undefined })
+      : await callProxy(app, path, { key: app.apiKey, body: rpc('tools/call', { name: 'work', arguments: {} }) });
+    expect([...server.tasks.keys()]).toEqual(['task-0']);
+    expect(answer.text).not.toContain('task-0');
+    expect(answer.text).toContain('upstream_protocol');
+  });
+});
+
+describe('tasks of 2026-07-28 through an agent', () => {
+  it('are announced if a connection of the agent has them, and to those who may use it', async () => {
+    const [{ id }, { id: plain }] = [
+      await upstreamWith({ isModern: true }),
+      await upstreamWith({ isModern: true, isPlain: true }),
+    ];
+    const both = gatewayPath(app, await agentOf(app, [plain, id]));
+    const without = gatewayPath(app, await agentOf(app, [plain]));
+    const announced = async (path: string, key = app.apiKey): Promise<unknown> => {
+      const { capabilities } = read(await ask(path, 'server/discover', {}, { key })).result ?? {};
+      return (capabilities as { extensions?: unknown }).extensions;
+    };
+    expect(await announced(both)).toEqual({ [TASKS]: {} });
+    expect(await announced(without)).toBeUndefined();
+    expect(await announced(both, await keyWith(app, { [plain]: ['work'] }))).toBeUndefined();
+  });
+
+  it.each([
+    ['JSON', false],
+    ['event streams', true],
+  ])('are routed to their upstream, which answers in %s', async (_title, streams) => {
+    const result = 'done';
+    const [first, second] = [
+      await upstreamWith({ isModern: true, streams }),
+      await upstreamWith({ isModern: true, streams, result }),
+    ];
+    const members = [
+      { connection_id: first.id, prefix: 'one' },
+      { connection_id: second.id, prefix: 'two' },
+    ];
+    const path = gatewayPath(app, await agentOf(app, members));
+    const ids = await Promise.all(['one_work', 'two_work'].map((name) => makeTask(path, { name })));
+    for (const { server } of [first, second]) expect([...server.tasks.keys()]).toEqual(['task-0']);
+    for (const taskId of ids) {
+      expect(taskId).not.toContain('task-0');
+      const asked = await ask(path, 'tasks/get', { taskId });
+      expect(read(asked).result).toMatchObject({ taskId, status: 'input_required', inputRequests: { name: {} } });
+      expect(asked.text).not.toContain('task-0');
+    }
+    const [one = '', two = ''] = ids;
+    expect(read(await ask(path, 'tasks/cancel', { taskId: one })).result).toEqual({ resultType: 'complete' });
+    const inputResponses = { name: { action: 'accept', content: { big: 12345678901234567890n.toString() } } };
+    const updated = await ask(path, 'tasks/update', { taskId: two, inputResponses }, { at: other });
+    expect(read(updated).result).toEqual({ resultType: 'complete' });
+    expect(second.server.calls('tasks/update')[0]?.message.params).toMatchObject({ taskId: 'task-0', inputResponses });
+    expect(read(await ask(path, 'tasks/get', { taskId: one })).result).toMatchObject({ status: 'cancelled' });
+    expect(read(await ask(path, 'tasks/get', { taskId: two })).result).toMatchObject({
+      taskId: two,
+      status: 'completed',
+      result: { content: [{ text: result }] },
+    });
+  });
+
+  it.each([
+    ['JSON', false],
+    ['event streams', true],
+  ])('keep their ids in results of any size, in %s', async (_title, streams) => {
+    const result = 'x'.repeat(300_000);
+    const { id } = await upstreamWith({ isModern: true, streams, result });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const key = await keyWith(app, { [id]: ['work'] });
+    const taskId = await makeTask(path, { key });
+    await ask(path, 'tasks/update', { taskId, inputResponses: {} }, { key });
+    const answer = await ask(path, 'tasks/get', { taskId }, { key });
+    expect(answer.text.length).toBeGreaterThan(result.length);
+    expect(answer.text).not.toContain('task-0');
+    expect(read(answer).result).toMatchObject({ taskId, result: { content: [{ text: result }] } });
+  });
+
+  it('are not known to others, under other ids, elsewhere, or after their end', async () => {
+    const { server, id } = await upstreamWith({ isModern: true });
+    const agent = await agentOf(app, [id]);
+    const path = gatewayPath(app, agent);
+    const key = await keyWith(app, { [agent]: ['*'] });
+    const taskId = await makeTask(path, { key });
+    const ended = await makeTask(path, { key });
+    const elsewhere = gatewayPath(app, await agentOf(app, [id]));
+    const changed = `${taskId.slice(0, -2)}${taskId.endsWith('AA') ? 'BB' : 'AA'}`;
+    const neighbour = await keyWith(app, { [agent]: ['*'] });
+    const before = server.requests.length;
+    const refused = [
+      { path, taskId, key: neighbour },
+      { path, taskId, key: app.apiKey },
+      { path: elsewhere, taskId, key: app.apiKey },
+      { path, taskId: changed, key },
+      { path, taskId: 'task-0', key },
+      { path, taskId: '', key },
+      { path, taskId: 'x'.repeat(9_000), key },
+      { path, taskId: 7, key },
+    ];
+    const messages = new Set<string | undefined>();
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+      for (const { path: endpoint, ...one } of refused) {
+        const answer = await ask(endpoint, method, { taskId: one.taskId, inputResponses: {} }, { key: one.key });
+        if (typeof one.taskId !== 'string') {
+          expect(answer.status).toBe(400);
+          continue;
+        }
+        const { error } = read(answer);
+        expect({ status: answer.status, code: error?.code }).toEqual({ status: 200, code: -32602 });
+        messages.add(error?.message);
+      }
+    }
+    expect([...messages]).toHaveLength(1);
+    expect(server.requests.slice(before)).toEqual([]);
+    const direct = await ask(pathOf(app, id), 'tasks/get', { taskId }, { key: await keyWith(app, { [id]: ['work'] }) });
+    expect(read(direct).error?.code).toBe(-32602);
+    expect(read(await ask(path, 'tasks/get', { taskId: ended }, { key })).error).toBeUndefined();
+    server.tasks.clear();
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+      const answer = await ask(path, method, { taskId: ended, inputResponses: {} }, { key });
+      expect({ status: answer.status, code: read(answer).error?.code }).toEqual({ status: 200, code: -32602 });
+    }
+  });
+
+  it('end for a caller who may no longer call the tool, and with the connection', async () => {
+    const { id } = await upstreamWith({ isModern: true });
+    const agent = await agentOf(app, [id]);
+    const path = gatewayPath(app, agent);
+    const created = await app.tool('API_KEY_CREATE', { name: 'test', permissions: { [agent]: ['work', 'other'] } });
+    const { id: keyId, key } = created.body as { id: string; key: string };
+    const taskId = await makeTask(path, { key });
+    const codeOf = async (): Promise<string | undefined> =>
+      read(await ask(path, 'tasks/get', { taskId }, { key })).error?.data.code;
+    expect(await codeOf()).toBeUndefined();
+    await app.tool('API_KEY_UPDATE', { id: keyId, permissions: { [agent]: ['other'] } });
+    expect(await codeOf()).toBe('permission_denied');
+    await app.tool('API_KEY_UPDATE', { id: keyId, permissions: { [agent]: ['*'] } });
+    await app.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { status: 'inactive' } });
+    expect(await codeOf()).toBe('connection_unavailable');
+    await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agent, data: { connections: [] } });
+    expect(await codeOf()).toBe('invalid_arguments');
+  });
+
+  it('need the headers of the era, and take no methods of 2025-11-25', async () => {
+    const { id } = await upstreamWith({ isModern: true });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const taskId = await makeTask(path);
+    const mismatched = await ask(path, 'tasks/get', { taskId }, { headers: { 'mcp-name': 'task-0' } });
+    expect({ status: mismatched.status, code: read(mismatched).error?.code }).toEqual({ status: 400, code: -32020 });
+    for (const method of ['tasks/list', 'tasks/result']) {
+      const answer = await ask(path, method, {});
+      expect({ status: answer.status, code: read(answer).error?.code }).toEqual({ status: 404, code: -32601 });
+    }
+  });
+
+  it('of nested agents, dressed tools and calls by search are routed too', async () => {
+    const { server, id } = await upstreamWith({ isModern: true });
+    const inner = await agentOf(app, [{ connection_id: id, selected_tools: [{ tool: 'work', name: 'labour' }] }]);
+    const outer = gatewayPath(app, await agentOf(app, [inner], { tool_mode: 'search' }));
+    const named = await makeTask(outer, { name: 'labour' });
+    const found = await ask(outer, 'tools/call', { name: 'call_tool', arguments: { name: 'labour', arguments: {} } });
+    for (const taskId of [named, String(read(found).result?.['taskId'])]) {
+      expect(read(await ask(outer, 'tasks/get', { taskId })).result).toMatchObject({
+        taskId,
+        status: 'input_required',
+      });
+    }
+    expect(server.calls('tasks/get').map(({ message }) => message.params?.['taskId'])).toEqual(['task-0', 'task-1']);
+  });
+
+  it('send no notifications: a subscription does not agree to their ids', async () => {
+    const { server, id } = await upstreamWith({ isModern: true });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const notifications = { toolsListChanged: true, taskIds: [await makeTask(path)] };
+    const stream = await openProxy(app, path, asking('subscriptions/listen', { notifications }, {}));
+    const [first] = (await once(stream, 'data')) as [Buffer];
+    stream.destroy();
+    const [acknowledged] = eventsOf({ text: first.toString('utf8') });
+    expect(acknowledged).toMatchObject({ params: { notifications: { toolsListChanged: true } } });
+    expect(first.toString('utf8')).not.toContain('taskIds');
+    expect(server.calls('subscriptions/listen')).toEqual([]);
+  });
+
+  it('with an id of the upstream that is too long are refused', async () => {
+    const { id } = await upstreamWith({ isModern: true, nextId: () => 'x'.repeat(2_000) });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const answer = await ask(path, 'tools/call', { name: 'work', arguments: {} });
+    expect(answer.text).toContain('upstream_protocol');
+    expect(answer.text).not.toContain('xxx');
+  });
+});
