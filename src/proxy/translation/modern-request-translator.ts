@@ -3,6 +3,7 @@ import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { refuseTask } from '../forwarding/tasks/task-messages.js';
 import { type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
@@ -46,7 +47,13 @@ export class ModernRequestTranslator implements MessageSender {
       return;
     }
     requireEnvelope(request.headers, message);
-    const legacy = { ...context, message: withoutEnvelope(message), route: pooledRoute(context.caller, message) };
+    const legacy = {
+      ...context,
+      message: withoutEnvelope(message),
+      route: pooledRoute(context.caller, message),
+      // Requests about a task are not translated.
+      ...(context.taskIdFor !== undefined && { taskIdFor: refuseTask }),
+    };
     await this.requests.forwardRequest(legacy, { sender: this });
   }
 

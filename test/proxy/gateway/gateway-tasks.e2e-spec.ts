@@ -132,14 +132,17 @@ describe('an agent whose client cannot have tasks', () => {
   });
 
   it.each([
-    ['2025-11-25', false],
-    ['2026-07-28', true],
-  ])('refuses a task that an upstream of %s makes all the same', async (_title, isModern) => {
+    ['2025-11-25', 'a client of 2025-11-25', false, false],
+    ['2025-11-25', 'a client of 2026-07-28', false, true],
+    ['2026-07-28', 'a caller without a credential', true, true],
+  ])('refuses a task that an upstream of %s makes all the same for %s', async (_era, _client, isModern, asksModern) => {
     const { server, id } = await upstreamWith({ isModern, isStubborn: true });
     const path = gatewayPath(app, await agentOf(app, [id]));
-    const answer = isModern
-      ? await ask(path, 'tools/call', { name: 'everyones', arguments: {} }, { key: undefined })
-      : await callProxy(app, path, { key: app.apiKey, body: rpc('tools/call', { name: 'work', arguments: {} }) });
+    const key = isModern ? undefined : app.apiKey;
+    const call = { name: 'everyones', arguments: {} };
+    const answer = asksModern
+      ? await ask(path, 'tools/call', call, { key })
+      : await callProxy(app, path, { key, body: rpc('tools/call', call) });
     expect([...server.tasks.keys()]).toEqual(['task-0']);
     expect(answer.text).not.toContain('task-0');
     expect(answer.text).toContain('upstream_protocol');
