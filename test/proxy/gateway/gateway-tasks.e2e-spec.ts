@@ -170,10 +170,9 @@ describe('tasks of 2026-07-28 through an agent', () => {
     ['JSON', false],
     ['event streams', true],
   ])('are routed to their upstream, which answers in %s', async (_title, streams) => {
-    const result = 'done';
     const [first, second] = [
       await upstreamWith({ isModern: true, streams }),
-      await upstreamWith({ isModern: true, streams, result }),
+      await upstreamWith({ isModern: true, streams, result: 'of the second' }),
     ];
     const members = [
       { connection_id: first.id, prefix: 'one' },
@@ -190,7 +189,7 @@ describe('tasks of 2026-07-28 through an agent', () => {
     }
     const [one = '', two = ''] = ids;
     expect(read(await ask(path, 'tasks/cancel', { taskId: one })).result).toEqual({ resultType: 'complete' });
-    const inputResponses = { name: { action: 'accept', content: { big: 12345678901234567890n.toString() } } };
+    const inputResponses = { name: { action: 'accept', content: { name: 'Ada' } } };
     const updated = await ask(path, 'tasks/update', { taskId: two, inputResponses }, { at: other });
     expect(read(updated).result).toEqual({ resultType: 'complete' });
     expect(second.server.calls('tasks/update')[0]?.message.params).toMatchObject({ taskId: 'task-0', inputResponses });
@@ -198,7 +197,7 @@ describe('tasks of 2026-07-28 through an agent', () => {
     expect(read(await ask(path, 'tasks/get', { taskId: two })).result).toMatchObject({
       taskId: two,
       status: 'completed',
-      result: { content: [{ text: result }] },
+      result: { content: [{ text: 'of the second' }] },
     });
   });
 
@@ -281,6 +280,15 @@ describe('tasks of 2026-07-28 through an agent', () => {
     expect(await codeOf()).toBe('connection_unavailable');
     await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agent, data: { connections: [] } });
     expect(await codeOf()).toBe('invalid_arguments');
+  });
+
+  it('of public tools belong to the key that made them', async () => {
+    const { id } = await upstreamWith({ isModern: true });
+    const path = gatewayPath(app, await agentOf(app, [id]));
+    const [maker, neighbour] = [await keyWith(app, {}), await keyWith(app, {})];
+    const taskId = await makeTask(path, { key: maker, name: 'everyones' });
+    expect(read(await ask(path, 'tasks/get', { taskId }, { key: maker })).result).toMatchObject({ taskId });
+    expect(read(await ask(path, 'tasks/get', { taskId }, { key: neighbour })).error?.code).toBe(-32602);
   });
 
   it('need the headers of the era, and take no methods of 2025-11-25', async () => {
