@@ -21,6 +21,7 @@ export const ERROR_CODES = {
   invalid_cursor: [400, 'The cursor is not valid for this list'],
   invalid_rpc_request: [400, 'The body is not a valid JSON-RPC 2.0 message of MCP'],
   header_mismatch: [400, 'A header contradicts the body'],
+  invalid_envelope: [400, 'A required member of `_meta` is missing or not valid'],
   invalid_arguments: [400, "The arguments do not match the tool's input schema"],
   address_refused: [400, 'The service does not connect to this address'],
   // 401 and 403: authentication and authorization.

@@ -152,17 +152,18 @@ function isModernRequest(headers: IncomingHttpHeaders): boolean {
   return MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']));
 }
 
-/** The MCP revision in the body of a request of the modern era (2026-07-28); undefined for the legacy era. */
+/** The MCP revision in the body of a request of the modern era (2026-07-28); undefined if it names none. */
 export function modernVersionOf({ params }: InboundMessage): string | undefined {
   const meta = params['_meta'];
-  if (typeof meta !== 'object' || meta === null || !(VERSION_KEY in meta)) return undefined;
-  const version = (meta as Record<string, unknown>)[VERSION_KEY];
+  const version = isRecord(meta) ? meta[VERSION_KEY] : undefined;
   return typeof version === 'string' ? version : undefined;
 }
 
 /** True if the client speaks the modern era in this message. */
 export function isModernMessage(headers: IncomingHttpHeaders, message: InboundMessage): boolean {
-  return isModernRequest(headers) || modernVersionOf(message) !== undefined;
+  const meta = message.params['_meta'];
+  // Only the modern era has this member, whatever its value is.
+  return isModernRequest(headers) || (isRecord(meta) && VERSION_KEY in meta);
 }
 
 /**

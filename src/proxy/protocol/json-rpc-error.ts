@@ -1,6 +1,7 @@
 import { newId } from '../../core/ids.js';
 import type { DomainError } from '../../core/domain-error.js';
 import type { ErrorCode } from '../../core/error-codes.js';
+import { isRecord } from '../../core/is-record.js';
 import { SIGN_IN } from './sign-in-tool.js';
 
 /** JSON-RPC 2.0 §5.1 and MCP 2026-07-28 (header mismatch). All other codes map to `SERVER_ERROR`. */
@@ -10,6 +11,7 @@ const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   body_too_large: -32600,
   unknown_method: -32601,
   invalid_arguments: -32602,
+  invalid_envelope: -32602,
   unknown_tool: -32602,
   upstream_timeout: -32603,
   upstream_protocol: -32603,
@@ -24,6 +26,14 @@ export const URL_ELICITATION_REQUIRED = -32042;
 const MISSING_CAPABILITY = -32021;
 /** For everything that JSON-RPC 2.0 and MCP have no code for. */
 export const SERVER_ERROR = -32000;
+
+/** The HTTP statuses of errors that MCP 2026-07-28 assigns one to, whoever reports them. */
+const MODERN_STATUSES: ReadonlyMap<unknown, number> = new Map([
+  [-32601, 404],
+  [-32020, 400],
+  [MISSING_CAPABILITY, 400],
+  [-32022, 400],
+]);
 
 /** Errors that MCP clients read only from a successful HTTP response. */
 const IN_BAND: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -40,6 +50,14 @@ export function rpcStatus(error: DomainError, isModern: boolean, hasUrlElicitati
   if (hasUrlElicitation && elicitationsOf(error) !== undefined) return 200;
   const isInBand = IN_BAND.has(code) && !(isModern && code === 'unknown_method');
   return isInBand ? 200 : status;
+}
+
+/**
+ * The HTTP status that the modern era assigns to this message; undefined for results, and for errors without one. An
+ * upstream of the legacy era and a program report these errors without a status.
+ */
+export function modernStatusOf({ error }: Readonly<Record<string, unknown>>): number | undefined {
+  return isRecord(error) ? MODERN_STATUSES.get(error['code']) : undefined;
 }
 
 /** The `error` member of a JSON-RPC answer. */

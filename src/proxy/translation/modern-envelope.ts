@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../core/domain-error.js';
+import { isRecord } from '../../core/is-record.js';
 import { type InboundRequest, modernVersionOf, NAMED_BY, readMessage } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../core/json/json-member.js';
@@ -12,12 +13,12 @@ const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
 /**
  * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and
  * "`_meta`"). `checkHeaders` has already compared the headers with the body.
- * @throws DomainError `header_mismatch`, `invalid_rpc_request`
+ * @throws DomainError `header_mismatch`, `invalid_envelope`
  */
 export function requireEnvelope(headers: IncomingHttpHeaders, message: InboundRequest): void {
   if (!hasMembers(message)) {
     const members = `${PREFIX}protocolVersion and ${CLIENT_CAPABILITIES}`;
-    throw new DomainError('invalid_rpc_request', `\`params._meta\` must contain ${members}.`);
+    throw new DomainError('invalid_envelope', `\`params._meta\` must contain ${members}.`);
   }
   if (!hasHeaders(headers, message)) {
     throw new DomainError('header_mismatch', 'MCP-Protocol-Version, Mcp-Method or Mcp-Name is missing.');
@@ -70,7 +71,7 @@ export function withoutEnvelope(message: InboundRequest): InboundRequest {
 }
 
 function clientCapabilitiesOf({ params }: InboundRequest): object | undefined {
-  const meta = params['_meta'] as Record<string, unknown> | undefined;
-  const capabilities = meta?.[CLIENT_CAPABILITIES];
-  return typeof capabilities === 'object' && capabilities !== null ? capabilities : undefined;
+  const meta = params['_meta'];
+  const capabilities = isRecord(meta) ? meta[CLIENT_CAPABILITIES] : undefined;
+  return isRecord(capabilities) ? capabilities : undefined;
 }

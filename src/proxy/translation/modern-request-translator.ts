@@ -47,6 +47,10 @@ export class ModernRequestTranslator implements MessageSender {
       return;
     }
     requireEnvelope(request.headers, message);
+    if (message.method === 'server/discover' && needsSession(message)) {
+      const detail = 'A client with these capabilities must open a session with `initialize`.';
+      throw new DomainError('unknown_method', detail);
+    }
     const legacy = {
       ...context,
       message: withoutEnvelope(message),
@@ -75,19 +79,12 @@ export class ModernRequestTranslator implements MessageSender {
   }
 
   private async passesAsBytes({ caller: { connection }, message, deadline }: McpRequestContext<InboundRequest>) {
-    const isProgram = connection.type !== 'HTTP';
+    // A program needs a session for each caller, and the modern era has no sessions.
+    if (connection.type !== 'HTTP') return false;
     // A client with such capabilities falls back to `initialize`, and can then use all of them.
-    if (message.method === 'server/discover' && needsSession(message)) {
-      if (isProgram)
-        throw new DomainError(
-          'unknown_method',
-          'A client with these capabilities must open a session with `initialize`.',
-        );
-      return true;
-    }
-    // A program needs a session for each caller, and the modern era has no sessions. Inactive connections are refused
-    // later.
-    if (isProgram || connection.status === 'inactive') return !isProgram;
+    if (message.method === 'server/discover' && needsSession(message)) return true;
+    // Inactive connections are refused later.
+    if (connection.status === 'inactive') return true;
     try {
       return (await this.eras.describeUpstream(connection, deadline.signal)).isModern;
     } catch (error) {

@@ -4,7 +4,7 @@ import { countMembers, memberRange, withMember } from '../../../core/json/json-m
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import { SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
+import { modernStatusOf, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
 import { renameTask } from '../tasks/task-messages.js';
 import { AnsweredId, isIdVariant, wrongAnswerError } from './answered-id.js';
 import { judgeAnswer, judgeMessage } from './answer-judge.js';
@@ -19,6 +19,8 @@ const CLOSE_BRACE = 0x7d;
 
 /** A complete answer as the caller receives it, and the outcome of the request. */
 export interface CompleteAnswer {
+  /** The HTTP status, if the answer is sent alone. */
+  readonly status: number;
   readonly body: Buffer | string;
   readonly outcome: InvocationOutcome;
   /** The upstream's message; undefined if it was too large to parse. */
@@ -31,7 +33,7 @@ export interface CompleteAnswer {
  * @throws UpstreamError if it does not answer the request
  */
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
-  if (bytes.length > GATHERED_BYTES) return completeLarge(bytes, plan);
+  if (bytes.length > GATHERED_BYTES) return { ...completeLarge(bytes, plan), status };
   const text = bytes.toString('utf8');
   return completeSmall(text, parseMessage(text), plan, { status, bytes });
 }
@@ -49,25 +51,26 @@ export function completeSmall(
   plan: RelayPlan,
   { status = 200, bytes }: { readonly status?: number; readonly bytes?: Buffer } = {},
 ): CompleteAnswer {
-  const { filter, isList, sentId, callerId } = plan;
+  const { filter, isList, sentId, callerId, isModern } = plan;
   const outcome = message && judgeSmall(message, plan, status);
   if (message === undefined || outcome === undefined) throw notRpc();
   const renamed = renameTask(text, message, plan);
   if (renamed !== text) {
     return completeSmall(renamed, parseMessage(renamed), { ...plan, taskIdFor: undefined }, { status });
   }
-  if (plan.isModern && asksForUrl(message)) {
+  if (isModern && asksForUrl(message)) {
     const changed = withoutUrlCode(text);
     return completeSmall(changed, parseMessage(changed), plan, { status });
   }
+  const answer = { status: (isModern ? modernStatusOf(message) : undefined) ?? status, outcome, message };
   if (filter !== undefined) {
     if (isList || !isResponse(message, plan)) {
-      return { body: reserializeAnswer(message, callerId, filter), outcome, message };
+      return { ...answer, body: reserializeAnswer(message, callerId, filter) };
     }
     if (!namesOneId(text, message, sentId ?? callerId)) throw wrongAnswerError();
   }
   const body = bytes !== undefined && isBetterAsBytes(bytes) ? bytesFor(bytes, plan) : textFor(text, plan);
-  return { body, outcome, message };
+  return { ...answer, body };
 }
 
 /** True if it is the error that asks to open a URL. The modern era does not have it. */
@@ -82,7 +85,7 @@ function withoutUrlCode(text: string): string {
   return withMember(text, range.start, 'code', String(SERVER_ERROR));
 }
 
-function completeLarge(bytes: Buffer, plan: RelayPlan): CompleteAnswer {
+function completeLarge(bytes: Buffer, plan: RelayPlan): Omit<CompleteAnswer, 'status'> {
   const { filter, isList, callerId } = plan;
   const outcome = judgeLarge(bytes, plan);
   if (outcome === undefined) throw notRpc();

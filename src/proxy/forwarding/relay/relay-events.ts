@@ -56,16 +56,19 @@ const DATA_LINE = /(?<=^|[\r\n])data:/;
  * event is relayed when it arrives.
  */
 export async function relayEvents({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
-  if (!plan.acceptsStream) return { status, contentType: 'application/json', ...(await answerIn(body, plan)) };
+  if (!plan.acceptsStream) return answerIn(body, plan);
   const relay = new EventRelay(body, plan);
   const complete = await relay.begin();
   const contentType = 'text/event-stream';
   if (complete === undefined) return { status, contentType, body: keepAlive(relay.events()) };
-  return { status, contentType, body: complete, isHeld: plan.rooms.has(plan.reply) };
+  const isHeld = plan.rooms.has(plan.reply);
+  return relay.refusal === undefined
+    ? { status, contentType, body: complete, isHeld }
+    : { ...relay.refusal, contentType: 'application/json', isHeld };
 }
 
 /** @throws UpstreamError if the stream ends without the answer */
-async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Pick<RelayedAnswer, 'body' | 'isHeld'>> {
+async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<RelayedAnswer> {
   try {
     for await (const { bytes, isWhole } of sseParts(body, undefined, plan)) {
       if (!isWhole) throw new UpstreamError('protocol', 'The answer is too large for a JSON body.');
@@ -75,8 +78,9 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<Pick<Relayed
         if (plan.answerRequest !== undefined && data !== undefined) answerRequest(parseMessage(data) ?? {}, plan);
         continue;
       }
-      await plan.settle(answer.outcome, answer.message);
-      return { body: answer.body, isHeld: plan.rooms.has(plan.reply) };
+      const { outcome, message, ...complete } = answer;
+      await plan.settle(outcome, message);
+      return { ...complete, contentType: 'application/json', isHeld: plan.rooms.has(plan.reply) };
     }
   } catch (error) {
     throw brokenAnswer(error, plan);
@@ -100,6 +104,8 @@ class EventRelay {
   private settling: Promise<void> | undefined;
   /** True if the caller can resume the stream in another request (`Last-Event-ID`). */
   private isResumable = false;
+  /** The answer, if it is an error that has an HTTP status of its own, which a stream cannot have. */
+  refusal: Pick<CompleteAnswer, 'status' | 'body'> | undefined;
   /** The first piece and the last bytes so far of an event that is too large to buffer. */
   private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
   /** True if the last event was large, so that the response has room for it. */
@@ -127,6 +133,7 @@ class EventRelay {
     } catch (error) {
       // The answer must not be sent if its outcome could not be recorded.
       if (this.isAnswered) this.ready.pop();
+      this.refusal = undefined;
       this.ready.push(await this.failure(error));
     }
     await this.close();
@@ -248,8 +255,9 @@ class EventRelay {
     if (saysToolsChanged(event)) plan.onListChanged();
     const answer = answerInEvent(event, data, plan);
     if (answer !== undefined) {
-      const { body, outcome, message } = answer;
+      const { status, body, outcome, message } = answer;
       this.isAnswered = true;
+      if (status !== 200) this.refusal = { status, body };
       // A server sends the answer last (MCP 2025-11-25, transports).
       this.isLast = true;
       this.settle(outcome, message);

@@ -37,9 +37,9 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
     }
     return { status, contentType, body: streamJson(first, rest, plan, answered) };
   }
-  const { body: complete, outcome, message } = completeAnswer(first, plan, status);
+  const { outcome, message, ...complete } = completeAnswer(first, plan, status);
   await plan.settle(outcome, message);
-  return { status, contentType, body: complete };
+  return { ...complete, contentType };
 }
 
 /** Buffers an answer whole, because it has to be parsed. */
@@ -48,9 +48,9 @@ async function relayWhole(status: number, body: Readable, plan: RelayPlan): Prom
   const bytes = await wholeOf(body, tooLarge, plan).catch((error: unknown) => {
     throw brokenAnswer(error, plan);
   });
-  const { body: complete, outcome, message } = completeAnswer(bytes, plan, status);
+  const { outcome, message, ...complete } = completeAnswer(bytes, plan, status);
   await plan.settle(outcome, message);
-  return { status, contentType: 'application/json', body: complete, isHeld: plan.rooms.has(plan.reply) };
+  return { ...complete, contentType: 'application/json', isHeld: plan.rooms.has(plan.reply) };
 }
 
 /** Only the id is checked in what follows the buffered beginning. */
