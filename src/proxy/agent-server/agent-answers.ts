@@ -64,14 +64,14 @@ export class AgentAnswers implements OnApplicationShutdown {
 
   /** Answers everything but tool calls and well-formed lists of tools. @throws DomainError */
   async answer(context: McpRequestContext<InboundMessage, PooledRoute>): Promise<void> {
-    const { request, reply, message } = context;
+    const { request, reply, message, cancelled } = context;
     const serverContext = await this.serverContextOf(context);
     if (message.method === 'initialize' && !isModernMessage(request.headers, message)) this.announceSession(context);
     const parsed: unknown = JSON.parse(message.body.toString('utf8'));
     if (message.method === 'subscriptions/listen') {
       await this.notifications.subscribe(request, reply, parsed, serverContext);
     } else {
-      await this.hosted.answerRequest(request, reply, parsed, serverContext);
+      await this.hosted.answerRequest(request, reply, parsed, serverContext, cancelled);
     }
   }
 

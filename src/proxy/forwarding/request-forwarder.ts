@@ -7,6 +7,7 @@ import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/inv
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { type InboundRequest, forwardedHeaders, isModernMessage, takesStream } from '../protocol/inbound-message.js';
+import { sendNoAnswer } from '../protocol/no-answer.js';
 import { refuseLegacyTaskMethod } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
@@ -56,7 +57,7 @@ export class RequestForwarder {
 
   /** @throws DomainError */
   async forwardRequest(context: McpRequestContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
-    const { request, reply, message, route, deadline, caller, taskIdFor } = context;
+    const { request, reply, message, route, deadline, caller, taskIdFor, cancelled } = context;
     const isOfTask = message.method.startsWith('tasks/');
     const { sender = this.upstream, acceptsStream = takesStream(request.headers) } = options;
     const admitted = await this.admission.admit(context);
@@ -94,6 +95,7 @@ export class RequestForwarder {
         onListChanged: () =>
           this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
         explain: (error) => deadline.explain(error),
+        cancelled,
         settle: (outcome, result) =>
           filter?.record === undefined
             ? this.settle(context, admitted, outcome, result)
@@ -104,7 +106,8 @@ export class RequestForwarder {
     } catch (error) {
       const cause = deadline.explain(error);
       await admitted.settle(outcomeOf(cause));
-      throw toProxyError(cause);
+      if (cancelled?.aborted !== true) throw toProxyError(cause);
+      await sendNoAnswer(request, reply);
     }
   }
 

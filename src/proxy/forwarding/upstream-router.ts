@@ -56,6 +56,8 @@ export interface McpRequestContext<M extends InboundMessage = InboundMessage, R 
   readonly route: R;
   /** The time limit of the connection or agent. */
   readonly deadline: CallDeadline;
+  /** Aborted when the client cancels the request with a notification. It gets no answer then. */
+  readonly cancelled?: AbortSignal | undefined;
   /** Set for a caller that does not see the upstream's own ids of tasks: through an agent. */
   readonly taskIdFor?: TaskIdMapping;
 }
@@ -71,7 +73,7 @@ export function pooledRoute({ principal }: ProxyCaller, { method }: InboundMessa
   return { kind: 'pooled', owner: method === 'tools/list' ? undefined : ownerOfCaller(principal) };
 }
 
-/** Starts the time limit of the connection. The call is cancelled when the caller hangs up. */
+/** Starts the time limit of the connection. The call is cancelled when the caller cancels it or hangs up. */
 export function startRequest<M extends InboundMessage, R extends Route>({
   request,
   reply,
@@ -79,10 +81,11 @@ export function startRequest<M extends InboundMessage, R extends Route>({
   caller,
   message,
   route,
+  cancelled,
 }: Omit<McpRequestContext<M, R>, 'deadline'>): McpRequestContext<M, R> {
-  const deadline = new CallDeadline(undefined, caller.connection.timeoutMs);
+  const deadline = new CallDeadline(cancelled, caller.connection.timeoutMs);
   onceClosed(reply, () => (reply.raw.writableFinished ? deadline.end() : deadline.cancel()));
-  return { request, reply, entryPoint, caller, message, route, deadline };
+  return { request, reply, entryPoint, caller, message, route, deadline, cancelled };
 }
 
 /** True if this is the context of a request, which expects an answer. */

@@ -2,13 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
-import {
-  isRequest,
-  isShared,
-  type McpRequestContext,
-  startRequest,
-  UpstreamRouter,
-} from '../forwarding/upstream-router.js';
+import { isRequest, type McpRequestContext, startRequest, UpstreamRouter } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { SignInStates } from '../forwarding/session/sign-in-states.js';
 import { type InboundRequest, readMessage, checkHeaders, requireTakesStream } from '../protocol/inbound-message.js';
@@ -43,21 +37,22 @@ export class McpRequestHandler {
     requireTakesStream(request.headers, message);
     if (caller.connection.type === 'VIRTUAL') {
       const route = this.router.agentRouteOf(request, message, caller);
-      await this.agents.handleAgentRequest(startRequest({ request, reply, entryPoint, caller, message, route }));
+      const cancelled = this.oneWay.trackRequest(route, message, reply);
+      // The agent's server knows only the requests that it answers itself.
+      this.oneWay.cancelRequest(route, message);
+      const context = startRequest({ request, reply, entryPoint, caller, message, route, cancelled });
+      await this.agents.handleAgentRequest(context);
       return;
     }
     requireMethod(message, caller);
     const route = this.router.routeOf(request, message, caller);
-    const context = startRequest({ request, reply, entryPoint, caller, message, route });
+    const cancelled = this.oneWay.trackRequest(route, message, reply);
+    const context = startRequest({ request, reply, entryPoint, caller, message, route, cancelled });
     await (isRequest(context) ? this.forward(context) : this.oneWay.forwardOneWay(context));
   }
 
   private forward(context: McpRequestContext<InboundRequest>): Promise<void> {
-    const { request, reply, message, route, deadline } = context;
-    const sessionId = request.headers['mcp-session-id'];
-    if (sessionId !== undefined && isShared(context)) {
-      this.oneWay.trackRequest(String(sessionId), message, deadline, reply);
-    }
+    const { route } = context;
     // Only in these two cases can the caller and the upstream be of different eras.
     if (route.kind === 'opening') return this.requests.forwardRequest(context, { sender: this.negotiator });
     return route.kind === 'stateless'

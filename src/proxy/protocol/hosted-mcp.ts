@@ -4,6 +4,7 @@ import { createMcpHandler, type McpHttpHandler, type Server, type ServerEventBus
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { untilClosed } from '../../platform/http/once-closed.js';
 import { dataOf } from '../../upstreams/messages/sse-parts.js';
+import { sendNoAnswer } from './no-answer.js';
 
 /** Builds the MCP server that answers one request, for the caller of that request. */
 type ServerFor<T> = (context: T) => Server;
@@ -32,13 +33,23 @@ export class HostedMcp<T> {
     this.handler = createMcpHandler(({ requestInfo }) => serverFor(this.contextOf(requestInfo)), options);
   }
 
-  /** @param message the parsed body; undefined for a request without one */
-  async answerRequest(request: FastifyRequest, reply: FastifyReply, message: unknown, context: T): Promise<void> {
+  /**
+   * @param message the parsed body; undefined for a request without one
+   * @param cancelled aborted when the client cancels the request, which is not answered then
+   */
+  async answerRequest(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    message: unknown,
+    context: T,
+    cancelled?: AbortSignal,
+  ): Promise<void> {
+    const closed = untilClosed(reply);
     const forwarded = new Request(`http://signalbox.internal${request.url}`, {
       // Fastify sends only the head of the answer.
       method: request.method === 'HEAD' ? 'GET' : request.method,
       headers: headersOf(request),
-      signal: untilClosed(reply),
+      signal: cancelled === undefined ? closed : AbortSignal.any([closed, cancelled]),
       ...(request.method === 'POST' && { body: '{}' }),
     });
     this.contexts.set(forwarded, context);
@@ -46,12 +57,19 @@ export class HostedMcp<T> {
     reply.status(response.status);
     const isStream = response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
     const needsJson = request.method === 'POST' && request.headers.accept?.includes(EVENT_STREAM) !== true;
+    const isCollected = isStream && needsJson;
     for (const [name, value] of response.headers) {
-      const isDropped = OWN_HEADERS.has(name) || ((!isStream || needsJson) && STREAM_HEADERS.has(name));
+      const isDropped =
+        OWN_HEADERS.has(name) ||
+        ((!isStream || needsJson) && STREAM_HEADERS.has(name)) ||
+        (isCollected && name === 'content-type');
       if (!isDropped) reply.header(name, value);
     }
-    if (isStream && needsJson) {
-      await reply.header('content-type', JSON_TYPE).send(answerIn(await response.text()));
+    if (isCollected) {
+      const answer = answerIn(await response.text());
+      await (cancelled?.aborted === true
+        ? sendNoAnswer(request, reply)
+        : reply.header('content-type', JSON_TYPE).send(answer));
       return;
     }
     void reply.send(response.body === null ? undefined : Readable.fromWeb(response.body as ReadableStream));

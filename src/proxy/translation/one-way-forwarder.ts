@@ -1,39 +1,56 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { requireActive } from '../../connections/connection.js';
-import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
-import { type McpRequestContext, isShared } from '../forwarding/upstream-router.js';
+import { type McpRequestContext, isShared, type Route } from '../forwarding/upstream-router.js';
 import { headersFor } from '../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../forwarding/upstream-sender.js';
-import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
+import type { InboundMessage } from '../protocol/inbound-message.js';
 import { requireGrant } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 
 const CANCELLED = 'notifications/cancelled';
 
 /**
- * Forwards notifications and answers of callers. A client of the legacy era cancels a request with a notification.
- * Where the upstream does not know whose request is cancelled, or is of the modern era, this service ends the exchange
- * of the request instead.
+ * Forwards notifications and answers of callers. A client of the legacy era cancels a request with a notification. This
+ * service ends the exchange of the request then, and cancels it at the upstream in the way of the upstream's era. Only
+ * an upstream with which the client has a session of its own gets the client's notification.
  */
 @Injectable()
 export class OneWayForwarder {
-  /** Of the active requests that only this process can cancel. */
-  private readonly deadlines = new Map<string, CallDeadline>();
+  /** Of the active requests in clients' sessions that this process handles. */
+  private readonly active = new Map<string, AbortController>();
 
   constructor(private readonly upstream: UpstreamSender) {}
 
-  /** Makes a request cancellable until its reply is sent. @param sessionId as the caller sent it */
-  trackRequest(sessionId: string, { id }: InboundRequest, deadline: CallDeadline, { raw }: FastifyReply): void {
+  /**
+   * Makes a request cancellable until its reply is sent. Returns a signal that aborts when the client cancels it;
+   * undefined outside of a session, where nothing tells the requests of several clients apart.
+   */
+  trackRequest(route: Route, message: InboundMessage, { raw }: FastifyReply): AbortSignal | undefined {
+    const sessionKey = sessionKeyOf(route);
     // A closed reply emits no further `close`.
-    if (raw.destroyed) return;
-    const key = keyOf(sessionId, JSON.parse(id));
-    this.deadlines.set(key, deadline);
+    if (message.kind !== 'request' || sessionKey === undefined || raw.destroyed) return undefined;
+    const key = keyOf(sessionKey, JSON.parse(message.id));
+    const cancelling = new AbortController();
+    this.active.set(key, cancelling);
     raw.once('close', () => {
       // The caller may have reused the id in the meantime.
-      if (this.deadlines.get(key) === deadline) this.deadlines.delete(key);
+      if (this.active.get(key) === cancelling) this.active.delete(key);
     });
+    return cancelling.signal;
+  }
+
+  /**
+   * Cancels the request that a notification names; ignores any other message. Returns true if the request was active in
+   * this process.
+   */
+  cancelRequest(route: Route, { method, params }: InboundMessage): boolean {
+    const sessionKey = method === CANCELLED ? sessionKeyOf(route) : undefined;
+    if (sessionKey === undefined) return false;
+    const cancelling = this.active.get(keyOf(sessionKey, params['requestId']));
+    cancelling?.abort();
+    return cancelling !== undefined;
   }
 
   /** Forwards a notification, or an answer to a request of the upstream. Drops it if the caller has no session. */
@@ -45,10 +62,11 @@ export class OneWayForwarder {
     const sharesUpstream = isShared(context);
     // The upstream accepts the answer of any caller, because it cannot tell them apart.
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
-    // It cannot tell whose request is cancelled either: only this service knows which requests are the caller's.
-    if (route.kind === 'pooled' || (sharesUpstream && message.method === CANCELLED)) {
-      this.cancelRequest(String(request.headers['mcp-session-id']), message);
-    } else if (!hasNoReceiver) {
+    const wasActive = this.cancelRequest(route, message);
+    // Where callers share a session, the upstream cannot tell whose request is cancelled. A program has been told by the
+    // end of the exchange.
+    const isHandled = sharesUpstream ? message.method === CANCELLED : wasActive && caller.connection.type === 'STDIO';
+    if (route.kind !== 'pooled' && !isHandled && !hasNoReceiver) {
       try {
         const { answer } = await this.upstream.sendMessage(context, headersFor(request, route));
         discard(answer.body);
@@ -58,12 +76,12 @@ export class OneWayForwarder {
     }
     await reply.status(202).send();
   }
-
-  private cancelRequest(sessionId: string, { method, params }: InboundMessage): void {
-    if (method === CANCELLED) this.deadlines.get(keyOf(sessionId, params['requestId']))?.cancel();
-  }
 }
 
-function keyOf(sessionId: string, requestId: unknown): string {
-  return `${sessionId} ${JSON.stringify(requestId)}`;
+function sessionKeyOf(route: Route): string | undefined {
+  return route.kind === 'session' || route.kind === 'pooled' ? route.session?.key : undefined;
+}
+
+function keyOf(sessionKey: string, requestId: unknown): string {
+  return `${sessionKey} ${JSON.stringify(requestId)}`;
 }

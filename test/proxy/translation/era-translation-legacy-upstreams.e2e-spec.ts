@@ -106,7 +106,7 @@ describe('a client of the modern era at server-everything, which supports the le
     expect({ status: nameless.status, code: rpcOf(nameless).error?.code }).toEqual({ status: 400, code: -32020 });
     const bare = { headers, body: toolCall('echo', { message: 'x' }) };
     const unwrapped = await callProxy(app, pathOf(app, connectionId), { key, ...bare });
-    expect({ status: unwrapped.status, code: rpcOf(unwrapped).error?.code }).toEqual({ status: 400, code: -32600 });
+    expect({ status: unwrapped.status, code: rpcOf(unwrapped).error?.code }).toEqual({ status: 400, code: -32602 });
   });
 
   it('is recorded like any other caller', async () => {

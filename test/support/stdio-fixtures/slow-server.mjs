@@ -1,15 +1,21 @@
-// A server made with the SDK, of the legacy era, or of the modern one with the option `--modern`. Its tools:
-//   slow   is never answered
-//   asks   needs a client that people can be asked through (modern era)
-// It appends `called` to the file that its first argument names for each call of slow(), and `cancelled` when one is
-// cancelled.
+// A server made with the SDK, of the legacy era or with `--modern` of the modern one. With `--http` it serves
+// streamable HTTP, and prints its port. It has:
+//   the tool slow     is never answered
+//   the prompt slow   neither
+//   the tool asks     needs a client that people can be asked through (modern era)
+// It appends `called` to the file that its first argument names when a request is not answered, and `cancelled` when
+// one of them is cancelled.
+import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { inputRequired, McpServer } from '@modelcontextprotocol/server';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
-const [ledger] = process.argv.slice(2);
+const [ledger, ...options] = process.argv.slice(2);
+const isModern = options.includes('--modern');
 const INFO = { name: 'slow', version: '1' };
 
 function neverEnds(signal) {
@@ -18,9 +24,17 @@ function neverEnds(signal) {
   return new Promise(() => undefined);
 }
 
+function legacy() {
+  const server = new LegacyServer(INFO);
+  server.registerTool('slow', {}, ({ signal }) => neverEnds(signal));
+  server.registerPrompt('slow', {}, ({ signal }) => neverEnds(signal));
+  return server;
+}
+
 function modern() {
   const server = new McpServer(INFO);
   server.registerTool('slow', {}, ({ mcpReq }) => neverEnds(mcpReq.signal));
+  server.registerPrompt('slow', {}, ({ mcpReq }) => neverEnds(mcpReq.signal));
   const name = inputRequired.elicit({
     message: 'Who?',
     requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
@@ -29,9 +43,39 @@ function modern() {
   return server;
 }
 
-if (process.argv.includes('--modern')) serveStdio(modern, { legacy: 'reject' });
-else {
-  const server = new LegacyServer(INFO);
-  server.registerTool('slow', {}, ({ signal }) => neverEnds(signal));
-  await server.connect(new StdioServerTransport());
+const sessions = new Map();
+
+async function answerLegacy(request, response) {
+  let transport = sessions.get(request.headers['mcp-session-id']);
+  if (transport === undefined) {
+    transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, transport),
+    });
+    await legacy().connect(transport);
+  }
+  await transport.handleRequest(request, response);
 }
+
+const handler = createMcpHandler(modern, { legacy: 'reject' });
+
+async function answerModern(request, response) {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const { method, headers } = request;
+  const gone = new AbortController();
+  response.once('close', () => response.writableFinished || gone.abort());
+  const body = method === 'POST' ? { body: Buffer.concat(chunks) } : {};
+  const sent = new Request(`http://127.0.0.1${request.url}`, { method, headers, signal: gone.signal, ...body });
+  const answer = await handler.fetch(sent);
+  if (response.destroyed) return;
+  response.writeHead(answer.status, [...answer.headers].flat());
+  for await (const chunk of answer.body ?? []) response.write(chunk);
+  response.end();
+}
+
+if (options.includes('--http')) {
+  const server = createServer((request, response) => void (isModern ? answerModern : answerLegacy)(request, response));
+  server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+} else if (isModern) serveStdio(modern, { legacy: 'reject' });
+else await legacy().connect(new StdioServerTransport());

@@ -134,7 +134,8 @@ class EventRelay {
       // The answer must not be sent if its outcome could not be recorded.
       if (this.isAnswered) this.ready.pop();
       this.refusal = undefined;
-      this.ready.push(await this.failure(error));
+      const failure = await this.failure(error);
+      if (failure !== undefined) this.ready.push(failure);
     }
     await this.close();
     return this.ready.length === 1 ? this.ready[0] : Buffer.concat(this.ready);
@@ -142,7 +143,7 @@ class EventRelay {
 
   /**
    * The stream, if `begin` did not return it. One that breaks off ends with an error answer, so that the caller
-   * notices.
+   * notices, unless the caller has cancelled the request.
    */
   async *events(): AsyncGenerator<Buffer> {
     try {
@@ -161,7 +162,8 @@ class EventRelay {
       }
       this.requireAnswered();
     } catch (error) {
-      yield await this.failure(error);
+      const failure = await this.failure(error);
+      if (failure !== undefined) yield failure;
     } finally {
       await this.close();
     }
@@ -209,11 +211,13 @@ class EventRelay {
     if (!this.isAnswered && !this.isResumable) throw endedWithoutAnswer();
   }
 
-  private async failure(fault: unknown): Promise<Buffer> {
+  /** The event that ends the stream; undefined if the caller has cancelled the request. */
+  private async failure(fault: unknown): Promise<Buffer | undefined> {
     const { plan } = this;
     const cause = brokenAnswer(fault, plan);
     // A failure to record the outcome is ignored: it is what broke the stream off.
     await plan.settle(outcomeOf(cause)).catch(() => undefined);
+    if (plan.cancelled?.aborted === true) return undefined;
     const text = messageEvent(rpcErrorText(toProxyError(cause), plan.callerId, plan.request.id));
     // The blank line ends an incomplete event; otherwise a client would read the error as part of it.
     return this.cut === undefined ? text : Buffer.concat([Buffer.from('\n\n'), text]);

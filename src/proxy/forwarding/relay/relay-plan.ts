@@ -32,6 +32,8 @@ export interface RelayPlan extends AnsweredWithRoom {
    * Maps an error while reading the answer to its cause: a timeout, a caller that disconnected, or the error itself.
    */
   readonly explain: (error: unknown) => unknown;
+  /** Aborted when the caller cancels the request with a notification. It gets no answer then. */
+  readonly cancelled?: AbortSignal | undefined;
   /** Settles the request before the last byte is sent, with the answer if it was parsed. Only the first call counts. */
   readonly settle: (outcome: InvocationOutcome, answer?: Record<string, unknown>) => Promise<void>;
 }
