@@ -8,6 +8,7 @@ import { SignInStates } from '../forwarding/session/sign-in-states.js';
 import { isModernMessage, type InboundMessage, readMessage } from '../protocol/inbound-message.js';
 import { hasUrlElicitation } from '../protocol/url-elicitation.js';
 import {
+  canAsk,
   cannotSignInText,
   rpcErrorText,
   rpcStatus,
@@ -47,7 +48,7 @@ export class McpErrorResponder extends ErrorResponder {
       return { status: 200, text: toolErrorText(error, id, request.id, isModern) };
     }
     const page = signInPageOf(error);
-    if (isModern && id !== null && page !== undefined && message !== undefined && canAsk(message)) {
+    if (isModern && id !== null && page !== undefined && message !== undefined && canAsk(message.method ?? '')) {
       return isUrlClient
         ? { status: 200, text: signInRequestText(error, page, id, this.signIns.seal(request, message)) }
         : { status: 400, text: cannotSignInText(error, id, request.id) };
@@ -56,13 +57,6 @@ export class McpErrorResponder extends ErrorResponder {
     const takesUrls = isUrlClient && !isModern;
     return { status: rpcStatus(error, isModern, takesUrls), text: rpcErrorText(error, id, request.id, takesUrls) };
   }
-}
-
-/** The requests that can be answered by asking for input (MCP 2026-07-28). */
-const CAN_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
-
-function canAsk({ method = '' }: InboundMessage): boolean {
-  return CAN_ASK.has(method);
 }
 
 interface Client {

@@ -102,9 +102,21 @@ export function signInRequestText(error: DomainError, url: string, id: string, r
 /** The JSON text of the same answer to a client of that era that does not ask people to open URLs. */
 export function cannotSignInText(error: DomainError, id: string, requestId: string): string {
   const { message, data } = rpcErrorBody(error, requestId);
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(missingUrlElicitation(message, data))}}`;
+}
+
+/** The error for a client of that era that would have to ask people to open URLs. */
+export function missingUrlElicitation(message: string, data: object): RpcErrorBody {
   const required = { ...data, requiredCapabilities: { elicitation: { url: {} } } };
-  const body = { code: MISSING_CAPABILITY, message, data: required };
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(body)}}`;
+  return { code: MISSING_CAPABILITY, message, data: required };
+}
+
+/** The requests that can be answered by asking for input (MCP 2026-07-28). */
+const CAN_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** True if requests of this method can be answered by asking for input. */
+export function canAsk(method: string): boolean {
+  return CAN_ASK.has(method);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { InboundMessage } from './inbound-message.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set when the session of the request was opened by a client that declared `elicitation.url`. */
+    /** Set when the request, or the one that opened its session, declares `elicitation.url`. */
     hasUrlElicitation?: boolean;
   }
 }

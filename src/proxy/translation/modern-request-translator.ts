@@ -8,11 +8,14 @@ import { type McpRequestContext, pooledRoute } from '../forwarding/upstream-rout
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
+import { withoutInputResponses } from '../protocol/input-responses.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
+import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
 import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
+import { requireUrlsOpened } from './url-requests.js';
 
 /** MCP 2026-07-28, "Error codes". */
 const UNSUPPORTED_VERSION = -32022;
@@ -51,9 +54,12 @@ export class ModernRequestTranslator implements MessageSender {
       const detail = 'A client with these capabilities must open a session with `initialize`.';
       throw new DomainError('unknown_method', detail);
     }
+    requireUrlsOpened(message);
+    // The request that is sent does not declare it any more.
+    if (declaresUrlElicitation(message)) request.hasUrlElicitation = true;
     const legacy = {
       ...context,
-      message: withoutEnvelope(message),
+      message: withoutInputResponses(withoutEnvelope(message)),
       route: pooledRoute(context.caller, message),
       // Requests about a task are not translated.
       ...(context.taskIdFor !== undefined && { taskIdFor: refuseTask }),
@@ -75,7 +81,8 @@ export class ModernRequestTranslator implements MessageSender {
     const sent = await this.upstream.sendMessage(context, headers);
     const { serverInfo } = serverDescription;
     const response = { request, reply, rooms: this.rooms };
-    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo }, response) };
+    const isUrlClient = request.hasUrlElicitation === true;
+    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient }, response) };
   }
 
   private async passesAsBytes({ caller: { connection }, message, deadline }: McpRequestContext<InboundRequest>) {

@@ -6,8 +6,10 @@ import { type AnswerBody, discard, wholeOf } from '../../upstreams/messages/answ
 import { dataOf, messageEvent, sseParts } from '../../upstreams/messages/sse-parts.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { canAsk } from '../protocol/json-rpc-error.js';
 import { parseMessage } from '../forwarding/relay/complete-answer.js';
 import { memberRange, withMember, withNewMember } from '../../core/json/json-member.js';
+import { toUrlRequests } from './url-requests.js';
 
 /** Methods whose results declare how long and for whom they can be cached. */
 const CACHEABLE: ReadonlySet<string> = new Set([
@@ -24,6 +26,8 @@ const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 interface AnsweredRequest {
   readonly method: string;
   readonly serverInfo: Implementation | undefined;
+  /** True if the client asks people to open URLs. */
+  readonly isUrlClient?: boolean;
 }
 
 /**
@@ -48,10 +52,14 @@ export function toModernAnswer(
 
 /**
  * Adds the members that the modern era requires to the result of a message, as JSON text. The result is never cacheable
- * for other callers, because it depends on one caller's permissions. An error stays unchanged.
+ * for other callers, because it depends on one caller's permissions. An error stays unchanged, unless it asks for what
+ * the modern era asks for in another way.
  */
-export function toModernMessage(text: string, { method, serverInfo }: AnsweredRequest): string {
-  const result = parseMessage(text)?.['result'];
+export function toModernMessage(text: string, { method, serverInfo, isUrlClient = false }: AnsweredRequest): string {
+  const message = parseMessage(text);
+  const urlRequests = message && canAsk(method) ? toUrlRequests(message, isUrlClient) : undefined;
+  if (urlRequests !== undefined) return urlRequests;
+  const result = message?.['result'];
   const range = memberRange(text, 0, 'result');
   if (!isRecord(result) || range === undefined) return text;
   // Searching a large text takes time, so only members that exist are searched for.

@@ -307,7 +307,7 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
     const error = {
       code: -32042,
       message: 'Open it',
-      data: { elicitations: [{ mode: 'url', url: 'https://a.example/' }] },
+      data: { elicitations: [{ mode: 'url', url: 'https://a.example/', message: 'Open it' }] },
     };
     const tools = [{ name: 'asks', inputSchema: { type: 'object' } }];
     const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
@@ -323,7 +323,11 @@ describe('a client of the modern era, at an upstream where nobody has signed in'
     for (const path of [pathOf(service, id), gatewayPath(service, await agentOf(service, [id]))]) {
       for (const key of [service.apiKey, await keyWith(service, { '*': ['asks'] })]) {
         const relayed = await ask(path, { name: 'asks', arguments: {} }, { key });
-        expect(errorIn(relayed)).toEqual({ ...error, code: -32000 });
+        // An upstream of the modern era must not answer it: there is nothing to translate.
+        if (isModern) expect(errorIn(relayed)).toEqual({ ...error, code: -32000 });
+        else expect(messageIn(relayed).result).toMatchObject({ resultType: 'input_required' });
+        const listed = await ask(path, {}, { key, method: 'completion/complete' });
+        expect(errorIn(listed)?.code).not.toBe(-32042);
       }
     }
     await server.close();

@@ -3,14 +3,17 @@
 //   the tool slow     is never answered
 //   the prompt slow   neither
 //   the tool asks     needs a client that people can be asked through (modern era)
+//   the tool visits   asks that people open a page, until there is `visited` in the file (legacy era)
+//   the prompt visits does too
 // It appends `called` to the file that its first argument names when a request is not answered, and `cancelled` when
 // one of them is cancelled.
 import { randomUUID } from 'node:crypto';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import { createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
@@ -24,10 +27,24 @@ function neverEnds(signal) {
   return new Promise(() => undefined);
 }
 
+function requireVisit() {
+  if (existsSync(ledger) && readFileSync(ledger, 'utf8').includes('visited')) return;
+  const page = { mode: 'url', elicitationId: randomUUID(), url: 'https://a.example/visit', message: 'Visit it' };
+  throw new UrlElicitationRequiredError([page]);
+}
+
 function legacy() {
   const server = new LegacyServer(INFO);
   server.registerTool('slow', {}, ({ signal }) => neverEnds(signal));
   server.registerPrompt('slow', {}, ({ signal }) => neverEnds(signal));
+  server.registerTool('visits', {}, async () => {
+    requireVisit();
+    return { content: [{ type: 'text', text: 'seen' }] };
+  });
+  server.registerPrompt('visits', {}, async () => {
+    requireVisit();
+    return { messages: [{ role: 'user', content: { type: 'text', text: 'seen' } }] };
+  });
   return server;
 }
 

@@ -6,8 +6,8 @@ import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
 import { isRecord } from '../../../core/is-record.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
-import { memberRange, withoutMember } from '../../../core/json/json-member.js';
-import { type InboundMessage, type InboundRequest, readMessage } from '../../protocol/inbound-message.js';
+import type { InboundMessage } from '../../protocol/inbound-message.js';
+import { withoutInputResponses } from '../../protocol/input-responses.js';
 import { SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { UsedSignIns } from './used-sign-ins.repository.js';
 
@@ -16,9 +16,6 @@ const PREFIX = 'sign-in:';
 const MAX_AGE_MS = 10 * 60_000;
 /** The service does not issue longer states. */
 const MAX_LENGTH = 4_096;
-
-/** The members that a client adds when it repeats a request (MCP 2026-07-28, "Multi round-trip requests"). */
-const ADDED = ['requestState', 'inputResponses'];
 
 /** What a state holds. */
 interface State {
@@ -89,16 +86,4 @@ function contextOf({ params, principal }: FastifyRequest): string {
 
 function digestOf({ method, params: { name, uri, arguments: args } }: InboundMessage): string {
   return hash('sha256', JSON.stringify([method, name, uri, args]));
-}
-
-/** The request as the client sent it at first; all other bytes stay the same. */
-function withoutInputResponses(message: InboundMessage): InboundRequest {
-  const text = message.body.toString('utf8');
-  const shortened = ADDED.reduce((json, name) => {
-    const params = memberRange(json, 0, 'params');
-    return params === undefined ? json : withoutMember(json, params.start, name);
-  }, text);
-  const read = readMessage(Buffer.from(shortened));
-  if (read.kind !== 'request') throw new Error('A request without its input responses must remain a request.');
-  return read;
 }
