@@ -163,6 +163,7 @@ describe.each(UPSTREAMS)('a client that takes no stream, at a %s', (upstream) =>
       [7, stranger],
     ] as const) {
       expect((await cancel(id, by)).status).toBe(202);
+      expect((await send(rpc('tools/list', {}, 9), by)).status).toBe(200);
     }
     expect({ isOver, cancelled: (await countsAt(upstream)).cancelled }).toEqual({
       isOver: false,

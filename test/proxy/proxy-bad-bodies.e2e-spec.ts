@@ -73,6 +73,8 @@ describe('an ambiguous message', () => {
     ['NAME, escaped', call(String.raw`"name":"echo","\u004eAME":"strict"`)],
     ['Arguments next to arguments', call('"name":"echo","arguments":{},"Arguments":{"text":1}')],
     ['argumentſ, which some raise to ARGUMENTS', call('"name":"echo","arguments":{},"argumentſ":{}')],
+    ['taskID next to taskId', messageWith('"method":"tasks/get","params":{"taskId":"a","taskID":"b"}')],
+    ['requeststate next to requestState', call('"name":"echo","requestState":"a","requeststate":"b"')],
     ['Method next to method', messageWith(`${ECHO},"Method":"tools/list"`)],
     ['PARAMS next to params', messageWith(`${ECHO},"PARAMS":{"name":"strict"}`)],
     ['Id next to id', messageWith(`${ECHO},"Id":2`)],

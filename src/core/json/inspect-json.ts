@@ -18,9 +18,21 @@ interface ValueRanges {
 }
 
 const MAX_DEPTH = 64;
-const ENVELOPE = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+const ENVELOPE = spellings('jsonrpc', 'id', 'method', 'params', 'result', 'error');
 /** The members of `params` that the service evaluates. */
-const PARAMS = new Set(['name', 'arguments', 'uri', 'cursor', 'ref', 'argument', 'task', '_meta']);
+const PARAMS = spellings(
+  'name',
+  'arguments',
+  'uri',
+  'cursor',
+  'ref',
+  'argument',
+  'task',
+  'taskId',
+  'requestState',
+  'inputResponses',
+  '_meta',
+);
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -91,13 +103,20 @@ function keyOf(text: string, start: number, end: number): string {
   return raw.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : raw;
 }
 
-function refuseVariant(key: string, known: ReadonlySet<string>): void {
-  if (known.has(key)) return;
+/** Names by what all their variants have in common. */
+function spellings(...names: string[]): ReadonlyMap<string, string> {
+  return new Map(names.map((name) => [folded(name), name]));
+}
+
+function folded(key: string): string {
   // Check both cases: `ſ` maps to `S` only in upper case, the Kelvin sign to `k` only in lower case.
-  const folded = key.toUpperCase().toLowerCase();
-  if (known.has(folded)) {
-    throw ambiguous('A key differs in case from its spelling in MCP.');
-  }
+  return key.toUpperCase().toLowerCase();
+}
+
+function refuseVariant(key: string, known: ReadonlyMap<string, string>): void {
+  if (known.get(key) === key) return;
+  const spelling = known.get(folded(key));
+  if (spelling !== undefined && spelling !== key) throw ambiguous('A key differs in case from its spelling in MCP.');
 }
 
 /** The range of a string or a number; undefined for any other value. */

@@ -7,7 +7,6 @@ import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/inv
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { type InboundRequest, forwardedHeaders, isModernMessage, takesStream } from '../protocol/inbound-message.js';
-import { sendNoAnswer } from '../protocol/no-answer.js';
 import { refuseLegacyTaskMethod } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
@@ -106,8 +105,7 @@ export class RequestForwarder {
     } catch (error) {
       const cause = deadline.explain(error);
       await admitted.settle(outcomeOf(cause));
-      if (cancelled?.aborted !== true) throw toProxyError(cause);
-      await sendNoAnswer(request, reply);
+      throw toProxyError(cause);
     }
   }
 

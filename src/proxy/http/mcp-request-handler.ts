@@ -6,6 +6,7 @@ import { isRequest, type McpRequestContext, startRequest, UpstreamRouter } from 
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { SignInStates } from '../forwarding/session/sign-in-states.js';
 import { type InboundRequest, readMessage, checkHeaders, requireTakesStream } from '../protocol/inbound-message.js';
+import { sendNoAnswer } from '../protocol/no-answer.js';
 import { requireMethod } from '../protocol/proxy-caller.js';
 import { InitializeNegotiator } from '../translation/initialize-negotiator.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
@@ -35,20 +36,27 @@ export class McpRequestHandler {
     const isRepeated = received.params['requestState'] !== undefined;
     const message = isRepeated ? await this.signIns.resume(request, received) : received;
     requireTakesStream(request.headers, message);
-    if (caller.connection.type === 'VIRTUAL') {
-      const route = this.router.agentRouteOf(request, message, caller);
-      const cancelled = this.oneWay.trackRequest(route, message, reply);
-      // The agent's server knows only the requests that it answers itself.
-      this.oneWay.cancelRequest(route, message);
-      const context = startRequest({ request, reply, entryPoint, caller, message, route, cancelled });
-      await this.agents.handleAgentRequest(context);
-      return;
-    }
-    requireMethod(message, caller);
-    const route = this.router.routeOf(request, message, caller);
+    const { router } = this;
+    const isAgent = caller.connection.type === 'VIRTUAL';
+    if (!isAgent) requireMethod(message, caller);
+    const route = isAgent ? router.agentRouteOf(request, message, caller) : router.routeOf(request, message, caller);
     const cancelled = this.oneWay.trackRequest(route, message, reply);
     const context = startRequest({ request, reply, entryPoint, caller, message, route, cancelled });
-    await (isRequest(context) ? this.forward(context) : this.oneWay.forwardOneWay(context));
+    try {
+      if (isAgent) await this.forwardToAgent(context);
+      else await (isRequest(context) ? this.forward(context) : this.oneWay.forwardOneWay(context));
+    } catch (error) {
+      if (cancelled?.aborted !== true || reply.sent) throw error;
+      await sendNoAnswer(request, reply);
+    }
+  }
+
+  private async forwardToAgent(context: McpRequestContext): Promise<void> {
+    const { route, message } = context;
+    if (route.kind !== 'pooled') throw new Error('The service opens the sessions of agents.');
+    // The agent's server knows only the requests that it answers itself.
+    this.oneWay.cancelRequest(route, message);
+    await this.agents.handleAgentRequest({ ...context, route });
   }
 
   private forward(context: McpRequestContext<InboundRequest>): Promise<void> {

@@ -44,6 +44,9 @@ export class HostedMcp<T> {
     context: T,
     cancelled?: AbortSignal,
   ): Promise<void> {
+    // The handler notices only what is cancelled from now on.
+    const isCancelled = (): boolean => cancelled?.aborted === true;
+    if (isCancelled()) return sendNoAnswer(request, reply);
     const closed = untilClosed(reply);
     const forwarded = new Request(`http://signalbox.internal${request.url}`, {
       // Fastify sends only the head of the answer.
@@ -67,9 +70,7 @@ export class HostedMcp<T> {
     }
     if (isCollected) {
       const answer = answerIn(await response.text());
-      await (cancelled?.aborted === true
-        ? sendNoAnswer(request, reply)
-        : reply.header('content-type', JSON_TYPE).send(answer));
+      await (isCancelled() ? sendNoAnswer(request, reply) : reply.header('content-type', JSON_TYPE).send(answer));
       return;
     }
     void reply.send(response.body === null ? undefined : Readable.fromWeb(response.body as ReadableStream));

@@ -53,11 +53,11 @@ export function rpcStatus(error: DomainError, isModern: boolean, hasUrlElicitati
 }
 
 /**
- * The HTTP status that the modern era assigns to this message; undefined for results, and for errors without one. An
- * upstream of the legacy era and a program report these errors without a status.
+ * The HTTP status that the modern era assigns to this message; undefined for errors without one. An upstream of the
+ * legacy era and a program report these errors without a status, or with another one.
  */
 export function modernStatusOf({ error }: Readonly<Record<string, unknown>>): number | undefined {
-  return isRecord(error) ? MODERN_STATUSES.get(error['code']) : undefined;
+  return isRecord(error) ? MODERN_STATUSES.get(error['code']) : 200;
 }
 
 /** The `error` member of a JSON-RPC answer. */

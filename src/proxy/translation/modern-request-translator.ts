@@ -15,7 +15,7 @@ import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
 import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
-import { requireUrlsOpened } from './url-requests.js';
+import { refusalOfUrls } from './url-requests.js';
 
 /** MCP 2026-07-28, "Error codes". */
 const UNSUPPORTED_VERSION = -32022;
@@ -54,7 +54,7 @@ export class ModernRequestTranslator implements MessageSender {
       const detail = 'A client with these capabilities must open a session with `initialize`.';
       throw new DomainError('unknown_method', detail);
     }
-    requireUrlsOpened(message);
+    const refusal = refusalOfUrls(message);
     // The request that is sent does not declare it any more.
     if (declaresUrlElicitation(message)) request.hasUrlElicitation = true;
     const legacy = {
@@ -64,7 +64,9 @@ export class ModernRequestTranslator implements MessageSender {
       // Requests about a task are not translated.
       ...(context.taskIdFor !== undefined && { taskIdFor: refuseTask }),
     };
-    await this.requests.forwardRequest(legacy, { sender: this });
+    // Instead of the call, so that it is recorded.
+    const sender = refusal === undefined ? this : { sendMessage: () => Promise.reject(refusal) };
+    await this.requests.forwardRequest(legacy, { sender });
   }
 
   /**

@@ -29,18 +29,14 @@ export function toUrlRequests(message: Readonly<Record<string, unknown>>, isUrlC
   return `${head}"result":${JSON.stringify(result)}}`;
 }
 
-/**
- * Requires that nobody has refused to open a URL that a legacy upstream asks for.
- * @throws DomainError `upstream_authorization_required`
- */
-export function requireUrlsOpened({ params: { inputResponses } }: InboundRequest): void {
+/** The error for a request whose client has refused to open a URL that the upstream asked for. */
+export function refusalOfUrls({ params: { inputResponses } }: InboundRequest): DomainError | undefined {
   const answers = isRecord(inputResponses) ? Object.entries(inputResponses) : [];
   const isRefused = answers.some(
     ([key, answer]) => key.startsWith(PREFIX) && isRecord(answer) && answer['action'] !== 'accept',
   );
-  if (!isRefused) return;
   const detail = 'The person did not open the page that the upstream asks for.';
-  throw new DomainError('upstream_authorization_required', detail);
+  return isRefused ? new DomainError('upstream_authorization_required', detail) : undefined;
 }
 
 function isUrl(value: unknown): value is { url: string; message: string } {

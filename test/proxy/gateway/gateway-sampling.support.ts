@@ -29,7 +29,7 @@ export function useAskingUpstream<Service extends Tenant>(start: () => Promise<S
   let connectionId: string;
   let path: string;
   /** The answers that the upstream received, with their sessions. */
-  let answers: { session: unknown; message: RpcMessage & { result?: unknown } }[];
+  let answers: { session: unknown; message: RpcMessage & { result?: unknown; error?: unknown } }[];
   let waiting: { response: ServerResponse; id: RpcMessage['id'] }[];
 
   beforeAll(async () => {
@@ -38,6 +38,8 @@ export function useAskingUpstream<Service extends Tenant>(start: () => Promise<S
       if (message.method === undefined) {
         answers.push({ session: headers['mcp-session-id'], message });
         response.writeHead(202).end();
+        // A spec ends a call whose request is refused.
+        if ('error' in message) return;
         const asked = waiting.shift();
         const done = { jsonrpc: '2.0', id: asked?.id, result: { content: [{ type: 'text', text: 'done' }] } };
         asked?.response.end(`data: ${JSON.stringify(done)}\n\n`);

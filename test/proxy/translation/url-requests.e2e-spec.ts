@@ -4,15 +4,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { newId } from '../../../src/core/ids.js';
 import { MODERN, modernRequest } from '../../support/era-clients.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { Program } from '../../support/program.js';
 import { callProxy, errorIn, eventsOf, pathOf, type ProxyAnswer, type RpcAnswer } from '../../support/proxy-calls.js';
-import { connectProgram, connectTo } from '../../support/proxy-connections.js';
+import { auditOf, connectProgram, connectTo } from '../../support/proxy-connections.js';
 import {
+  JSON_TYPE,
   legacyServer,
   type ScriptedServer,
-  sendJson,
   sendResult,
   startScripted,
 } from '../../support/scripted-upstream.js';
@@ -50,9 +51,11 @@ beforeAll(async () => {
     legacyServer(({ message }, response) => {
       const tools = [{ name: 'visits', inputSchema: { type: 'object' } }];
       if (message.method === 'tools/list') return sendResult(response, message, { tools });
-      const { data } = (message.params?.['arguments'] ?? {}) as { data?: unknown };
+      const args = (message.params?.['arguments'] ?? {}) as { data?: unknown; status?: number };
+      const { data, status = 200 } = args;
       const error = { code: -32042, message: 'Visit it', ...(data !== undefined && { data }) };
-      return sendJson(response, { jsonrpc: '2.0', id: message.id, error });
+      response.writeHead(status, JSON_TYPE).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error }));
+      return undefined;
     }).script,
   );
   brokenPath = pathOf(app, await connectTo(app, broken.url));
@@ -68,12 +71,10 @@ afterAll(async () => {
 function ask(
   path: string,
   params: Record<string, unknown>,
-  { method = 'tools/call', capabilities = URL_CLIENT as object } = {},
+  { method = 'tools/call', capabilities = URL_CLIENT as object, requestId = newId() } = {},
 ): Promise<ProxyAnswer> {
-  const { headers, body } = modernRequest(method, params);
-  const request = structuredClone(body) as { params: { _meta: Record<string, unknown> } };
-  request.params._meta['io.modelcontextprotocol/clientCapabilities'] = capabilities;
-  return callProxy(app, path, { key: app.apiKey, headers, body: request });
+  const headers = { 'x-request-id': requestId };
+  return callProxy(app, path, { key: app.apiKey, ...modernRequest(method, params, { capabilities, headers }) });
 }
 
 const resultIn = (answer: ProxyAnswer): RpcAnswer['result'] =>
@@ -159,4 +160,25 @@ it.each([
   const args = data === undefined ? {} : { data };
   const answer = await ask(brokenPath, { name: 'visits', arguments: args });
   expect(errorIn(answer)).toMatchObject({ code: -32000, message: 'Visit it' });
+});
+
+it('an upstream that asks with HTTP 400 is answered with HTTP 200, as its client must read the result', async () => {
+  const data = { elicitations: [{ mode: 'url', elicitationId: 'one', url: PAGE, message: 'Visit it' }] };
+  const asked = await ask(brokenPath, { name: 'visits', arguments: { data, status: 400 } });
+  expect({ status: asked.status, result: resultIn(asked) }).toMatchObject({
+    status: 200,
+    result: { resultType: 'input_required', inputRequests: { url_1: { params: { url: PAGE } } } },
+  });
+});
+
+it('a call whose page was declined is recorded', async () => {
+  const requestId = 'url-requests-declined';
+  const params = { name: 'visits', arguments: {}, inputResponses: { url_1: { action: 'decline' } } };
+  const { status } = await ask(brokenPath, params, { requestId });
+  expect(status).toBe(403);
+  expect(await auditOf(app, requestId)).toMatchObject({
+    tool_name: 'visits',
+    status: 'error',
+    error_code: 'upstream_authorization_required',
+  });
 });

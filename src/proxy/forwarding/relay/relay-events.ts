@@ -104,7 +104,7 @@ class EventRelay {
   private settling: Promise<void> | undefined;
   /** True if the caller can resume the stream in another request (`Last-Event-ID`). */
   private isResumable = false;
-  /** The answer, if it is an error that has an HTTP status of its own, which a stream cannot have. */
+  /** The answer, if it comes first and has an HTTP status of its own, which a stream cannot have. */
   refusal: Pick<CompleteAnswer, 'status' | 'body'> | undefined;
   /** The first piece and the last bytes so far of an event that is too large to buffer. */
   private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
@@ -261,7 +261,7 @@ class EventRelay {
     if (answer !== undefined) {
       const { status, body, outcome, message } = answer;
       this.isAnswered = true;
-      if (status !== 200) this.refusal = { status, body };
+      if (status !== 200 && this.ready.length === 0) this.refusal = { status, body };
       // A server sends the answer last (MCP 2025-11-25, transports).
       this.isLast = true;
       this.settle(outcome, message);
