@@ -3,6 +3,7 @@ import { holdsCredential, withoutCredentials } from '../../core/credential-forms
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
 import { inspectJson, type TextRange } from '../../core/json/inspect-json.js';
+import { memberRange, withoutMember } from '../../core/json/json-member.js';
 import type { IncomingHttpHeaders } from 'node:http';
 import { MODERN_VERSIONS } from './protocol-versions.js';
 
@@ -86,6 +87,16 @@ export function readRequest(body: Buffer): InboundRequest {
   const message = readMessage(body);
   if (message.kind !== 'request') throw new TypeError('The body is not a request.');
   return message;
+}
+
+/**
+ * The request without a member. All other bytes stay the same.
+ * @param path of the object that has the member
+ */
+export function withoutMemberOf({ body }: InboundRequest, path: readonly string[], name: string): InboundRequest {
+  const text = body.toString('utf8');
+  const start = path.reduce((at, key) => memberRange(text, at, key)?.start ?? text.length, 0);
+  return readRequest(Buffer.from(withoutMember(text, start, name)));
 }
 
 function inBytes(range: TextRange, text: string, body: Buffer): ByteRange {

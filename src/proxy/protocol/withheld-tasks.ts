@@ -1,6 +1,5 @@
 import { isRecord } from '../../core/is-record.js';
-import { memberRange, withoutMember } from '../../core/json/json-member.js';
-import { type InboundRequest, readRequest } from './inbound-message.js';
+import { type InboundRequest, withoutMemberOf } from './inbound-message.js';
 import { CLIENT_CAPABILITIES } from './url-elicitation.js';
 
 /** The extension with which a server may answer a tool call with a task (MCP 2026-07-28). */
@@ -8,7 +7,7 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
 /** The request without the parameter that asks for a task (MCP 2025-11-25). All other bytes stay the same. */
 export function withoutTaskParameter(message: InboundRequest): InboundRequest {
-  return message.params['task'] === undefined ? message : without(message, ['params'], 'task');
+  return message.params['task'] === undefined ? message : withoutMemberOf(message, ['params'], 'task');
 }
 
 /** The request of a client that does not declare the extension. All other bytes stay the same. */
@@ -16,12 +15,5 @@ export function withoutTasksExtension(message: InboundRequest): InboundRequest {
   const path = ['_meta', CLIENT_CAPABILITIES, 'extensions'];
   const declared = path.reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), message.params);
   const isDeclared = isRecord(declared) && Object.hasOwn(declared, TASKS_EXTENSION);
-  return isDeclared ? without(message, ['params', ...path], TASKS_EXTENSION) : message;
-}
-
-/** @param path of the object that has the member */
-function without({ body }: InboundRequest, path: readonly string[], name: string): InboundRequest {
-  const text = body.toString('utf8');
-  const start = path.reduce((at, key) => memberRange(text, at, key)?.start ?? text.length, 0);
-  return readRequest(Buffer.from(withoutMember(text, start, name)));
+  return isDeclared ? withoutMemberOf(message, ['params', ...path], TASKS_EXTENSION) : message;
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
-import { type InboundRequest, modernVersionOf, NAMED_BY, readMessage } from '../protocol/inbound-message.js';
+import { type InboundRequest, modernVersionOf, NAMED_BY, readRequest } from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../core/json/json-member.js';
 
@@ -65,9 +65,7 @@ export function withoutEnvelope(message: InboundRequest): InboundRequest {
   if (meta === undefined) return message;
   const others = Object.entries(message.params['_meta'] as object).filter(([name]) => !name.startsWith(PREFIX));
   const body = text.slice(0, meta.start) + JSON.stringify(Object.fromEntries(others)) + text.slice(meta.end);
-  const stripped = readMessage(Buffer.from(body));
-  if (stripped.kind !== 'request') throw new Error('A request without its envelope must remain a request.');
-  return stripped;
+  return readRequest(Buffer.from(body));
 }
 
 function clientCapabilitiesOf({ params }: InboundRequest): object | undefined {
