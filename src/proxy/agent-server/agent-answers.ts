@@ -9,6 +9,7 @@ import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
 import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
+import { declaresApps } from '../protocol/apps-extension.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
@@ -19,7 +20,7 @@ import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.j
 import { AgentMcpServer, type AgentServerContext, serverInfoOf } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { holdsAny } from './offering/agent-permissions.js';
-import { hindranceFor, toolListText, wantsAllTools } from './offering/agent-tool-list.js';
+import { hindranceFor, type ToolListOptions, toolListText, wantsAllTools } from './offering/agent-tool-list.js';
 
 /** The capabilities for requests that upstreams can send to a client through an agent. */
 const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
@@ -55,7 +56,8 @@ export class AgentAnswers implements OnApplicationShutdown {
     const { id, params } = message;
     // The list has a single page.
     if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
-    const text = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner, wantsAllTools(params))}}`;
+    const options = { isWhole: wantsAllTools(params), hasApps: request.hasApps === true };
+    const text = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner, options)}}`;
     // The SDK's server would omit what tools of the modern era do not have, such as `execution`.
     const isModern = isModernMessage(request.headers, message);
     const body = isModern ? toModernMessage(text, { method: 'tools/list', serverInfo: serverInfoOf(caller) }) : text;
@@ -79,7 +81,11 @@ export class AgentAnswers implements OnApplicationShutdown {
     return this.hosted.close();
   }
 
-  private async listText(caller: ProxyCaller, owner: SessionOwner | undefined, isWhole: boolean): Promise<string> {
+  private async listText(
+    caller: ProxyCaller,
+    owner: SessionOwner | undefined,
+    options: ToolListOptions,
+  ): Promise<string> {
     const { principal, connection } = caller;
     const mayBePublic = connection.publicTools === 'honor';
     // The list is empty whatever the agent consists of.
@@ -87,7 +93,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const composition = owner
       ? this.sessionCompositions.compositionOf(owner)
       : this.compositions.compositionOf(connection);
-    return toolListText(caller, await composition, { isWhole });
+    return toolListText(caller, await composition, options);
   }
 
   private announceSession({ reply, caller, message }: McpRequestContext): void {
@@ -95,6 +101,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const session = {
       hasOwnTools: false,
       ...(declaresUrlElicitation(message) && { hasUrlElicitation: true as const }),
+      ...(declaresApps(message) && { hasApps: true as const }),
       ...(initialize !== undefined && { initialize }),
     };
     reply.header('mcp-session-id', this.sealedSessions.seal(session, caller.connection, caller.principal));

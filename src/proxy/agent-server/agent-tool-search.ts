@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import { type Composition, isListed, type ToolPlace } from '../../agents/composition/composition.js';
 import { SEARCH_TOOLS } from '../../agents/composition/tool-naming.js';
+import { isForModels } from '../../agents/search/places-for-models.js';
 import { toDefinitions, toToolQuery } from '../../agents/search/search-tools.js';
 import { ToolSearch } from '../../agents/search/tool-search.js';
 import { requireActive } from '../../connections/connection.js';
@@ -69,7 +70,7 @@ export class AgentToolSearch {
 
   /** Only who is permitted to call a tool of the agent can search, whether or not it can be listed at the moment. */
   private findFor(caller: ProxyCaller, composition: Composition, args: unknown): Promise<ToolPlace[]> {
-    const isPermitted = (place: ToolPlace): boolean => isListed(place) && sees(caller, place);
+    const isPermitted = (place: ToolPlace): boolean => isListed(place) && isForModels(place) && sees(caller, place);
     const places = [...composition.places.values()];
     const isGranted =
       places.length === 0 ? holdsAny(caller, composition.sources) : places.some((place) => sees(caller, place));

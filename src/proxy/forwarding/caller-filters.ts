@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { Connection } from '../../connections/connection.js';
 import { OfferedTools } from '../../upstreams/catalog/offered-tools.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { METADATA_KEY } from '../../upstreams/catalog/tool-list.js';
+import { isAppOnly } from '../../upstreams/contract/app-tool.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import type { CallerFilter, ProxyCaller } from '../protocol/proxy-caller.js';
 import { TaskOwners } from './tasks/task-owners.js';
@@ -25,15 +28,29 @@ export class CallerFilters {
    * connection.
    */
   forRequest(context: McpRequestContext<InboundRequest>): CallerFilter | undefined | Promise<CallerFilter> {
-    const { caller, message } = context;
-    const filter = this.withLearning(context, this.tasks.filterFor(caller));
-    return caller.connection.pin === 'off' || message.method !== LIST ? filter : this.withOffer(caller, filter);
+    const { caller, message, request } = context;
+    const permitted = this.tasks.filterFor(caller);
+    if (message.method !== LIST) return permitted;
+    const filter = this.withLearning(context, this.withoutAppOnly(request, caller.connection, permitted));
+    return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);
   }
 
   /** The filter on a stream that belongs to no request, which can repeat the answer to an earlier one. */
-  forStream(caller: ProxyCaller): CallerFilter | undefined | Promise<CallerFilter> {
-    const filter = this.tasks.filterFor(caller);
+  forStream(request: FastifyRequest, caller: ProxyCaller): CallerFilter | undefined | Promise<CallerFilter> {
+    const filter = this.withoutAppOnly(request, caller.connection, this.tasks.filterFor(caller));
     return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);
+  }
+
+  /** Hides what is not for models from clients that would offer it to one. */
+  private withoutAppOnly(
+    { hasApps }: FastifyRequest,
+    connection: Connection,
+    filter: CallerFilter | undefined,
+  ): CallerFilter | undefined {
+    if (hasApps === true) return filter;
+    if (filter === undefined && !this.catalog.mayHaveAppOnly(connection)) return undefined;
+    const { shows, ...others } = filter ?? EVERYTHING;
+    return { ...others, shows: (tool) => !isAppOnly(tool) && shows(tool) };
   }
 
   /** Stores a list that is the same for every caller in the catalog too. */
@@ -42,7 +59,7 @@ export class CallerFilters {
     filter: CallerFilter | undefined,
   ): CallerFilter | undefined {
     const isShared = route.kind === 'pooled' && route.owner === undefined;
-    const isCommonList = message.method === LIST && isShared && isUnparameterized(message.params);
+    const isCommonList = isShared && isUnparameterized(message.params);
     if (filter === undefined || !isCommonList) return filter;
     return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
   }

@@ -6,6 +6,7 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
+import { declaresApps } from '../protocol/apps-extension.js';
 import { type InboundRequest, forwardedHeaders, isModernMessage, takesStream } from '../protocol/inbound-message.js';
 import { refuseLegacyTaskMethod } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
@@ -135,8 +136,11 @@ export class RequestForwarder {
     { answer: { status, sessionId }, isTranslated, isStandIn }: Sent,
   ): void {
     const announce = (session: Parameters<SealedSessions['seal']>[0]): void => {
-      const urlElicitation = declaresUrlElicitation(message) ? ({ hasUrlElicitation: true } as const) : {};
-      reply.header('mcp-session-id', this.sessions.seal({ ...session, ...urlElicitation }, connection, principal));
+      const declared = {
+        ...(declaresUrlElicitation(message) && { hasUrlElicitation: true as const }),
+        ...(declaresApps(message) && { hasApps: true as const }),
+      };
+      reply.header('mcp-session-id', this.sessions.seal({ ...session, ...declared }, connection, principal));
     };
     if (isTranslated === true) {
       announce({ hasOwnTools: false, isTranslated, ...(isStandIn === true && { isStandIn }) });

@@ -136,6 +136,7 @@ export class UpstreamRouter {
     if (id === undefined) return undefined;
     const session = this.sessions.open(String(id), connection, principal);
     if (session.hasUrlElicitation === true) request.hasUrlElicitation = true;
+    if (session.hasApps === true) request.hasApps = true;
     // Callers without a credential never have a program process of their own.
     const isOwnProgram = connection.type === 'STDIO' && session.isTranslated !== true;
     if (isOwnProgram && principal === undefined) throw unknownSession();

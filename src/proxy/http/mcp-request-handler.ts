@@ -5,6 +5,7 @@ import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
 import { isRequest, type McpRequestContext, startRequest, UpstreamRouter } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { SignInStates } from '../forwarding/session/sign-in-states.js';
+import { declaresApps } from '../protocol/apps-extension.js';
 import { type InboundRequest, readMessage, checkHeaders, requireTakesStream } from '../protocol/inbound-message.js';
 import { sendNoAnswer } from '../protocol/no-answer.js';
 import { requireMethod } from '../protocol/proxy-caller.js';
@@ -36,6 +37,7 @@ export class McpRequestHandler {
     const isRepeated = received.params['requestState'] !== undefined;
     const message = isRepeated ? await this.signIns.resume(request, received) : received;
     requireTakesStream(request.headers, message);
+    if (declaresApps(message)) request.hasApps = true;
     const { router } = this;
     const isAgent = caller.connection.type === 'VIRTUAL';
     if (!isAgent) requireMethod(message, caller);

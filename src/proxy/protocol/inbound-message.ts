@@ -142,6 +142,7 @@ function invalid(detail: string): DomainError {
 }
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+export const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 /** The member of `params` that `Mcp-Name` repeats, by method (MCP 2026-07-28, transports and tasks). */
 export const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
@@ -168,6 +169,12 @@ export function modernVersionOf({ params }: InboundMessage): string | undefined 
   const meta = params['_meta'];
   const version = isRecord(meta) ? meta[VERSION_KEY] : undefined;
   return typeof version === 'string' ? version : undefined;
+}
+
+/** What the message declares of its client: `initialize`, or in the modern era each request. It can be any value. */
+export function clientCapabilitiesOf({ params }: Pick<InboundMessage, 'params'>): unknown {
+  const meta = params['_meta'];
+  return isRecord(meta) && CLIENT_CAPABILITIES in meta ? meta[CLIENT_CAPABILITIES] : params['capabilities'];
 }
 
 /** True if the client speaks the modern era in this message. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { isRecord } from '../../core/is-record.js';
-import type { InboundMessage } from './inbound-message.js';
+import { clientCapabilitiesOf, type InboundMessage } from './inbound-message.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -9,16 +9,9 @@ declare module 'fastify' {
   }
 }
 
-export const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
-
-/**
- * True if the message declares that its client asks people to open URLs (MCP 2025-11-25, "URL Mode Elicitation"). The
- * capabilities are those of `initialize`, or in the modern era those of each request.
- */
-export function declaresUrlElicitation({ params }: Pick<InboundMessage, 'params'>): boolean {
-  const meta = params['_meta'];
-  const capabilities =
-    isRecord(meta) && CLIENT_CAPABILITIES in meta ? meta[CLIENT_CAPABILITIES] : params['capabilities'];
+/** True if the message declares that its client asks people to open URLs (MCP 2025-11-25, "URL Mode Elicitation"). */
+export function declaresUrlElicitation(message: Pick<InboundMessage, 'params'>): boolean {
+  const capabilities = clientCapabilitiesOf(message);
   return (
     isRecord(capabilities) && isRecord(capabilities['elicitation']) && isRecord(capabilities['elicitation']['url'])
   );

@@ -1,6 +1,5 @@
 import { isRecord } from '../../core/is-record.js';
-import { type InboundRequest, withoutMemberOf } from './inbound-message.js';
-import { CLIENT_CAPABILITIES } from './url-elicitation.js';
+import { CLIENT_CAPABILITIES, type InboundRequest, withoutMemberOf } from './inbound-message.js';
 
 /** The extension with which a server may answer a tool call with a task (MCP 2026-07-28). */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

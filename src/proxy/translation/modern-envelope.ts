@@ -1,12 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
-import { type InboundRequest, modernVersionOf, NAMED_BY, readRequest } from '../protocol/inbound-message.js';
+import {
+  CLIENT_CAPABILITIES,
+  type InboundRequest,
+  modernVersionOf,
+  NAMED_BY,
+  readRequest,
+} from '../protocol/inbound-message.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../core/json/json-member.js';
 
 const PREFIX = 'io.modelcontextprotocol/';
-const CLIENT_CAPABILITIES = `${PREFIX}clientCapabilities`;
 /** Client capabilities that an upstream of the legacy era uses by sending requests to the client. */
 const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
 
@@ -31,7 +36,7 @@ export function isAnswerable(headers: IncomingHttpHeaders, message: InboundReque
 }
 
 function hasMembers(message: InboundRequest): boolean {
-  return modernVersionOf(message) !== undefined && clientCapabilitiesOf(message) !== undefined;
+  return modernVersionOf(message) !== undefined && capabilitiesInEnvelope(message) !== undefined;
 }
 
 function hasHeaders(headers: IncomingHttpHeaders, { method }: InboundRequest): boolean {
@@ -44,7 +49,7 @@ function hasHeaders(headers: IncomingHttpHeaders, { method }: InboundRequest): b
 
 /** True if the client declares capabilities that can be used only in a session of the legacy era. */
 export function needsSession(message: InboundRequest): boolean {
-  const declared = clientCapabilitiesOf(message) ?? {};
+  const declared = capabilitiesInEnvelope(message) ?? {};
   return NEED_SESSION.some((capability) => Object.hasOwn(declared, capability));
 }
 
@@ -68,7 +73,7 @@ export function withoutEnvelope(message: InboundRequest): InboundRequest {
   return readRequest(Buffer.from(body));
 }
 
-function clientCapabilitiesOf({ params }: InboundRequest): object | undefined {
+function capabilitiesInEnvelope({ params }: InboundRequest): object | undefined {
   const meta = params['_meta'];
   const capabilities = isRecord(meta) ? meta[CLIENT_CAPABILITIES] : undefined;
   return isRecord(capabilities) ? capabilities : undefined;

@@ -67,6 +67,13 @@ export class ToolCatalog {
     return this.offerOf(connection, this.listOf(connection));
   }
 
+  /** False if the upstream's list is known and fresh, and has no tool that is not for models. Reads nothing. */
+  mayHaveAppOnly(connection: Connection): boolean {
+    const entry = this.entries.get(accountKey(connection));
+    if (entry?.revision !== connection.revision || entry.list === undefined) return true;
+    return entry.list.hasAppOnly || Date.now() - entry.list.at > FRESH_MS;
+  }
+
   /** The tools as cached or stored; undefined if there are none. Calls no upstream, and does not count as a use. */
   async lastKnownOf(connection: Connection): Promise<ToolList | undefined> {
     const entry = this.entries.get(accountKey(connection));

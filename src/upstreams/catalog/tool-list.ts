@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isAppOnly } from '../contract/app-tool.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 
 /** The properties of a tool that decide on a call. */
@@ -19,6 +20,8 @@ export interface KnownTool {
 export interface ToolList {
   readonly tools: ReadonlyMap<string, KnownTool>;
   readonly hasPublic: boolean;
+  /** True if a tool is not for models (`isAppOnly`). */
+  readonly hasAppOnly: boolean;
   /** When it was listed, in milliseconds since the epoch. */
   readonly at: number;
   /** The length of the list as JSON text, as a measure of its memory. */
@@ -42,7 +45,8 @@ export function toToolList(tools: readonly UpstreamTool[], at: number): ToolList
     known.set(name, { name, inputSchema, isPublic, definition });
   }
   const text = JSON.stringify(tools);
-  return { tools: known, hasPublic, at, size: text.length, digest: hash('sha256', text) };
+  const hasAppOnly = tools.some(isAppOnly);
+  return { tools: known, hasPublic, hasAppOnly, at, size: text.length, digest: hash('sha256', text) };
 }
 
 /** True if the upstream marks the tool as callable by everyone. @param meta the `_meta` of the tool */

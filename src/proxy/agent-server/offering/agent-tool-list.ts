@@ -5,6 +5,7 @@ import {
   type ListedPlace,
   type UnavailableMember,
 } from '../../../agents/composition/composition.js';
+import { isForModels } from '../../../agents/search/places-for-models.js';
 import { CALL_FOR_CLIENTS, SEARCH_FOR_CLIENTS } from '../../../agents/search/search-tools.js';
 import { appliedMode } from '../../../agents/search/tool-mode.js';
 import { DomainError } from '../../../core/domain-error.js';
@@ -24,26 +25,37 @@ const texts = new WeakMap<KnownTool, string>();
 /** The tools of the service itself that find and call those that are not listed. */
 const SEARCH_TEXTS = [SEARCH_FOR_CLIENTS, CALL_FOR_CLIENTS].map((tool) => JSON.stringify(tool));
 
+/** What the client has declared. */
+export interface ToolListOptions {
+  /** It wants all tools, whatever the mode (`wantsAllTools`). */
+  readonly isWhole: boolean;
+  /** It supports MCP Apps: it gets the tools that are not for models too. */
+  readonly hasApps: boolean;
+}
+
 /**
  * The result of `tools/list` as JSON text. Except for the name, the definitions are what the upstreams sent. In search
- * mode it has the search and the pinned tools.
- * @param options.isWhole the client has declared that it wants all tools, whatever the mode (`wantsAllTools`)
+ * mode it has the search, the pinned tools, and those that are not for models, which no search finds.
  */
 export async function toolListText(
   caller: ProxyCaller,
   composition: Composition,
-  { isWhole }: { readonly isWhole: boolean },
+  { isWhole, hasApps }: ToolListOptions,
 ): Promise<string> {
   const slices = new TimeSlices();
   const visible: ListedPlace[] = [];
+  const forModels: ListedPlace[] = [];
   const places = mayHoldAny(caller, composition) ? composition.places.values() : [];
   for (const place of places) {
-    if (isListed(place) && sees(caller, place)) visible.push(place);
+    if (isListed(place) && sees(caller, place)) {
+      if (isForModels(place)) forModels.push(place);
+      if (hasApps || isForModels(place)) visible.push(place);
+    }
     if (slices.isOver) await slices.next();
   }
-  const isSearched = !isWhole && visible.length > 0 && (await appliedMode(composition, visible)) === 'search';
+  const isSearched = !isWhole && forModels.length > 0 && (await appliedMode(composition, forModels)) === 'search';
   const tools = isSearched ? [...SEARCH_TEXTS] : [];
-  for (const place of isSearched ? pinnedOf(composition, visible) : visible) {
+  for (const place of isSearched ? unsearched(composition, visible) : visible) {
     tools.push(textOf(place));
     if (slices.isOver) await slices.next();
   }
@@ -59,9 +71,9 @@ export function wantsAllTools({ _meta: meta }: Readonly<Record<string, unknown>>
   return isRecord(declared) && declared['tool_mode'] === 'all';
 }
 
-function pinnedOf({ pinnedTools }: Composition, visible: readonly ListedPlace[]): ListedPlace[] {
+function unsearched({ pinnedTools }: Composition, visible: readonly ListedPlace[]): ListedPlace[] {
   const pinned = new Set(pinnedTools);
-  return visible.filter(({ name }) => pinned.has(name));
+  return visible.filter((place) => pinned.has(place.name) || !isForModels(place));
 }
 
 /**

@@ -4,6 +4,7 @@ import { type Composition, connectionOf, type ToolPlace } from '../../../agents/
 import { refusalOfChange } from '../../../agents/dressing/current-fit.js';
 import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
 import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
+import { isForModels } from '../../../agents/search/places-for-models.js';
 import { suggestionFor } from '../../../core/closest-name.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
@@ -67,6 +68,8 @@ export class AgentToolRouter {
       const composition = await compose();
       if (name === CALL_TOOL && composition.toolMode !== 'all') call = callWithin(message);
       const place = placeOf(call, caller, composition);
+      // Models make these calls.
+      if (call !== message && !isForModels(place)) throw unknownTool(caller, place.name);
       const { dressing, upstreamName, tool } = place;
       const { arguments: args = {} } = call.params;
       const refusal = dressing && refusalOfArguments(dressing, args);

@@ -60,7 +60,7 @@ export class ListChanges {
       const composition = await this.compositions.compositionOf(caller.connection);
       const [prompts, resources] = OFFER_KINDS.map((kind) => this.offersVersion(caller, composition, kind));
       const digests = {
-        tools: hash('sha256', await toolListText(caller, composition, { isWhole: true })),
+        tools: hash('sha256', await toolListText(caller, composition, { isWhole: true, hasApps: true })),
         prompts: prompts ?? '',
         resources: resources ?? '',
       };

@@ -18,6 +18,8 @@ export interface Session {
   readonly hasOwnTools: boolean;
   /** The client declared that it asks people to open URLs. */
   readonly hasUrlElicitation?: true;
+  /** The client declared the extension MCP Apps. */
+  readonly hasApps?: true;
   /**
    * Requests in this session are sent in a session of the service. Either the upstream supports only the modern era, or
    * it is a program and the caller has no credential.
@@ -49,7 +51,7 @@ export class SealedSessions {
   seal(
     session: Pick<
       Session,
-      'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'isTranslated' | 'isStandIn'
+      'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'hasApps' | 'isTranslated' | 'isStandIn'
     > & {
       key?: string;
     },
