@@ -6,6 +6,7 @@ import type { Connection, ConnectionStatus } from './connection.js';
 import { hasMemberAccounts } from './connection-account.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionRepository, type ConnectionWithOrganization } from './connection.repository.js';
+import type { LastKnownTool } from './last-known-tool.js';
 
 /** `connections.status_reason` */
 const MAX_REASON_LENGTH = 1000;
@@ -64,8 +65,8 @@ export class ConnectionDirectory {
     return connections.map(toConnection);
   }
 
-  /** Connection id → last listed tool names; connections that never listed tools are absent. */
-  lastKnownToolNames(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+  /** Connection id → last listed tools by name; connections that never listed tools are absent. */
+  lastKnownToolNames(ids: readonly string[]): Promise<ReadonlyMap<string, readonly LastKnownTool[]>> {
     return this.repository.findToolNames(ids);
   }
 

@@ -5,6 +5,10 @@ import { requireRoom } from '../platform/database/require-room.js';
 import { type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
+import type { LastKnownTool } from './last-known-tool.js';
+
+/** The name, and where `_meta` can have the address of a page. */
+type StoredTool = readonly [name: string, ...pages: unknown[]];
 
 /** The columns of a new connection that the caller sets; the others have defaults. */
 type NewConnection = Pick<ConnectionEntity, 'id' | 'organizationId' | 'connectionType' | 'title'> &
@@ -146,13 +150,15 @@ export class ConnectionRepository {
   }
 
   /**
-   * The last listed tool names of each of these connections; connections that never listed tools are absent. Where a
+   * The last listed tools of each of these connections, by name; connections that never listed tools are absent. Where a
    * connection blocks tools, only those whose definition is approved.
    */
-  async findToolNames(ids: readonly string[]): Promise<Map<string, string[]>> {
-    const rows: { id: string; names: string[] | null; has_block: boolean; approved: string[] | null }[] =
+  async findToolNames(ids: readonly string[]): Promise<Map<string, LastKnownTool[]>> {
+    const rows: { id: string; listed: StoredTool[] | null; has_block: boolean; approved: string[] | null }[] =
       await this.connections.query(
-        `SELECT id, (SELECT json_agg(tool->'name') FROM json_array_elements(tools) AS tool) AS names,
+        `SELECT id, (SELECT json_agg(json_build_array(tool->'name', tool->'_meta'->'ui'->'resourceUri',
+                                                      tool->'_meta'->'ui/resourceUri'))
+                       FROM json_array_elements(tools) AS tool) AS listed,
                 pin = 'block' AS has_block,
                 CASE WHEN pin = 'block' AND pinned_at IS NOT NULL THEN (
                   SELECT json_agg(tool_name::json)
@@ -166,9 +172,10 @@ export class ConnectionRepository {
         [ids],
       );
     return new Map(
-      rows.map(({ id, names, has_block: hasBlock, approved }) => {
+      rows.map(({ id, listed, has_block: hasBlock, approved }) => {
         const usable = new Set(approved);
-        return [id, (names ?? []).filter((name) => !hasBlock || usable.has(name))];
+        const kept = (listed ?? []).filter(([name]) => !hasBlock || usable.has(name));
+        return [id, kept.map(([name, ...pages]) => ({ name, pages: pages.filter((uri) => typeof uri === 'string') }))];
       }),
     );
   }

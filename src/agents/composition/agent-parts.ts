@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import type { LastKnownTool } from '../../connections/last-known-tool.js';
 import { MAX_AGENTS, type RunnableAgent } from '../records/agent.js';
 import { AgentsService } from '../records/agents.service.js';
 import type { MemberList } from './member-lists.js';
@@ -39,8 +40,8 @@ interface AgentMembers {
 export interface AgentParts extends AgentMembers {
   /** The tool lists of the connections that are not agents, by connection id. */
   readonly lists: ReadonlyMap<string, MemberList>;
-  /** The last listed tool names of connections without a list, by connection id. */
-  readonly lastKnown: ReadonlyMap<string, readonly string[]>;
+  /** The last listed tools of connections without a list, by connection id. */
+  readonly lastKnown: ReadonlyMap<string, readonly LastKnownTool[]>;
 }
 
 /** Reads the parts of agents level by level: per level one query for the agents and one for the connections. */
@@ -61,7 +62,7 @@ export class AgentPartsReader {
     const lists = withinSize(plain, await Promise.all(plain.map(listOf)));
     const silent = plain.filter(({ id }) => lists.get(id)?.list === undefined).map(({ id }) => id);
     const lastKnown =
-      silent.length === 0 ? new Map<string, string[]>() : await this.directory.lastKnownToolNames(silent);
+      silent.length === 0 ? new Map<string, LastKnownTool[]>() : await this.directory.lastKnownToolNames(silent);
     return { ...parts, lists, lastKnown };
   }
 

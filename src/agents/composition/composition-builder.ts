@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { TimeSlices } from '../../core/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
 import { composeToolNamesInSlices, prefixFromTitle, SEARCH_TOOL_NAMES } from './tool-naming.js';
+import type { LastKnownTool } from '../../connections/last-known-tool.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
+import { pagesOf } from '../../upstreams/contract/app-tool.js';
 import { ToolDresser } from '../dressing/tool-dresser.js';
 import { type AgentConnection, type ApprovalRule, DEFAULT_TOOL_MODE } from '../records/agent.js';
 import { toolOf } from '../records/selected-tool.js';
@@ -10,6 +12,7 @@ import { type AgentParts, MAX_DEPTH } from './agent-parts.js';
 import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
 import { dressedPlace } from './dressed-place.js';
 import type { MemberList } from './member-lists.js';
+import { type Composed, withAddresses } from './resource-addresses.js';
 
 /** The tools of one agent. */
 const MAX_TOOLS = 10_000;
@@ -48,12 +51,12 @@ export class CompositionBuilder {
   constructor(private readonly dresser: ToolDresser) {}
 
   /** An agent that was just deleted is empty. */
-  build(parts: AgentParts): Promise<Composition> {
+  async build(parts: AgentParts): Promise<Composition> {
     const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), placesLeft: MAX_PLACES };
-    return this.compose(parts.id, [parts.id], work);
+    return withAddresses(await this.compose(parts.id, [parts.id], work));
   }
 
-  private async compose(agentId: string, path: readonly string[], work: Work): Promise<Composition> {
+  private async compose(agentId: string, path: readonly string[], work: Work): Promise<Composed> {
     const { slices } = work;
     const members: Member[] = [];
     let count = 0;
@@ -117,7 +120,7 @@ export class CompositionBuilder {
         bring(
           connection,
           parts.lists.get(connection.id),
-          parts.lastKnown.get(connection.id) ?? selectedNames(selection) ?? [],
+          parts.lastKnown.get(connection.id) ?? [...(selectedNames(selection) ?? [])].map(neverListed),
         );
     if (slices.isOver) await slices.next();
     const prefix = selection.prefix ?? prefixFromTitle(connection.title);
@@ -186,7 +189,7 @@ function mayDestroy(tool: KnownTool | undefined): boolean {
 }
 
 /** The tools that an agent contributes to another one. */
-function broughtBy(agent: Connection, inner: Composition): Brought {
+function broughtBy(agent: Connection, inner: Composed): Brought {
   const memberIds = [...inner.memberIds];
   const mayBePublic = agent.publicTools === 'honor';
   const places = [...inner.places.values()].map((place) =>
@@ -210,22 +213,30 @@ function withoutTools(member: Member): Member {
   return { ...member, places: [], unavailable: [...member.unavailable, fault] };
 }
 
-/** @param lastKnown the names of its tools when it cannot be listed */
-function bring(connection: Connection, listed: MemberList | undefined, lastKnown: Iterable<string>): Brought {
+/** @param lastKnown its tools when it cannot be listed */
+function bring(connection: Connection, listed: MemberList | undefined, lastKnown: readonly LastKnownTool[]): Brought {
   const list = listed?.list;
-  const names = [...(list === undefined ? lastKnown : list.tools.keys())];
+  const known = list === undefined ? lastKnown : [...list.tools.values()].map(asLastKnown);
   const mayBePublic = connection.publicTools === 'honor';
   const isInactive = connection.status === 'inactive';
   const fault = listed?.fault === undefined ? undefined : unavailableFor(connection, listed.fault, listed.signInPage);
-  const places = names.map((name): ToolPlace => {
+  const places = known.map(({ name, pages }): ToolPlace => {
     const tool = list?.tools.get(name);
-    const grants = [{ resource: connection.id, tool: name }];
+    const own = { name, upstreamName: name, pages, grants: [{ resource: connection.id, tool: name }] };
     const isPublic = mayBePublic && tool?.isPublic === true;
-    return { name, connection, upstreamName: name, grants, tool, fault, isInactive, needsApproval: false, isPublic };
+    return { ...own, connection, tool, fault, isInactive, needsApproval: false, isPublic };
   });
   const source = { connection, prefix: '', kinds: new Set(OFFER_KINDS), grantors: [connection.id] };
   const unavailable = fault === undefined ? [] : [fault];
   return { places, sources: [source], unavailable, memberIds: [connection.id] };
+}
+
+function neverListed(name: string): LastKnownTool {
+  return { name, pages: [] };
+}
+
+function asLastKnown({ name, definition }: KnownTool): LastKnownTool {
+  return { name, pages: pagesOf(definition) };
 }
 
 /** The member's own names of the selected tools; undefined if all are selected. */

@@ -16,6 +16,8 @@ export interface ToolPlace {
   /** The connection that provides the tool; never an agent. */
   readonly connection: Connection;
   readonly upstreamName: string;
+  /** The upstream's addresses of the tool's page (MCP Apps), as last known. */
+  readonly pages: readonly string[];
   /** One of them suffices: for the agent, for an agent inside it, or for the connection. */
   readonly grants: readonly Grant[];
   /** As the upstream listed it, or as agents dress it; undefined while it is unavailable. */
@@ -81,6 +83,8 @@ export interface Composition {
   /** Each connection once, in the agent's order. */
   readonly sources: readonly Source[];
   readonly unavailable: readonly UnavailableMember[];
+  /** The ids of the connections whose tools name a page (MCP Apps), by the upstreams' own address of it. */
+  readonly pages: ReadonlyMap<string, ReadonlySet<string>>;
   /** The ids of all connections and agents in it: a change of one may change the composition. */
   readonly memberIds: ReadonlySet<string>;
 }

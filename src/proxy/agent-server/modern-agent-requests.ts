@@ -82,8 +82,11 @@ export class ModernAgentRequests {
         return { caller: callerOf(source, caller), message: renameTool(message, upstreamName) };
       }
       if (message.method !== 'resources/read' || typeof uri !== 'string') return undefined;
-      const [source, ...others] = await this.offers.findResource(caller, await this.sourcesOf(caller), uri);
-      if (source === undefined || others.length > 0) return undefined;
+      const composition = await this.compositions.compositionOf(caller.connection);
+      const { sources, uri: own } = await this.offers.findResource(caller, composition, uri);
+      const [source, ...others] = sources;
+      // The agent's own MCP server renames what is read under another address.
+      if (source === undefined || others.length > 0 || own !== uri) return undefined;
       return { caller: callerOf(source, caller), message };
     } catch (error) {
       // The agent's own MCP server reports that it does not exist.

@@ -18,6 +18,7 @@ import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { mayUseAny } from '../offering/agent-permissions.js';
 import { AgentToolRouter } from '../offering/agent-tool-router.js';
+import { renameUri } from '../offering/renamed-resource.js';
 import { type ClientUpstreamSession, headersOf, type SessionOwner } from './client-upstream-session.js';
 import { setLevel } from './client-upstream-session-opener.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
@@ -177,9 +178,9 @@ export class ClientSessionHandler {
   private async subscribe(context: SessionMessage<InboundRequest>): Promise<void> {
     const { owner, message } = context;
     const uri = String(message.params['uri']);
-    const { isListed, session: listing } = await this.resources.listed(owner, uri);
+    const { isListed, session: listing, own = uri } = await this.resources.listed(owner, uri);
     const session = isListed ? listing : await this.resources.unlisted(owner, uri);
-    if (session !== undefined) await this.forward(context, session);
+    if (session !== undefined) await this.forward({ ...context, message: renameUri(message, own) }, session);
     else if (isListed)
       throw new DomainError('unknown_method', 'The upstream of this resource does not support subscriptions.');
     else throw new DomainError('invalid_arguments', 'The agent has no resource with this URI.');

@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Source } from '../../../agents/composition/composition.js';
+import { isRecord } from '../../../core/is-record.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
-import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
+import { dataOf, sseParts, withData } from '../../../upstreams/messages/sse-parts.js';
 import { untilClosed } from '../../../platform/http/once-closed.js';
 import { ReplyWriter } from '../../forwarding/reply-writer.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
@@ -21,6 +22,7 @@ import { ClientUpstreamSessions } from './client-upstream-sessions.js';
 import { type EventIdRewriter, rewriteEventIds } from './rewrite-event-ids.js';
 import { RequestIdCodec } from './request-id.codec.js';
 import { SessionComposition } from './session-composition.js';
+import { SessionResources } from './session-resources.js';
 import { type AnswerBody, discard } from '../../../upstreams/messages/answer-body.js';
 import { parseMessage } from '../../forwarding/relay/complete-answer.js';
 import { filteredEvent } from '../../forwarding/relay/relay-unsolicited.js';
@@ -32,6 +34,7 @@ const RETRY_MS = 5_000;
 /** Only the agent lists its tools, and it has no tasks. */
 const NO_TOOLS_OR_TASKS = { shows: () => false, ownsTask: () => false };
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
+const RESOURCE_UPDATED = 'notifications/resources/updated';
 /** Notifications that are sent only to callers who are permitted to use that kind. */
 const KINDS_BY_PREFIX = [
   ['notifications/resources/', 'resources'],
@@ -54,6 +57,7 @@ export class ClientSessionStreams {
     private readonly requestIds: RequestIdCodec,
     private readonly channels: UpstreamChannels,
     private readonly tools: SessionTools,
+    private readonly resources: SessionResources,
     private readonly agent: AgentNotificationStream,
     private readonly writer: ReplyWriter,
   ) {}
@@ -197,24 +201,38 @@ export class ClientSessionStreams {
   private async *events(
     body: AnswerBody,
     rewriter: EventIdRewriter,
-    { owner: { caller }, upstreamSession, source }: ListenedSession,
+    listened: ListenedSession,
   ): AsyncGenerator<Buffer> {
+    const { owner, upstreamSession, source } = listened;
     try {
       for await (const { bytes, isWhole } of sseParts(body)) {
         if (!isWhole) return;
         // Parsed as a client does, because the same name can be written with escapes.
-        const method = String(parseMessage(dataOf(bytes) ?? '')?.['method']);
+        const message = parseMessage(dataOf(bytes) ?? '');
+        const method = String(message?.['method']);
         if (method === TOOLS_CHANGED) this.tools.listChanged(source.connection, upstreamSession.session.key);
         const isPermitted = KINDS_BY_PREFIX.every(
-          ([prefix, kind]) => !method.startsWith(prefix) || mayUse(caller, source, kind),
+          ([prefix, kind]) => !method.startsWith(prefix) || mayUse(owner.caller, source, kind),
         );
-        const event = isPermitted ? rewriteEventIds(bytes, rewriter) : undefined;
+        const named = message && method === RESOURCE_UPDATED ? await this.renamed(bytes, message, listened) : bytes;
+        const event = isPermitted ? rewriteEventIds(named, rewriter) : undefined;
         const allowed = event && filteredEvent(event, NO_TOOLS_OR_TASKS);
         if (allowed !== undefined) yield allowed;
       }
     } finally {
       discard(body);
     }
+  }
+
+  /** The event with the address by which the owner knows the resource. */
+  private async renamed(
+    event: Buffer,
+    { params, ...message }: Record<string, unknown>,
+    { owner, upstreamSession }: ListenedSession,
+  ): Promise<Buffer> {
+    if (!isRecord(params) || typeof params['uri'] !== 'string') return event;
+    const uri = await this.resources.addressOf(owner, upstreamSession, params['uri']);
+    return uri === params['uri'] ? event : withData(event, JSON.stringify({ ...message, params: { ...params, uri } }));
   }
 }
 

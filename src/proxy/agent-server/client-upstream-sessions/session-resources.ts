@@ -26,19 +26,26 @@ export class SessionResources {
     private readonly channels: UpstreamChannels,
   ) {}
 
-  /** The session with the connection that lists the resource in the shared session. */
+  /** The session with the connection that lists the resource in the shared session, and the upstream's own address. */
   async listed(
     owner: SessionOwner,
     uri: string,
-  ): Promise<{ isListed: boolean; session?: ClientUpstreamSession | undefined }> {
-    const { sources } = await this.compositions.compositionOf(owner);
+  ): Promise<{ isListed: boolean; session?: ClientUpstreamSession | undefined; own?: string }> {
+    const composition = await this.compositions.compositionOf(owner);
     try {
-      const [source] = await this.offers.findResource(owner.caller, sources, uri);
-      return { isListed: true, session: source && (await this.upstreamSessions.sessionWith(owner, source.connection)) };
+      const { sources, uri: own } = await this.offers.findResource(owner.caller, composition, uri);
+      const [source] = sources;
+      const session = source && (await this.upstreamSessions.sessionWith(owner, source.connection));
+      return { isListed: true, session, own };
     } catch (error) {
       if (error instanceof DomainError && error.code === 'not_found') return { isListed: false };
       throw error;
     }
+  }
+
+  /** The address by which the owner knows a resource of the session's connection. */
+  async addressOf(owner: SessionOwner, { connection }: ClientUpstreamSession, uri: string): Promise<string> {
+    return this.offers.addressOf(await this.compositions.compositionOf(owner), connection.id, uri);
   }
 
   /** The session that can read a resource that is not listed. */

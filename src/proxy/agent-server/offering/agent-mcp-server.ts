@@ -12,7 +12,8 @@ import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
-import { AgentPromptsAndResources } from './agent-prompts-and-resources.js';
+import { AgentPromptsAndResources, type ResourcePlace } from './agent-prompts-and-resources.js';
+import { renameContents } from './renamed-resource.js';
 import type { AgentFeatures } from './agent-capabilities.js';
 
 /** What the agent's server needs to know of one request. */
@@ -103,30 +104,38 @@ export class AgentMcpServer {
     const { caller } = context;
     server.setRequestHandler('resources/list', () =>
       withProtocolErrors(
-        this.sourcesOf(caller)
-          .then((sources) => this.offers.resources(caller, sources, 'resources/list'))
+        this.compositions
+          .compositionOf(caller.connection)
+          .then((composition) => this.offers.resources(caller, composition, 'resources/list'))
           .then(({ items, meta }) => asResult({ resources: items }, meta)),
       ),
     );
     server.setRequestHandler('resources/templates/list', () =>
       withProtocolErrors(
-        this.sourcesOf(caller)
-          .then((sources) => this.offers.resources(caller, sources, 'resources/templates/list'))
+        this.compositions
+          .compositionOf(caller.connection)
+          .then((composition) => this.offers.resources(caller, composition, 'resources/templates/list'))
           .then(({ items, meta }) => asResult({ resourceTemplates: items }, meta)),
       ),
     );
     server.setRequestHandler('resources/read', ({ params: { uri } }, ctx) =>
-      withProtocolErrors(
-        this.sourcesOf(caller).then(async (sources) => {
-          const candidates = await this.offers.findResource(caller, sources, uri).catch((error: unknown) => {
-            throw error instanceof DomainError && error.code === 'not_found'
-              ? new ResourceNotFoundError(uri, error.message)
-              : error;
-          });
-          return (await this.offers.ask(candidates, 'resources/read', { uri }, optionsOf(context, ctx))) as never;
-        }),
-      ),
+      withProtocolErrors(this.readResource(caller, uri, optionsOf(context, ctx))),
     );
+  }
+
+  private async readResource(caller: ProxyCaller, uri: string, options: RequestOptions): Promise<never> {
+    const place = await this.findResource(caller, uri).catch((error: unknown) => {
+      throw error instanceof DomainError && error.code === 'not_found'
+        ? new ResourceNotFoundError(uri, error.message)
+        : error;
+    });
+    const result = await this.offers.ask(place.sources, 'resources/read', { uri: place.uri }, options);
+    return renameContents(result, place.uri, uri) as never;
+  }
+
+  /** The pages of tools are known by the tools. */
+  private async findResource(caller: ProxyCaller, uri: string): Promise<ResourcePlace> {
+    return this.offers.findResource(caller, await this.compositions.compositionOf(caller.connection), uri);
   }
 
   private async complete(
@@ -134,10 +143,9 @@ export class AgentMcpServer {
     { ref, argument, context }: CompletionParams,
     options: RequestOptions,
   ): Promise<never> {
-    const sources = await this.sourcesOf(caller);
     const more = { argument, ...(context !== undefined && { context }) };
     if (ref.type === 'ref/prompt') {
-      const [source, name] = await this.offers.findPrompt(caller, sources, ref.name);
+      const [source, name] = await this.offers.findPrompt(caller, await this.sourcesOf(caller), ref.name);
       return (await this.offers.ask(
         [source],
         'completion/complete',
@@ -145,8 +153,8 @@ export class AgentMcpServer {
         options,
       )) as never;
     }
-    const candidates = await this.offers.findResource(caller, sources, ref.uri);
-    return (await this.offers.ask(candidates, 'completion/complete', { ref, ...more }, options)) as never;
+    const { sources, uri } = await this.findResource(caller, ref.uri);
+    return (await this.offers.ask(sources, 'completion/complete', { ref: { ...ref, uri }, ...more }, options)) as never;
   }
 
   /** The connections of the agent are known without listing the upstreams' tools. */

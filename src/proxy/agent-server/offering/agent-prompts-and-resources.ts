@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { OfferKind, Source } from '../../../agents/composition/composition.js';
+import type { Composition, OfferKind, Source } from '../../../agents/composition/composition.js';
 import { type Offer, type OfferList, OfferLists } from '../../../agents/composition/offer-lists.js';
+import { composedAddress, readAddress } from '../../../agents/composition/resource-addresses.js';
 import { composeToolNames } from '../../../agents/composition/tool-naming.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
@@ -14,6 +15,16 @@ interface OfferPage {
   readonly items: Offer[];
   readonly meta: Record<string, unknown> | undefined;
 }
+
+/** The connections that can have a resource or template, and its address at them. */
+export interface ResourcePlace {
+  readonly sources: readonly Source[];
+  readonly uri: string;
+}
+
+/** The methods that list resources, and the member of an item that is its address. */
+const ADDRESSED_BY = { 'resources/list': 'uri', 'resources/templates/list': 'uriTemplate' } as const;
+type ResourceList = keyof typeof ADDRESSED_BY;
 
 interface SourceList {
   readonly source: Source;
@@ -56,35 +67,43 @@ export class AgentPromptsAndResources {
     throw new DomainError('not_found', 'The agent has no prompt with this name.');
   }
 
-  /** Lists the resources. They keep their URIs; if several connections list the same URI, the first one counts. */
-  async resources(
-    caller: ProxyCaller,
-    sources: readonly Source[],
-    method: Exclude<OfferList, 'prompts/list'>,
-  ): Promise<OfferPage> {
-    const permitted = sources.filter((source) => mayUse(caller, source, 'resources'));
-    const lists = await this.listAll(permitted, 'resources', method);
-    const key = method === 'resources/list' ? 'uri' : 'uriTemplate';
-    const items = uniqueBy(
-      lists.flatMap(({ offers }) => offers),
-      key,
+  /** Lists the resources or templates, by their addresses in the agent. */
+  async resources(caller: ProxyCaller, composition: Composition, method: ResourceList): Promise<OfferPage> {
+    // The addresses are the same for every caller.
+    const lists = await this.listAll(composition.sources, 'resources', method);
+    const visible = lists.filter(({ source }) => mayUse(caller, source, 'resources'));
+    const key = ADDRESSED_BY[method];
+    const listings = listingsOf(lists, key);
+    const items = visible.flatMap(({ source: { connection }, offers }) =>
+      uniqueBy(offers, key).map((offer) => {
+        const address = { connectionId: connection.id, uri: String(offer[key]) };
+        return { ...offer, [key]: composedAddress(address, composition, listings) };
+      }),
     );
-    return { items, meta: metaOf(caller, lists) };
+    return { items, meta: metaOf(caller, visible) };
+  }
+
+  /** The address in the agent of a resource that a connection names. */
+  async addressOf(composition: Composition, connectionId: string, uri: string): Promise<string> {
+    const lists = await this.listAll(composition.sources, 'resources', 'resources/list');
+    return composedAddress({ connectionId, uri }, composition, listingsOf(lists, 'uri'));
   }
 
   /**
-   * Finds the connections that can have this resource or template: those that list it, otherwise those with a matching
-   * template.
+   * Finds the connections that can have this resource or template: the one that the address contains, or whose tools
+   * name it as their page; otherwise those that list it, or those with a matching template.
    * @throws DomainError `not_found`
    */
-  async findResource(caller: ProxyCaller, sources: readonly Source[], uri: string): Promise<Source[]> {
-    const permitted = sources.filter((source) => mayUse(caller, source, 'resources'));
-    const listed = await this.listAll(permitted, 'resources', 'resources/list');
-    const listing = listed.filter(({ offers }) => offers.some((offer) => offer['uri'] === uri));
-    if (listing.length > 0) return listing.map(({ source }) => source);
-    const templates = await this.listAll(permitted, 'resources', 'resources/templates/list');
-    const matching = templates.filter(({ offers }) => offers.some((offer) => matches(offer['uriTemplate'], uri)));
-    if (matching.length > 0) return matching.map(({ source }) => source);
+  async findResource(caller: ProxyCaller, composition: Composition, uri: string): Promise<ResourcePlace> {
+    const permitted = composition.sources.filter((source) => mayUse(caller, source, 'resources'));
+    const named = readAddress(uri, composition);
+    const owners = named === undefined ? composition.pages.get(uri) : new Set([named.connectionId]);
+    const sources =
+      owners === undefined
+        ? await this.findListing(permitted, uri)
+        : // One address must not lead to the pages of several connections.
+          permitted.filter(({ connection }) => owners.size === 1 && owners.has(connection.id));
+    if (sources.length > 0) return { sources, uri: named?.uri ?? uri };
     throw new DomainError('not_found', 'The agent has no resource with this URI.');
   }
 
@@ -109,6 +128,15 @@ export class AgentPromptsAndResources {
       }
     }
     throw refusal;
+  }
+
+  private async findListing(permitted: readonly Source[], uri: string): Promise<Source[]> {
+    const listed = await this.listAll(permitted, 'resources', 'resources/list');
+    const listing = listed.filter(({ offers }) => offers.some((offer) => offer['uri'] === uri));
+    if (listing.length > 0) return listing.map(({ source }) => source);
+    const templates = await this.listAll(permitted, 'resources', 'resources/templates/list');
+    const matching = templates.filter(({ offers }) => offers.some((offer) => matches(offer['uriTemplate'], uri)));
+    return matching.map(({ source }) => source);
   }
 
   private listAll(sources: readonly Source[], kind: OfferKind, method: OfferList): Promise<SourceList[]> {
@@ -137,6 +165,17 @@ function metaOf(caller: ProxyCaller, lists: readonly SourceList[]): Record<strin
     fault === undefined ? [] : [{ connectionId: connection.id, title: connection.title, reason: fault }],
   );
   return unavailableMeta(caller, unavailable);
+}
+
+/** How many connections list each address. */
+function listingsOf(lists: readonly SourceList[], key: string): Map<string, number> {
+  const listings = new Map<string, number>();
+  for (const { offers } of lists) {
+    for (const uri of new Set(offers.map((offer) => offer[key]))) {
+      if (typeof uri === 'string') listings.set(uri, (listings.get(uri) ?? 0) + 1);
+    }
+  }
+  return listings;
 }
 
 /** The offers with a string under this key, without duplicates. */

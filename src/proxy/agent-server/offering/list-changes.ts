@@ -62,7 +62,8 @@ export class ListChanges {
       const digests = {
         tools: hash('sha256', await toolListText(caller, composition, { isWhole: true, hasApps: true })),
         prompts: prompts ?? '',
-        resources: resources ?? '',
+        // The pages of tools decide on the addresses of resources too.
+        resources: `${resources ?? ''}\n${sharedPages(composition).join('\n')}`,
       };
       return { digests, memberIds: composition.memberIds };
     } catch {
@@ -79,6 +80,11 @@ export class ListChanges {
       )
       .join('\n');
   }
+}
+
+/** The pages that several connections have. */
+function sharedPages({ pages }: Composition): string[] {
+  return [...pages].filter(([, owners]) => owners.size > 1).map(([uri, owners]) => [uri, ...owners].join(' '));
 }
 
 function differingKinds(previous: Snapshot, current: Snapshot): ListedKind[] {
