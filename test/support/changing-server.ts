@@ -99,10 +99,10 @@ export async function startModernServer(): Promise<ChangingServer> {
 const toolsOf = ({ tools }: ChangingServer['offered']) =>
   tools.map((tool) => (typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' as const } } : tool));
 const promptsOf = ({ prompts }: ChangingServer['offered']) => prompts.map((name) => ({ name }));
-const bodyOf = ({ method, message }: SeenRequest): unknown => (method === 'POST' ? message : undefined);
+export const bodyOf = ({ method, message }: SeenRequest): unknown => (method === 'POST' ? message : undefined);
 
 /** The SDK's servers speak the web's `Request` and `Response`. */
-async function answer(
+export async function answer(
   { method, path, headers, hungUp, message }: SeenRequest,
   response: ServerResponse,
   serve: (request: Request) => Promise<Response>,
