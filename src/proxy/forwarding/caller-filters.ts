@@ -37,7 +37,9 @@ export class CallerFilters {
 
   /** The filter on a stream that belongs to no request, which can repeat the answer to an earlier one. */
   forStream(request: FastifyRequest, caller: ProxyCaller): CallerFilter | undefined | Promise<CallerFilter> {
-    const filter = this.withoutAppOnly(request, caller.connection, this.tasks.filterFor(caller));
+    const permitted = this.tasks.filterFor(caller);
+    const isResumed = request.headers['last-event-id'] !== undefined;
+    const filter = isResumed ? this.withoutAppOnly(request, caller.connection, permitted) : permitted;
     return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);
   }
 

@@ -72,7 +72,7 @@ const mediaServer: Parameters<typeof legacyServer>[0] = ({ message }, response) 
     inputSchema: { type: 'object' },
     ...(visibility && { _meta: { ui: { resourceUri: 'ui://a', visibility } } }),
   });
-  const tools = [tool('shot'), tool('both', ['model', 'app']), tool('hidden', ['app'])];
+  const tools = [tool('shot'), tool('both', ['model', 'app']), tool('hidden', ['app']), tool('nobody', [])];
   const content = [
     { type: 'text', text: 'Here:' },
     { type: 'image', data: PNG, mimeType: 'image/png' },

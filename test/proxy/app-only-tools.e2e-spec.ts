@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newTenant, type Tenant } from '../support/tenant.js';
+import { APPS, type AppServer, startAppServer } from '../support/app-server.js';
+import { openLegacy, openModern } from '../support/era-clients.js';
+import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
+import { callProxy, pathOf, rpc, rpcOf, TAKES_STREAMS } from '../support/proxy-calls.js';
+import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
+
+const ERAS = ['legacy', 'modern'] as const;
+const ALL = ['plain', 'refresh', 'show'];
+/** Capabilities without MCP Apps. */
+const OTHERS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+const FOR_MODELS = ['plain', 'show'];
+
+let app: Tenant;
+const servers: ScriptedServer[] = [];
+
+beforeAll(async () => {
+  app = await newTenant();
+});
+afterAll(async () => {
+  await app?.close();
+  await Promise.all(servers.map((server) => server.close()));
+});
+
+async function started(server: Promise<AppServer | ScriptedServer>): Promise<string> {
+  const { url } = await server;
+  servers.push(await server);
+  return url;
+}
+
+async function namesFor(era: (typeof ERAS)[number], id: string, capabilities: object): Promise<string[]> {
+  const client =
+    era === 'modern' ? await openModern(app, id, capabilities) : (await openLegacy(app, id, capabilities)).client;
+  const { tools } = await client.listTools();
+  // Apps call through their client, whose server cannot tell these calls from others.
+  const { content } = await client.callTool({ name: 'refresh', arguments: {} });
+  expect(content).toEqual([{ type: 'text', text: 'app refresh' }]);
+  await client.close();
+  return tools.map(({ name }) => name).toSorted();
+}
+
+describe.each(ERAS)('a tool for apps alone, of a %s upstream', (upstreamEra) => {
+  let connection: string;
+  let agent: string;
+  let pinned: string;
+  beforeAll(async () => {
+    const url = await started(startAppServer(upstreamEra, { name: 'app', page: '' }));
+    connection = await connectTo(app, url);
+    pinned = await connectTo(app, url, { pin: 'warn' });
+    agent = await agentOf(app, [connection]);
+  });
+
+  it.each(ERAS)('is listed only to %s clients with MCP Apps, and called by all', async (clientEra) => {
+    for (const id of [connection, pinned, agent]) {
+      expect(await namesFor(clientEra, id, {})).toEqual(FOR_MODELS);
+      expect(await namesFor(clientEra, id, APPS)).toEqual(ALL);
+      expect(await namesFor(clientEra, id, OTHERS)).toEqual(FOR_MODELS);
+    }
+  });
+
+  it('is not listed without a session, whatever the grants and the form of the answer', async () => {
+    const named = await keyWith(app, { [connection]: ALL });
+    for (const key of [app.apiKey, named]) {
+      const path = pathOf(app, connection);
+      expect((await listThrough(app, path, key)).names.toSorted()).toEqual(FOR_MODELS);
+      const { text } = await callProxy(app, path, { key, headers: TAKES_STREAMS, body: rpc('tools/list') });
+      expect(text).toContain('"show"');
+      expect(text).not.toContain('"refresh"');
+    }
+  });
+});
+
+describe('in search mode', () => {
+  it('a tool for apps alone is not found, and listed to clients with MCP Apps', async () => {
+    const connection = await connectTo(app, await started(startAppServer('legacy', { name: 'app', page: '' })));
+    const agent = await agentOf(app, [connection], { tool_mode: 'search', pinned_tools: ['refresh', 'show'] });
+    const path = gatewayPath(app, agent);
+    const SEARCH = ['call_tool', 'search_tools'];
+    expect((await listThrough(app, path)).names.toSorted()).toEqual([...SEARCH, 'show']);
+    expect(await namesFor('modern', agent, APPS)).toEqual(['call_tool', 'refresh', 'search_tools', 'show']);
+    const found = await callThrough(app, path, 'search_tools', { query: 'weather' });
+    const { tools } = found.rpc.result?.['structuredContent'] as { tools: { name: string }[] };
+    expect(tools.map(({ name }) => name).toSorted()).toEqual(FOR_MODELS);
+    const called = await callThrough(app, path, 'call_tool', { name: 'refresh', arguments: {} });
+    expect(called.text).toContain('no tool with this name');
+    const plain = await callThrough(app, path, 'call_tool', { name: 'plain', arguments: {} });
+    expect(plain.rpc.result?.content).toEqual([{ type: 'text', text: 'app plain' }]);
+  });
+});
+
+describe('the list of a connection without such tools', () => {
+  it('passes as it was sent once the tools are known, and is filtered once it has one', async () => {
+    const list = { tools: '{"name":"one","inputSchema":{"type":"object"},"x":1.0}' };
+    const upstream = await startScripted(
+      legacyServer(({ message }, response) => {
+        if (message.method !== 'tools/list') return sendResult(response, message, { content: [] });
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":{"tools":[${list.tools}]}}`);
+      }).script,
+    );
+    servers.push(upstream);
+    const connection = await connectTo(app, upstream.url);
+    const path = pathOf(app, connection);
+    const listed = async (): Promise<string> =>
+      (await callProxy(app, path, { key: app.apiKey, body: rpc('tools/list') })).text;
+    expect(rpcOf(await callProxy(app, path, { key: app.apiKey, body: rpc('tools/list') })).result?.tools).toHaveLength(
+      1,
+    );
+    expect(await listed()).toContain(list.tools);
+    list.tools += ',{"name":"two","inputSchema":{"type":"object"},"_meta":{"ui":{"visibility":["app"]}}}';
+    // A list that is filtered by grants is read as a whole, and tells the service what there is.
+    expect((await listThrough(app, path, await keyWith(app, { [connection]: ['one'] }))).names).toEqual(['one']);
+    expect(await listed()).not.toContain('"two"');
+    expect(await listed()).toContain('"one"');
+  });
+});
