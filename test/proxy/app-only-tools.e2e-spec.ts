@@ -81,8 +81,8 @@ describe('in search mode', () => {
     expect((await listThrough(app, path)).names.toSorted()).toEqual([...SEARCH, 'show']);
     expect(await namesFor('modern', agent, APPS)).toEqual(['call_tool', 'refresh', 'search_tools', 'show']);
     const found = await callThrough(app, path, 'search_tools', { query: 'weather' });
-    const { tools } = found.rpc.result?.['structuredContent'] as { tools: { name: string }[] };
-    expect(tools.map(({ name }) => name).toSorted()).toEqual(FOR_MODELS);
+    const content = found.rpc.result?.['structuredContent'] as { tools: { name: string }[] } | undefined;
+    expect(content?.tools.map(({ name }) => name).toSorted()).toEqual(FOR_MODELS);
     const called = await callThrough(app, path, 'call_tool', { name: 'refresh', arguments: {} });
     expect(called.text).toContain('no tool with this name');
     const plain = await callThrough(app, path, 'call_tool', { name: 'plain', arguments: {} });
@@ -115,4 +115,36 @@ describe('the list of a connection without such tools', () => {
     expect(await listed()).not.toContain('"two"');
     expect(await listed()).toContain('"one"');
   });
+});
+
+it('a resumed stream that repeats a list hides a tool for apps alone, except from clients with MCP Apps', async () => {
+  const tools = ['one', 'two'].map((name) => ({
+    name,
+    inputSchema: { type: 'object' },
+    ...(name === 'two' && { _meta: { ui: { visibility: ['app'] } } }),
+  }));
+  const sessions = legacyServer(({ message }, response) => sendResult(response, message, { tools }));
+  const upstream = await startScripted((request, response) => {
+    if (request.method !== 'GET') return sessions.script(request, response);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    return void response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: { tools } })}\n\n`);
+  });
+  servers.push(upstream);
+  const connection = await connectTo(app, upstream.url);
+  for (const [capabilities, isShown] of [
+    [{}, false],
+    [APPS, true],
+  ] as const) {
+    const { client, transport } = await openLegacy(app, connection, capabilities);
+    const headers = {
+      ...TAKES_STREAMS,
+      'mcp-session-id': String(transport.sessionId),
+      'mcp-protocol-version': '2025-11-25',
+      'last-event-id': 'event-1',
+    };
+    const { text } = await callProxy(app, pathOf(app, connection), { method: 'GET', key: app.apiKey, headers });
+    expect(text).toContain('"one"');
+    expect(text.includes('"two"')).toBe(isShown);
+    await client.close();
+  }
 });
