@@ -5,7 +5,7 @@ import { requireRoom } from '../platform/database/require-room.js';
 import { type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
-import type { LastKnownTool } from './last-known-tool.js';
+import { isPage, type LastKnownTool } from './last-known-tool.js';
 
 /** The name, and where `_meta` can have the address of a page. */
 type StoredTool = readonly [name: string, ...pages: unknown[]];
@@ -156,9 +156,8 @@ export class ConnectionRepository {
   async findToolNames(ids: readonly string[]): Promise<Map<string, LastKnownTool[]>> {
     const rows: { id: string; listed: StoredTool[] | null; has_block: boolean; approved: string[] | null }[] =
       await this.connections.query(
-        `SELECT id, (SELECT json_agg(json_build_array(tool->'name', tool->'_meta'->'ui'->'resourceUri',
-                                                      tool->'_meta'->'ui/resourceUri'))
-                       FROM json_array_elements(tools) AS tool) AS listed,
+        `SELECT id, (SELECT json_agg(json_build_array(name, _meta->'ui'->'resourceUri', _meta->'ui/resourceUri'))
+                       FROM json_to_recordset(tools) AS tool(name json, _meta json)) AS listed,
                 pin = 'block' AS has_block,
                 CASE WHEN pin = 'block' AND pinned_at IS NOT NULL THEN (
                   SELECT json_agg(tool_name::json)
@@ -175,7 +174,7 @@ export class ConnectionRepository {
       rows.map(({ id, listed, has_block: hasBlock, approved }) => {
         const usable = new Set(approved);
         const kept = (listed ?? []).filter(([name]) => !hasBlock || usable.has(name));
-        return [id, kept.map(([name, ...pages]) => ({ name, pages: pages.filter((uri) => typeof uri === 'string') }))];
+        return [id, kept.map(([name, ...pages]) => ({ name, pages: pages.filter(isPage) }))];
       }),
     );
   }

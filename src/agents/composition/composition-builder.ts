@@ -53,7 +53,7 @@ export class CompositionBuilder {
   /** An agent that was just deleted is empty. */
   async build(parts: AgentParts): Promise<Composition> {
     const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), placesLeft: MAX_PLACES };
-    return withAddresses(await this.compose(parts.id, [parts.id], work));
+    return withAddresses(await this.compose(parts.id, [parts.id], work), work.slices);
   }
 
   private async compose(agentId: string, path: readonly string[], work: Work): Promise<Composed> {

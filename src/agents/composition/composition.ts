@@ -87,6 +87,8 @@ export interface Composition {
   readonly pages: ReadonlyMap<string, ReadonlySet<string>>;
   /** The ids of all connections and agents in it: a change of one may change the composition. */
   readonly memberIds: ReadonlySet<string>;
+  /** The same ids, by the digests in addresses of resources. */
+  readonly membersByDigest: ReadonlyMap<string, string>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import type { TimeSlices } from '../../core/time-slices.js';
 import { withPages } from '../../upstreams/contract/app-tool.js';
-import type { Composition } from './composition.js';
+import type { Composition, ToolPlace } from './composition.js';
 
 /** An address that contains its connection ends in a digest of the connection's id. */
 const QUALIFIED = /^(.*)[?&]connection=([0-9a-f]{16})$/s;
@@ -13,7 +14,7 @@ export interface ResourceAddress {
 }
 
 /** What decides whether an address is that of one connection alone. */
-type Known = Pick<Composition, 'pages' | 'memberIds'>;
+type Known = Pick<Composition, 'pages' | 'membersByDigest'>;
 
 /** How many of the agent's connections list an address. */
 type Listings = ReadonlyMap<string, number>;
@@ -21,22 +22,27 @@ type Listings = ReadonlyMap<string, number>;
 const UNLISTED: Listings = new Map();
 
 /** A composition whose tools name their pages as the upstreams do. */
-export type Composed = Omit<Composition, 'pages'>;
+export type Composed = Omit<Composition, keyof Known>;
 
 /** The composition in which tools name their pages by the addresses that lead to them. */
-export function withAddresses(composed: Composed): Composition {
-  const paged = [...composed.places.values()].filter(({ pages }) => pages.length > 0);
+export async function withAddresses(composed: Composed, slices: TimeSlices): Promise<Composition> {
+  const paged: ToolPlace[] = [];
   const pages = new Map<string, Set<string>>();
-  for (const { pages: uris, connection } of paged) {
-    for (const uri of uris) pages.set(uri, (pages.get(uri) ?? new Set()).add(connection.id));
+  for (const place of composed.places.values()) {
+    if (place.pages.length > 0) paged.push(place);
+    for (const uri of place.pages) pages.set(uri, (pages.get(uri) ?? new Set()).add(place.connection.id));
+    if (slices.isOver) await slices.next();
   }
+  const membersByDigest = new Map([...composed.memberIds].map((id) => [digestOf(id), id]));
   const places = new Map(composed.places);
-  const composition = { ...composed, places, pages };
+  const composition = { ...composed, places, pages, membersByDigest };
   for (const place of paged) {
     const { tool, connection } = place;
     const rename = (uri: string): string => composedAddress({ connectionId: connection.id, uri }, composition);
-    if (tool === undefined || place.pages.every((uri) => rename(uri) === uri)) continue;
-    places.set(place.name, { ...place, tool: { ...tool, definition: withPages(tool.definition, rename) } });
+    if (tool !== undefined && place.pages.some((uri) => rename(uri) !== uri)) {
+      places.set(place.name, { ...place, tool: { ...tool, definition: withPages(tool.definition, rename) } });
+    }
+    if (slices.isOver) await slices.next();
   }
   return composition;
 }
@@ -55,11 +61,19 @@ export function composedAddress(address: ResourceAddress, known: Known, listings
 }
 
 /** The resource behind an address that contains its connection; undefined for any other address. */
-export function readAddress(uri: string, { memberIds }: Pick<Known, 'memberIds'>): ResourceAddress | undefined {
+export function readAddress(
+  uri: string,
+  { membersByDigest }: Pick<Known, 'membersByDigest'>,
+): ResourceAddress | undefined {
   const [, own, digest] = QUALIFIED.exec(uri) ?? [];
-  if (own === undefined) return undefined;
-  const connectionId = [...memberIds].find((id) => digestOf(id) === digest);
+  if (own === undefined || digest === undefined) return undefined;
+  const connectionId = membersByDigest.get(digest);
   return connectionId === undefined ? undefined : { connectionId, uri: own };
+}
+
+/** True if the address alone decides on its connections, whatever they list and can read. */
+export function isReserved(uri: string, known: Known): boolean {
+  return known.pages.has(uri) || readAddress(uri, known) !== undefined;
 }
 
 function qualified({ connectionId, uri }: ResourceAddress): string {

@@ -1,3 +1,4 @@
+import { isPage } from '../../connections/last-known-tool.js';
 import { isRecord } from '../../core/is-record.js';
 import type { UpstreamTool } from './upstream.js';
 
@@ -18,7 +19,7 @@ export function isAppOnly(tool: Described): boolean {
 /** The addresses of the page that shows the tool's results (MCP Apps, "Resource Discovery"). */
 export function pagesOf(tool: Described): string[] {
   const named = [uiOf(tool)?.['resourceUri'], tool._meta?.[FLAT_KEY]];
-  return named.filter((uri) => typeof uri === 'string');
+  return named.filter(isPage);
 }
 
 /** The tool with other addresses for its page; nothing else changes. */
@@ -30,8 +31,8 @@ export function withPages<T extends Described>(tool: T, rename: (uri: string) =>
     ...tool,
     _meta: {
       ...tool._meta,
-      ...(typeof uri === 'string' && { ui: { ...ui, resourceUri: rename(uri) } }),
-      ...(typeof flat === 'string' && { [FLAT_KEY]: rename(flat) }),
+      ...(isPage(uri) && { ui: { ...ui, resourceUri: rename(uri) } }),
+      ...(isPage(flat) && { [FLAT_KEY]: rename(flat) }),
     },
   };
 }

@@ -139,7 +139,8 @@ describe('a list of 10,000 tools that all change', () => {
     const connection = await Pinned.with(...before);
     await connection.list(after.slice(5_000));
     await dataSource.query('UPDATE connections SET tools = $2 WHERE id = $1', [connection.id, JSON.stringify(before)]);
-    const namesOf = async () => (await connections.findToolNames([connection.id])).get(connection.id);
+    const namesOf = async () =>
+      (await connections.findToolNames([connection.id])).get(connection.id)?.map(({ name }) => name);
     expect(await namesOf()).toEqual([...before.slice(0, 5_000), ...before.slice(-1)].map(({ name }) => name));
     await dataSource.query('UPDATE connections SET pinned_at = NULL WHERE id = $1', [connection.id]);
     expect(await namesOf()).toEqual([]);
