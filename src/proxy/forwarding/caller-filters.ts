@@ -7,12 +7,15 @@ import { METADATA_KEY } from '../../upstreams/catalog/tool-list.js';
 import { isAppOnly } from '../../upstreams/contract/app-tool.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import type { CallerFilter, ProxyCaller } from '../protocol/proxy-caller.js';
+import type { Session } from './session/sealed-sessions.js';
 import { TaskOwners } from './tasks/task-owners.js';
 import type { McpRequestContext } from './upstream-router.js';
 
 const LIST = 'tools/list';
 /** For a caller with `*`, whose list still lacks what the connection does not offer. */
 const EVERYTHING: CallerFilter = { shows: () => true, ownsTask: () => true };
+/** For a caller with `*`, whose client does not get the tools for apps alone. */
+const ALL_FOR_MODELS: CallerFilter = { ...EVERYTHING, shows: (tool) => !isAppOnly(tool), holdsAll: true };
 
 /** Which parts of an upstream's messages a caller sees. */
 @Injectable()
@@ -28,49 +31,65 @@ export class CallerFilters {
    * connection.
    */
   forRequest(context: McpRequestContext<InboundRequest>): CallerFilter | undefined | Promise<CallerFilter> {
-    const { caller, message, request } = context;
-    const permitted = this.tasks.filterFor(caller);
-    if (message.method !== LIST) return permitted;
-    const filter = this.withLearning(context, this.withoutAppOnly(request, caller.connection, permitted));
+    const { caller, message, request, route } = context;
+    if (message.method !== LIST) return this.tasks.filterFor(caller);
+    const session = route.kind === 'session' ? route.session : undefined;
+    const filter = this.withLearning(context, this.withoutAppOnly(request, caller, session));
     return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);
   }
 
   /** The filter on a stream that belongs to no request, which can repeat the answer to an earlier one. */
-  forStream(request: FastifyRequest, caller: ProxyCaller): CallerFilter | undefined | Promise<CallerFilter> {
-    const permitted = this.tasks.filterFor(caller);
+  forStream(
+    request: FastifyRequest,
+    caller: ProxyCaller,
+    session: Session,
+  ): CallerFilter | undefined | Promise<CallerFilter> {
     const isResumed = request.headers['last-event-id'] !== undefined;
-    const filter = isResumed ? this.withoutAppOnly(request, caller.connection, permitted) : permitted;
+    const filter = isResumed ? this.withoutAppOnly(request, caller, session) : this.tasks.filterFor(caller);
     return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);
   }
 
-  /** Hides what is not for models from clients that would offer it to one. */
+  /** The caller's filter, which hides what is not for models from clients that would offer it to one. */
   private withoutAppOnly(
     { hasApps }: FastifyRequest,
-    connection: Connection,
-    filter: CallerFilter | undefined,
+    caller: ProxyCaller,
+    session: Session | undefined,
   ): CallerFilter | undefined {
+    const filter = this.tasks.filterFor(caller);
     if (hasApps === true) return filter;
-    if (filter === undefined && !this.catalog.mayHaveAppOnly(connection)) return undefined;
-    const { shows, ...others } = filter ?? EVERYTHING;
-    return { ...others, shows: (tool) => !isAppOnly(tool) && shows(tool) };
+    if (filter !== undefined) return { ...filter, shows: (tool) => !isAppOnly(tool) && filter.shows(tool) };
+    const mayHaveAppOnly = session?.hasOwnTools === true || this.catalog.mayHaveAppOnly(caller.connection);
+    return mayHaveAppOnly ? ALL_FOR_MODELS : undefined;
   }
 
-  /** Stores a list that is the same for every caller in the catalog too. */
+  /**
+   * Stores a list that is the same for every caller in the catalog too. Another list of a caller with `*` has the
+   * catalog read its own, so that the next one can pass unread.
+   */
   private withLearning(
-    { caller, message, route }: McpRequestContext<InboundRequest>,
+    { caller: { connection }, message, route }: McpRequestContext<InboundRequest>,
     filter: CallerFilter | undefined,
   ): CallerFilter | undefined {
+    if (filter === undefined) return undefined;
     const isShared = route.kind === 'pooled' && route.owner === undefined;
-    const isCommonList = isShared && isUnparameterized(message.params);
-    if (filter === undefined || !isCommonList) return filter;
-    return { ...filter, onComplete: (tools) => this.catalog.learn(caller.connection, tools) };
+    if (isShared && isUnparameterized(message.params)) {
+      return { ...filter, onComplete: (tools) => this.catalog.learn(connection, tools) };
+    }
+    const isOwn = route.kind === 'session' && route.session.hasOwnTools;
+    return filter.holdsAll === true && !isOwn ? { ...filter, onComplete: () => void this.read(connection) } : filter;
   }
 
   private async withOffer({ connection }: ProxyCaller, filter = EVERYTHING): Promise<CallerFilter> {
     // The first complete list of a pinned connection is approved; a page of the caller may not be complete.
-    await Promise.resolve(this.catalog.toolsOf(connection)).catch(() => undefined);
+    await this.read(connection);
     const page = await this.offered.pageOf(connection);
-    return { ...filter, ...page };
+    const { holdsAll: _isWhole, ...limited } = filter;
+    return { ...limited, ...page };
+  }
+
+  /** Has the catalog read the tools of the connection. Never rejects. */
+  private async read(connection: Connection): Promise<void> {
+    await Promise.resolve(this.catalog.toolsOf(connection)).catch(() => undefined);
   }
 }
 

@@ -59,7 +59,7 @@ export class ConnectionSessions {
       await reply.type('text/event-stream').send();
       return;
     }
-    const filter = await this.filters.forStream(request, caller);
+    const filter = await this.filters.forStream(request, caller, session);
     const deadline = new CallDeadline(undefined, NO_LIMIT_MS);
     onceClosed(reply, () => deadline.cancel());
     onceClosed(

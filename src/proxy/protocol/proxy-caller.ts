@@ -81,6 +81,8 @@ export interface CallerFilter {
   readonly onComplete?: (tools: readonly UpstreamTool[]) => void;
   /** True if the task is one of the caller's. */
   readonly ownsTask: (taskId: string) => boolean;
+  /** Set if the caller is permitted to see everything: what the filter takes nothing from passes as it was sent. */
+  readonly holdsAll?: true;
 }
 
 export function credentialMissing(): DomainError {

@@ -11,6 +11,7 @@ import { judgeAnswer, judgeMessage } from './answer-judge.js';
 import { needsWhole, type RelayPlan } from './relay-plan.js';
 import { replaceAll } from './replace-id.js';
 import { reserializeAnswer } from './reserialize.js';
+import { passesWhole } from './tool-list-filter.js';
 
 /** From this size, Node sends a buffer after the head for less than it takes to encode a text. */
 const MIN_SENT_BYTES = 8 * 1024;
@@ -63,7 +64,7 @@ export function completeSmall(
     return completeSmall(changed, parseMessage(changed), plan, { status });
   }
   const answer = { status: (isModern ? modernStatusOf(message) : undefined) ?? status, outcome, message };
-  if (filter !== undefined) {
+  if (filter !== undefined && !passesWhole(message, filter)) {
     if (isList || !isResponse(message, plan)) {
       return { ...answer, body: reserializeAnswer(message, callerId, filter) };
     }
@@ -94,7 +95,7 @@ function completeLarge(bytes: Buffer, plan: RelayPlan): Omit<CompleteAnswer, 'st
   const message = parseMessage(text);
   if (message === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
   const body =
-    filter !== undefined && isList
+    filter !== undefined && isList && !passesWhole(message, filter)
       ? reserializeAnswer(message, callerId, filter)
       : bytesFor(Buffer.from(renameTask(text, message, plan)), plan);
   return { body, outcome, message: undefined };

@@ -273,7 +273,8 @@ class EventRelay {
   /** Relays an event other than the answer; undefined if it is not for the caller. */
   private relayOther(event: Buffer, data: string): Buffer | undefined {
     const { filter, sentId, callerId } = this.plan;
-    if (filter === undefined && sentId === undefined) return event;
+    const isUnfiltered = filter === undefined || filter.holdsAll === true;
+    if (isUnfiltered && sentId === undefined) return event;
     const message = parseMessage(data);
     if (message === undefined) return undefined;
     // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an
@@ -282,7 +283,7 @@ class EventRelay {
       answerRequest(message, this.plan);
       return undefined;
     }
-    if (filter === undefined) return replaceAll(event, Buffer.from(sentId ?? callerId), Buffer.from(callerId));
+    if (isUnfiltered) return replaceAll(event, Buffer.from(sentId ?? callerId), Buffer.from(callerId));
     const text = reserializeMessage(message, filter);
     if (text === undefined) return undefined;
     return reserializeEvent(event, sentId === undefined ? text : text.replaceAll(sentId, () => callerId));

@@ -5,10 +5,12 @@ import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { parseMessage } from './complete-answer.js';
 import { saysToolsChanged } from './tools-changed.js';
 import { reserializeEvent, reserializeMessage } from './reserialize.js';
+import { passesWhole } from './tool-list-filter.js';
 
 /**
  * Relays the stream of messages that belong to no request (GET). A stream that resumes another one can contain an
- * answer to `tools/list`, so the caller's filter applies to it too. Events that cannot be filtered are dropped.
+ * answer to `tools/list`, so the caller's filter applies to it too. Events that cannot be filtered are dropped, unless
+ * the caller is permitted to see everything.
  */
 export async function* relayUnsolicited(
   body: AnswerBody,
@@ -20,7 +22,8 @@ export async function* relayUnsolicited(
   try {
     for await (const { bytes, isWhole } of sseParts(body, limit, response)) {
       if (isWhole && saysToolsChanged(bytes)) onListChanged();
-      const allowed = filter === undefined ? bytes : isWhole ? filteredEvent(bytes, filter) : undefined;
+      const unread = filter === undefined || filter.holdsAll === true ? bytes : undefined;
+      const allowed = filter !== undefined && isWhole ? filteredEvent(bytes, filter) : unread;
       if (filter?.record !== undefined) await filter.record();
       if (allowed !== undefined) yield allowed;
       // The stream can be silent for hours now.
@@ -35,8 +38,9 @@ export async function* relayUnsolicited(
 export function filteredEvent(event: Buffer, filter: CallerFilter): Buffer | undefined {
   const data = dataOf(event);
   // An event can consist of its id alone.
-  if (data === undefined || data === '') return reserializeEvent(event, data);
+  if (data === undefined || data === '') return filter.holdsAll === true ? event : reserializeEvent(event, data);
   const message = parseMessage(data);
+  if (message === undefined ? filter.holdsAll === true : passesWhole(message, filter)) return event;
   const text = message && reserializeMessage(message, filter);
   return text === undefined ? undefined : reserializeEvent(event, text);
 }
