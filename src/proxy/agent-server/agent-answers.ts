@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
+import type { Composition } from '../../agents/composition/composition.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { allowsNothing } from '../../core/permissions.js';
@@ -64,10 +65,14 @@ export class AgentAnswers implements OnApplicationShutdown {
     this.writer.writeReply(request, reply, { status: 200, contentType: 'application/json', body }, {});
   }
 
-  /** Answers everything but tool calls and well-formed lists of tools. @throws DomainError */
-  async answer(context: McpRequestContext<InboundMessage, PooledRoute>): Promise<void> {
+  /**
+   * Answers everything but tool calls and well-formed lists of tools.
+   * @param owner of the session with the agent, if its client answers requests
+   * @throws DomainError
+   */
+  async answer(context: McpRequestContext<InboundMessage, PooledRoute>, owner?: SessionOwner): Promise<void> {
     const { request, reply, message, cancelled } = context;
-    const serverContext = await this.serverContextOf(context);
+    const serverContext = await this.serverContextOf(context, owner);
     if (message.method === 'initialize' && !isModernMessage(request.headers, message)) this.announceSession(context);
     const parsed: unknown = JSON.parse(message.body.toString('utf8'));
     if (message.method === 'subscriptions/listen') {
@@ -90,10 +95,11 @@ export class AgentAnswers implements OnApplicationShutdown {
     const mayBePublic = connection.publicTools === 'honor';
     // The list is empty whatever the agent consists of.
     if (!mayBePublic && principal !== undefined && allowsNothing(principal.permissions)) return '{"tools":[]}';
-    const composition = owner
-      ? this.sessionCompositions.compositionOf(owner)
-      : this.compositions.compositionOf(connection);
-    return toolListText(caller, await composition, options);
+    return toolListText(caller, await this.compositionFor(caller, owner), options);
+  }
+
+  private compositionFor({ connection }: ProxyCaller, owner: SessionOwner | undefined): Promise<Composition> {
+    return owner ? this.sessionCompositions.compositionOf(owner) : this.compositions.compositionOf(connection);
   }
 
   private announceSession({ reply, caller, message }: McpRequestContext): void {
@@ -107,16 +113,15 @@ export class AgentAnswers implements OnApplicationShutdown {
     reply.header('mcp-session-id', this.sealedSessions.seal(session, caller.connection, caller.principal));
   }
 
-  private async serverContextOf({
-    caller,
-    message,
-    request,
-    route: { owner },
-  }: McpRequestContext<InboundMessage, PooledRoute>): Promise<AgentServerContext> {
+  private async serverContextOf(
+    { caller, message, request, route: { owner } }: McpRequestContext<InboundMessage, PooledRoute>,
+    sessionOwner: SessionOwner | undefined,
+  ): Promise<AgentServerContext> {
+    const compose = (): Promise<Composition> => this.compositionFor(caller, sessionOwner);
     const isModern = isModernMessage(request.headers, message);
     const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
     if (!requestsDescription(message)) {
-      return { caller, owner, features: ALL_FEATURES, instructions: undefined, client };
+      return { caller, compose, owner, features: ALL_FEATURES, instructions: undefined, client };
     }
     const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
@@ -134,7 +139,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     ]);
     const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
     const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
-    return { caller, owner, features, instructions, client };
+    return { caller, compose, owner, features, instructions, client };
   }
 
   /** Which connections wait for a sign-in; undefined if there is none, or if that is not known in time. */

@@ -54,7 +54,7 @@ export class AgentRequestHandler {
       }
     }
     if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
-    await this.answers.answer(context);
+    await this.answers.answer(context, owner);
   }
 
   /** Measures the request under the agent's id. `ToolInvoker` measures tool calls under the connection's id. */

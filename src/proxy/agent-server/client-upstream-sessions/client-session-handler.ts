@@ -18,7 +18,7 @@ import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { mayUseAny } from '../offering/agent-permissions.js';
 import { AgentToolRouter } from '../offering/agent-tool-router.js';
-import { renameUri } from '../offering/renamed-resource.js';
+import { renameContents, renameUri } from '../offering/renamed-resource.js';
 import { type ClientUpstreamSession, headersOf, type SessionOwner } from './client-upstream-session.js';
 import { setLevel } from './client-upstream-session-opener.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
@@ -79,7 +79,7 @@ export class ClientSessionHandler {
     const session = isOwn ? await this.sessions.sessionWith(owner, connection) : undefined;
     // A long call must not lose its session as idle.
     if (session !== undefined) onceClosed(reply, this.sessions.hold(owner));
-    const route: Route = session === undefined ? routed.route : this.routeTo(owner, session, routed.message);
+    const route: Route = session === undefined ? routed.route : await this.routeTo(owner, session, routed.message);
     await this.requests.forwardRequest({ ...routed, route });
   }
 
@@ -109,15 +109,21 @@ export class ClientSessionHandler {
     }
   }
 
-  /** The route of a message in this session, which also rewrites the ids in its answer. */
-  private routeTo(owner: SessionOwner, session: ClientUpstreamSession, { id }: Pick<InboundRequest, 'id'>): Route {
+  /** The route of a message in this session, which also rewrites the ids and addresses in its answer. */
+  private async routeTo(
+    owner: SessionOwner,
+    session: ClientUpstreamSession,
+    { id }: Pick<InboundRequest, 'id'>,
+  ): Promise<Route> {
     const callerId = JSON.parse(id) as string | number;
+    const address = await this.resources.addressesFor(owner, session);
     let current = session;
     return {
       kind: 'session',
       session: session.session,
       headers: headersOf(session),
-      rewriteEvent: (event) => rewriteEventIds(event, this.requestIds.forAnswer(owner, current, callerId)),
+      rewriteEvent: (event) =>
+        rewriteEventIds(event, { ...this.requestIds.forAnswer(owner, current, callerId), address }),
       renew: async () => {
         current = await this.sessions.renew(owner, session);
         return current.session;
@@ -167,11 +173,20 @@ export class ClientSessionHandler {
 
   /** Reads a resource in the caller's session, unless every caller can read it in the shared session. */
   private async read(context: SessionMessage<InboundRequest>): Promise<boolean> {
-    const uri = String(context.message.params['uri']);
-    const { isListed } = await this.resources.listed(context.owner, uri);
-    const session = isListed ? undefined : await this.resources.unlisted(context.owner, uri);
+    const { owner, message, reply } = context;
+    const uri = String(message.params['uri']);
+    const { isListed, isOwn = false, session: listing, own = uri } = await this.resources.listed(owner, uri);
+    if (isListed && (!isOwn || listing === undefined)) return false;
+    const session = listing ?? (await this.resources.unlisted(owner, uri));
     if (session === undefined) return false;
-    await this.forward(context, session);
+    if (own === uri) {
+      await this.forward(context, session);
+      return true;
+    }
+    const result = await this.resources.read(session, own);
+    if (result === undefined) return false;
+    const text = JSON.stringify(renameContents(result, own, uri));
+    await reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":${text}}`);
     return true;
   }
 
@@ -180,8 +195,10 @@ export class ClientSessionHandler {
     const uri = String(message.params['uri']);
     const { isListed, session: listing, own = uri } = await this.resources.listed(owner, uri);
     const session = isListed ? listing : await this.resources.unlisted(owner, uri);
-    if (session !== undefined) await this.forward({ ...context, message: renameUri(message, own) }, session);
-    else if (isListed)
+    if (session !== undefined) {
+      if (own !== uri) this.resources.noteSubscription(session, own, uri);
+      await this.forward({ ...context, message: renameUri(message, own) }, session);
+    } else if (isListed)
       throw new DomainError('unknown_method', 'The upstream of this resource does not support subscriptions.');
     else throw new DomainError('invalid_arguments', 'The agent has no resource with this URI.');
   }
@@ -190,7 +207,7 @@ export class ClientSessionHandler {
     const { owner, message } = context;
     const { principal, requestId } = owner.caller;
     const caller = new ProxyCaller(principal, session.connection, requestId);
-    const route = this.routeTo(owner, session, message);
+    const route = await this.routeTo(owner, session, message);
     await this.requests.forwardRequest(startRequest({ ...context, caller, route }));
   }
 

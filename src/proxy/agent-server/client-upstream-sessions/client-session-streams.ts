@@ -4,10 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Source } from '../../../agents/composition/composition.js';
-import { isRecord } from '../../../core/is-record.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
-import { dataOf, sseParts, withData } from '../../../upstreams/messages/sse-parts.js';
+import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { untilClosed } from '../../../platform/http/once-closed.js';
 import { ReplyWriter } from '../../forwarding/reply-writer.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
@@ -17,6 +16,7 @@ import { SessionTools } from '../../forwarding/session/session-tools.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { mayUse, mayUseAny } from '../offering/agent-permissions.js';
 import { AgentNotificationStream } from '../offering/agent-notification-stream.js';
+import { isUpdate } from '../offering/renamed-resource.js';
 import { headersOf, type ClientUpstreamSession, type SessionOwner } from './client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
 import { type EventIdRewriter, rewriteEventIds } from './rewrite-event-ids.js';
@@ -34,7 +34,6 @@ const RETRY_MS = 5_000;
 /** Only the agent lists its tools, and it has no tasks. */
 const NO_TOOLS_OR_TASKS = { shows: () => false, ownsTask: () => false };
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
-const RESOURCE_UPDATED = 'notifications/resources/updated';
 /** Notifications that are sent only to callers who are permitted to use that kind. */
 const KINDS_BY_PREFIX = [
   ['notifications/resources/', 'resources'],
@@ -214,25 +213,15 @@ export class ClientSessionStreams {
         const isPermitted = KINDS_BY_PREFIX.every(
           ([prefix, kind]) => !method.startsWith(prefix) || mayUse(owner.caller, source, kind),
         );
-        const named = message && method === RESOURCE_UPDATED ? await this.renamed(bytes, message, listened) : bytes;
-        const event = isPermitted ? rewriteEventIds(named, rewriter) : undefined;
+        if (!isPermitted) continue;
+        const address = isUpdate(message) ? await this.resources.addressesFor(owner, upstreamSession) : undefined;
+        const event = rewriteEventIds(bytes, address === undefined ? rewriter : { ...rewriter, address });
         const allowed = event && filteredEvent(event, NO_TOOLS_OR_TASKS);
         if (allowed !== undefined) yield allowed;
       }
     } finally {
       discard(body);
     }
-  }
-
-  /** The event with the address by which the owner knows the resource. */
-  private async renamed(
-    event: Buffer,
-    { params, ...message }: Record<string, unknown>,
-    { owner, upstreamSession }: ListenedSession,
-  ): Promise<Buffer> {
-    if (!isRecord(params) || typeof params['uri'] !== 'string') return event;
-    const uri = await this.resources.addressOf(owner, upstreamSession, params['uri']);
-    return uri === params['uri'] ? event : withData(event, JSON.stringify({ ...message, params: { ...params, uri } }));
   }
 }
 

@@ -63,6 +63,13 @@ export class SessionComposition {
     return (await this.ownList(owner, connection))?.tools.has(tool) === true;
   }
 
+  /** True if this is the page of a tool that the upstream lists in the caller's session, and not in the shared one. */
+  async ownsPage(owner: SessionOwner, { id }: Connection, uri: string): Promise<boolean> {
+    const isIn = ({ pages }: Composition): boolean => pages.get(uri)?.has(id) === true;
+    if (!isIn(await this.compositionOf(owner))) return false;
+    return !isIn(await this.compositions.compositionOf(owner.caller.connection));
+  }
+
   /** Undefined if there is no session with the connection, or listing its tools failed. */
   private async ownList(owner: SessionOwner, connection: Connection): Promise<ToolList | undefined> {
     if (connection.status === 'inactive') return undefined;

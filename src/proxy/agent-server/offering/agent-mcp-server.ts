@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Implementation } from '@modelcontextprotocol/client';
 import { ProtocolError, ResourceNotFoundError, Server, type ServerContext } from '@modelcontextprotocol/server';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
-import type { Source } from '../../../agents/composition/composition.js';
+import type { Composition, Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
 import type { RequestOptions } from '../../../upstreams/upstream-requests.js';
@@ -19,6 +19,8 @@ import type { AgentFeatures } from './agent-capabilities.js';
 /** What the agent's server needs to know of one request. */
 export interface AgentServerContext {
   readonly caller: ProxyCaller;
+  /** Returns the agent's composition for this caller. */
+  readonly compose: () => Promise<Composition>;
   /** Who has sessions of its own with upstreams that have state; undefined for a caller without a credential. */
   readonly owner: StateOwner | undefined;
   readonly features: AgentFeatures;
@@ -74,7 +76,7 @@ export class AgentMcpServer {
     if (features.resources) this.serveResources(server, context, withProtocolErrors);
     if (features.completions) {
       server.setRequestHandler('completion/complete', ({ params }, ctx) =>
-        withProtocolErrors(this.complete(caller, params, optionsOf(context, ctx))),
+        withProtocolErrors(this.complete(context, params, optionsOf(context, ctx))),
       );
     }
     return server;
@@ -101,30 +103,28 @@ export class AgentMcpServer {
   }
 
   private serveResources(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {
-    const { caller } = context;
+    const { caller, compose } = context;
     server.setRequestHandler('resources/list', () =>
       withProtocolErrors(
-        this.compositions
-          .compositionOf(caller.connection)
+        compose()
           .then((composition) => this.offers.resources(caller, composition, 'resources/list'))
           .then(({ items, meta }) => asResult({ resources: items }, meta)),
       ),
     );
     server.setRequestHandler('resources/templates/list', () =>
       withProtocolErrors(
-        this.compositions
-          .compositionOf(caller.connection)
+        compose()
           .then((composition) => this.offers.resources(caller, composition, 'resources/templates/list'))
           .then(({ items, meta }) => asResult({ resourceTemplates: items }, meta)),
       ),
     );
     server.setRequestHandler('resources/read', ({ params: { uri } }, ctx) =>
-      withProtocolErrors(this.readResource(caller, uri, optionsOf(context, ctx))),
+      withProtocolErrors(this.readResource(context, uri, optionsOf(context, ctx))),
     );
   }
 
-  private async readResource(caller: ProxyCaller, uri: string, options: RequestOptions): Promise<never> {
-    const place = await this.findResource(caller, uri).catch((error: unknown) => {
+  private async readResource(context: AgentServerContext, uri: string, options: RequestOptions): Promise<never> {
+    const place = await this.findResource(context, uri).catch((error: unknown) => {
       throw error instanceof DomainError && error.code === 'not_found'
         ? new ResourceNotFoundError(uri, error.message)
         : error;
@@ -134,15 +134,16 @@ export class AgentMcpServer {
   }
 
   /** The pages of tools are known by the tools. */
-  private async findResource(caller: ProxyCaller, uri: string): Promise<ResourcePlace> {
-    return this.offers.findResource(caller, await this.compositions.compositionOf(caller.connection), uri);
+  private async findResource({ caller, compose }: AgentServerContext, uri: string): Promise<ResourcePlace> {
+    return this.offers.findResource(caller, await compose(), uri);
   }
 
   private async complete(
-    caller: ProxyCaller,
+    server: AgentServerContext,
     { ref, argument, context }: CompletionParams,
     options: RequestOptions,
   ): Promise<never> {
+    const { caller } = server;
     const more = { argument, ...(context !== undefined && { context }) };
     if (ref.type === 'ref/prompt') {
       const [source, name] = await this.offers.findPrompt(caller, await this.sourcesOf(caller), ref.name);
@@ -153,7 +154,7 @@ export class AgentMcpServer {
         options,
       )) as never;
     }
-    const { sources, uri } = await this.findResource(caller, ref.uri);
+    const { sources, uri } = await this.findResource(server, ref.uri);
     return (await this.offers.ask(sources, 'completion/complete', { ref: { ...ref, uri }, ...more }, options)) as never;
   }
 

@@ -70,7 +70,8 @@ export class AgentPromptsAndResources {
   /** Lists the resources or templates, by their addresses in the agent. */
   async resources(caller: ProxyCaller, composition: Composition, method: ResourceList): Promise<OfferPage> {
     // The addresses are the same for every caller.
-    const lists = await this.listAll(composition.sources, 'resources', method);
+    const isPermitted = composition.sources.some((source) => mayUse(caller, source, 'resources'));
+    const lists = isPermitted ? await this.listAll(composition.sources, 'resources', method) : [];
     const visible = lists.filter(({ source }) => mayUse(caller, source, 'resources'));
     const key = ADDRESSED_BY[method];
     const listings = listingsOf(lists, key);
@@ -81,12 +82,6 @@ export class AgentPromptsAndResources {
       }),
     );
     return { items, meta: metaOf(caller, visible) };
-  }
-
-  /** The address in the agent of a resource that a connection names. */
-  async addressOf(composition: Composition, connectionId: string, uri: string): Promise<string> {
-    const lists = await this.listAll(composition.sources, 'resources', 'resources/list');
-    return composedAddress({ connectionId, uri }, composition, listingsOf(lists, 'uri'));
   }
 
   /**

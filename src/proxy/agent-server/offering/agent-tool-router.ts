@@ -4,7 +4,7 @@ import { type Composition, connectionOf, type ToolPlace } from '../../../agents/
 import { refusalOfChange } from '../../../agents/dressing/current-fit.js';
 import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
 import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
-import { isForModels } from '../../../agents/search/places-for-models.js';
+import { isForModels, placesForModels } from '../../../agents/search/places-for-models.js';
 import { suggestionFor } from '../../../core/closest-name.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
@@ -132,9 +132,14 @@ function placeOf({ params }: InboundRequest, caller: ProxyCaller, composition: C
 }
 
 /** Until a person has signed in, tools can be absent for that reason, and a stand-in is listed if all of them are. */
-function absentTool(caller: ProxyCaller, name: string, { places, sources, unavailable }: Composition): DomainError {
+function absentTool(caller: ProxyCaller, name: string, composition: Composition): DomainError {
+  const { sources, unavailable } = composition;
   const hindrance = hindranceFor(caller, unavailable);
-  if (name !== SIGN_IN) return unknownTool(caller, name, places.keys(), hindrance);
+  if (name !== SIGN_IN) {
+    // Models misspell names; apps do not.
+    const known = placesForModels(composition).map((place) => place.name);
+    return unknownTool(caller, name, known, hindrance);
+  }
   const hadStandIn = holdsAny(caller, sources) && sources.some(({ connection }) => connection.oauth !== null);
   return hindrance ?? (hadStandIn ? new DomainError('unknown_tool', NO_SIGN_IN_NEEDED) : unknownTool(caller, name));
 }
@@ -143,12 +148,12 @@ function absentTool(caller: ProxyCaller, name: string, { places, sources, unavai
 function unknownTool(
   caller: ProxyCaller,
   name: string,
-  known: Iterable<string> = [],
+  known: readonly string[] = [],
   hindrance?: DomainError,
 ): DomainError {
   const similar = suggestionFor(
     name,
-    [...known].filter((one) => caller.mayCall(one)),
+    known.filter((one) => caller.mayCall(one)),
   );
   const suggestion = hindrance === undefined ? similar : `${similar} ${hindrance.message}`;
   return caller.mayCall(name)

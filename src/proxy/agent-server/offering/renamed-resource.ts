@@ -1,6 +1,9 @@
 import { isRecord } from '../../../core/is-record.js';
 import { memberRange, withMember } from '../../../core/json/json-member.js';
+import { withData } from '../../../upstreams/messages/sse-parts.js';
 import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
+
+const UPDATED = 'notifications/resources/updated';
 
 /** The result of `resources/read` with the address that was asked for in place of the upstream's own. */
 export function renameContents(result: object, own: string, asked: string): object {
@@ -9,6 +12,22 @@ export function renameContents(result: object, own: string, asked: string): obje
   const rename = (content: unknown): unknown =>
     isRecord(content) && content['uri'] === own ? { ...content, uri: asked } : content;
   return { ...result, contents: contents.map(rename) };
+}
+
+/** True if the message says that a resource has changed. */
+export function isUpdate(message: Readonly<Record<string, unknown>> | undefined): boolean {
+  return message?.['method'] === UPDATED;
+}
+
+/** The event of such a message with another address. @param message in the event */
+export function renameUpdate(
+  event: Buffer,
+  { params, ...message }: Readonly<Record<string, unknown>>,
+  addressOf: (uri: string) => string,
+): Buffer {
+  if (!isRecord(params) || typeof params['uri'] !== 'string') return event;
+  const uri = addressOf(params['uri']);
+  return uri === params['uri'] ? event : withData(event, JSON.stringify({ ...message, params: { ...params, uri } }));
 }
 
 /** The request with the upstream's own address in place of the one that was asked for. */
