@@ -3,7 +3,7 @@ import { newTenant, type Tenant } from '../support/tenant.js';
 import { APPS, type AppServer, startAppServer } from '../support/app-server.js';
 import { openLegacy, openModern } from '../support/era-clients.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
-import { callProxy, pathOf, rpc, rpcOf, TAKES_STREAMS } from '../support/proxy-calls.js';
+import { callProxy, pathOf, rpc, TAKES_STREAMS } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 
@@ -85,13 +85,19 @@ describe('in search mode', () => {
     expect(content?.tools.map(({ name }) => name).toSorted()).toEqual(FOR_MODELS);
     const called = await callThrough(app, path, 'call_tool', { name: 'refresh', arguments: {} });
     expect(called.text).toContain('no tool with this name');
+    // Similar names are suggested, but not this one.
+    const [similar, hidden] = await Promise.all(
+      ['plai', 'refres'].map((name) => callThrough(app, path, 'call_tool', { name, arguments: {} })),
+    );
+    expect(similar?.text).toContain('plain');
+    expect(hidden?.text).not.toContain('refresh');
     const plain = await callThrough(app, path, 'call_tool', { name: 'plain', arguments: {} });
     expect(plain.rpc.result?.content).toEqual([{ type: 'text', text: 'app plain' }]);
   });
 });
 
 describe('the list of a connection without such tools', () => {
-  it('passes as it was sent once the tools are known, and is filtered once it has one', async () => {
+  it('passes as it was sent, and is filtered once it has one', async () => {
     const list = { tools: '{"name":"one","inputSchema":{"type":"object"},"x":1.0}' };
     const upstream = await startScripted(
       legacyServer(({ message }, response) => {
@@ -105,9 +111,8 @@ describe('the list of a connection without such tools', () => {
     const path = pathOf(app, connection);
     const listed = async (): Promise<string> =>
       (await callProxy(app, path, { key: app.apiKey, body: rpc('tools/list') })).text;
-    expect(rpcOf(await callProxy(app, path, { key: app.apiKey, body: rpc('tools/list') })).result?.tools).toHaveLength(
-      1,
-    );
+    // The first list is read, and those after it are not.
+    expect(await listed()).toContain(list.tools);
     expect(await listed()).toContain(list.tools);
     list.tools += ',{"name":"two","inputSchema":{"type":"object"},"_meta":{"ui":{"visibility":["app"]}}}';
     // A list that is filtered by grants is read as a whole, and tells the service what there is.
@@ -117,7 +122,27 @@ describe('the list of a connection without such tools', () => {
   });
 });
 
-it('a resumed stream that repeats a list hides a tool for apps alone, except from clients with MCP Apps', async () => {
+it('a tool for apps alone is not listed in a session that has it alone', async () => {
+  const server = startAppServer('legacy', { name: 'app', page: '', needsSampling: true });
+  const connection = await connectTo(app, await started(server));
+  // Now the service knows what clients without sampling get.
+  expect((await listThrough(app, pathOf(app, connection))).names).toEqual(['plain']);
+  for (const [capabilities, names] of [
+    [{ sampling: {} }, FOR_MODELS],
+    [{ sampling: {}, ...APPS }, ALL],
+  ] as const) {
+    const { client } = await openLegacy(app, connection, capabilities);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name).toSorted()).toEqual(names);
+    await client.close();
+  }
+});
+
+it('a resumed stream that repeats a list hides a tool for apps alone, and nothing else', async () => {
+  const others = [
+    'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1.0}}\n\n',
+    'data: [{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":2}}]\n\n',
+  ];
   const tools = ['one', 'two'].map((name) => ({
     name,
     inputSchema: { type: 'object' },
@@ -127,7 +152,9 @@ it('a resumed stream that repeats a list hides a tool for apps alone, except fro
   const upstream = await startScripted((request, response) => {
     if (request.method !== 'GET') return sessions.script(request, response);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    return void response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: { tools } })}\n\n`);
+    return void response.end(
+      [`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: { tools } })}\n\n`, ...others].join(''),
+    );
   });
   servers.push(upstream);
   const connection = await connectTo(app, upstream.url);
@@ -145,6 +172,7 @@ it('a resumed stream that repeats a list hides a tool for apps alone, except fro
     const { text } = await callProxy(app, pathOf(app, connection), { method: 'GET', key: app.apiKey, headers });
     expect(text).toContain('"one"');
     expect(text.includes('"two"')).toBe(isShown);
+    for (const other of others) expect(text).toContain(other);
     await client.close();
   }
 });

@@ -35,6 +35,10 @@ interface Content {
   readonly name: string;
   /** What it lists in addition to the resource that every such server has. */
   readonly resources?: readonly string[];
+  /** What its tools name as their page; by default its page. */
+  readonly named?: string;
+  /** Only clients that answer sampling requests get the tools with a page, and the page. Of the legacy era alone. */
+  readonly needsSampling?: boolean;
 }
 
 const INFO = { name: 'apps', version: '1' };
@@ -50,11 +54,22 @@ async function startLegacy(content: Content): Promise<AppServer> {
     const server = new LegacyServer(INFO, {
       capabilities: { ...CAPABILITIES, resources: { subscribe: true } },
     });
-    server.setRequestHandler(ListToolsRequestSchema, listTools);
-    server.setRequestHandler(CallToolRequestSchema, ({ params }) => call(content, params));
+    const hasPage = (): boolean =>
+      content.needsSampling !== true || server.getClientCapabilities()?.sampling !== undefined;
+    server.setRequestHandler(ListToolsRequestSchema, () => listTools(content, hasPage()));
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification }) => {
+      const updated = params.arguments?.['updated'];
+      if (typeof updated === 'string') {
+        await sendNotification({ method: 'notifications/resources/updated', params: { uri: updated } });
+      }
+      return call(content, params);
+    });
     server.setRequestHandler(ListResourcesRequestSchema, () => listResources(content));
     server.setRequestHandler(ListResourceTemplatesRequestSchema, listTemplates);
-    server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => read(content, params));
+    server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => {
+      if (params.uri === PAGE && !hasPage()) throw new Error('There is no page.');
+      return read(content, params);
+    });
     server.setRequestHandler(CompleteRequestSchema, ({ params }) => complete(content, params.ref));
     server.setRequestHandler(SubscribeRequestSchema, () => ({}));
     const transport = new WebStandardStreamableHTTPServerTransport({
@@ -79,7 +94,7 @@ async function startModern(content: Content): Promise<AppServer> {
   const handler = createMcpHandler(
     () => {
       const server = new ModernServer(INFO, { capabilities: CAPABILITIES });
-      server.setRequestHandler('tools/list', listTools);
+      server.setRequestHandler('tools/list', () => listTools(content));
       server.setRequestHandler('tools/call', ({ params }) => call(content, params));
       server.setRequestHandler('resources/list', () => listResources(content));
       server.setRequestHandler('resources/templates/list', listTemplates);
@@ -95,9 +110,11 @@ async function startModern(content: Content): Promise<AppServer> {
   return { ...scripted, announceUpdate: () => Promise.reject(new Error('There are no sessions.')) };
 }
 
-function listTools() {
+function listTools({ named = PAGE }: Content, hasPage = true) {
   const inputSchema = { type: 'object' as const };
-  const shown = { ui: { resourceUri: PAGE }, 'ui/resourceUri': PAGE };
+  const shown = { ui: { resourceUri: named }, 'ui/resourceUri': named };
+  const plain = { name: 'plain', description: 'Tells the weather', inputSchema };
+  if (!hasPage) return { tools: [plain] };
   return {
     tools: [
       { name: 'show', description: 'Shows the weather', inputSchema, _meta: { ...shown, other: 1 } },
@@ -105,9 +122,9 @@ function listTools() {
         name: 'refresh',
         description: 'Refreshes the weather',
         inputSchema,
-        _meta: { ui: { resourceUri: PAGE, visibility: ['app'] } },
+        _meta: { ui: { resourceUri: named, visibility: ['app'] } },
       },
-      { name: 'plain', description: 'Tells the weather', inputSchema },
+      plain,
     ],
   };
 }

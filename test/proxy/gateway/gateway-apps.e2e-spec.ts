@@ -7,13 +7,14 @@ import { APPS, type AppServer, PAGE, README, startAppServer, TEMPLATE } from '..
 import { openLegacy, openModern } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
-import { callProxy, rpc, rpcOf } from '../../support/proxy-calls.js';
-import { connectTo } from '../../support/proxy-connections.js';
+import { callProxy, rpc, rpcOf, TAKES_STREAMS } from '../../support/proxy-calls.js';
+import { connectTo, keyWith } from '../../support/proxy-connections.js';
 
 const ERAS = ['legacy', 'modern'] as const;
 /** Of the left servers: 8 MB, with what JSON must escape, and characters of several bytes. */
 const LARGE_PAGE = `<html>${'<p title="\\u2028">"\\/é\u2028</p>\n'.repeat(10_000)}${'x'.repeat(7_700_000)}</html>`;
 const RIGHT_PAGE = '<html>right</html>';
+const TITLES = ['Left', 'Right'];
 const QUALIFIED = /^ui:\/\/app\/page\.html\?connection=[0-9a-f]{16}$/;
 
 let app: Tenant;
@@ -183,13 +184,78 @@ describe('the address of a page', () => {
     await (attacked as Awaited<ReturnType<typeof openModern>>).close();
   });
 
+  it.each([README, 'ui://other'])('cannot be taken by an upstream whose tool names it: %s', async (address) => {
+    const honest = await newPair('legacy', undefined, [address]);
+    const taker = await startAppServer('legacy', { name: 'taker', page: '', named: address });
+    servers.push(taker);
+    const agent = await agentOf(app, [honest.left, await connectTo(app, taker.url, { title: 'Taker' })]);
+    const client = (await openClient('legacy', agent)) as AppClient;
+    // Pages belong to whose tools name them, and everything else to who lists it.
+    const isPage = address !== README;
+    expect(await textAt(client, address)).toBe(`${isPage ? 'taker' : 'left'} ${address}`);
+    const uris = (await client.listResources()).resources.map(({ uri }) => uri);
+    const [own = ''] = uris.filter((uri) => uri.startsWith(address));
+    expect(own).not.toBe(address);
+    expect(await textAt(client, own)).toBe(`left ${address}`);
+    await (client as Awaited<ReturnType<typeof openModern>>).close();
+  });
+
+  it('is not asked of another upstream if its own may not be read', async () => {
+    const { left, right, agent } = await newPair('legacy');
+    const client = await openClient('legacy', agent);
+    const [address, others] = [await pageOf(client, 'left_show'), await pageOf(client, 'right_show')];
+    await client.close();
+    const key = await keyWith(app, { [left]: ['show'], [right]: ['resources'] });
+    const params = { protocolVersion: '2025-11-25', clientInfo: { name: 'asked', version: '1' } };
+    const path = gatewayPath(app, agent);
+    const opened = await callProxy(app, path, {
+      key,
+      body: rpc('initialize', { ...params, capabilities: { sampling: {} } }),
+    });
+    const headers = { ...TAKES_STREAMS, 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const send = async (method: string, uri: string): Promise<string> =>
+      (await callProxy(app, path, { key, headers, body: rpc(method, { uri }) })).text;
+    expect(await send('resources/read', others)).toContain(RIGHT_PAGE);
+    for (const uri of [address, PAGE]) {
+      expect(await send('resources/read', uri)).toContain('no resource');
+      expect(await send('resources/subscribe', uri)).toContain('no resource');
+    }
+  });
+
+  it('is read in the session of the client, if only that session has its tool', async () => {
+    const needsSampling = true;
+    const pair = await Promise.all(
+      ['left', 'right'].map((name) =>
+        startAppServer('legacy', { name, page: `<html>${name} for sampling</html>`, needsSampling }),
+      ),
+    );
+    servers.push(...pair);
+    const [left = '', right = ''] = await Promise.all(
+      pair.map(({ url }, at) => connectTo(app, url, { title: TITLES[at] })),
+    );
+    for (const [members, tool, form] of [
+      [[left, right], 'right_show', QUALIFIED],
+      [[right], 'show', /^ui:\/\/app\/page\.html$/],
+    ] as const) {
+      const agent = await agentOf(app, members);
+      const client = await openClient('legacy', agent, { sampling: {} });
+      const address = await pageOf(client, tool);
+      expect(address).toMatch(form);
+      expect(await textAt(client, address)).toBe('<html>right for sampling</html>');
+      const plain = await openClient('legacy', agent);
+      expect(await pageOf(plain, tool)).toBe('');
+      await expect((plain as AppClient).readResource({ uri: address })).rejects.toThrow();
+      await Promise.all([client.close(), plain.close()]);
+    }
+  });
+
   it('needs the permission for resources of its connection', async () => {
     const { left, right, agent } = await newPair('legacy');
     const client = await openClient('legacy', agent);
     const address = await pageOf(client, 'right_show');
     await client.close();
     const read = async (permissions: Record<string, string[]>): Promise<string> => {
-      const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'reader', permissions });
+      const key = await keyWith(app, permissions);
       const answered = await callProxy(app, gatewayPath(app, agent), {
         key,
         body: rpc('resources/read', { uri: address }),
@@ -219,4 +285,34 @@ it('a subscription to an address that two upstreams have is that of one, and so 
   });
   expect(new Set(updated)).toEqual(new Set([address.uri]));
   await client.close();
+});
+
+it('an update names the page as the tools do, in the stream and in an answer, and asks no upstream for lists', async () => {
+  const {
+    servers: [left, right],
+    agent,
+  } = await newPair('legacy');
+  const { client } = await openLegacy(app, agent, { sampling: {} });
+  const updated: string[] = [];
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updated.push(params.uri));
+  const address = await pageOf(client, 'right_show');
+  await client.callTool({ name: 'right_show', arguments: { updated: PAGE } });
+  expect(updated).toEqual([address]);
+  await eventually(async () => {
+    await right.announceUpdate(PAGE);
+    expect(updated.length).toBeGreaterThan(1);
+  });
+  expect(new Set(updated)).toEqual(new Set([address]));
+  for (const server of [left, right]) expect(server.calls('resources/list')).toEqual([]);
+  await client.close();
+});
+
+it('a caller without the permission for resources lists none, and no upstream is asked', async () => {
+  const { servers: pair, left, agent } = await newPair('legacy');
+  const key = await keyWith(app, { [left]: ['show'] });
+  for (const method of ['resources/list', 'resources/templates/list']) {
+    const { result } = rpcOf(await callProxy(app, gatewayPath(app, agent), { key, body: rpc(method) }));
+    expect(Object.values(result ?? {})).toEqual([[]]);
+    expect(pair.flatMap((server) => server.calls(method))).toEqual([]);
+  }
 });

@@ -31,6 +31,20 @@ describe('rewriteEventIds', () => {
     expect(rewritten(event)).toBe(event);
   });
 
+  it('renames a resource that has changed', () => {
+    const update = (params: unknown): string =>
+      `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params })}\n\n`;
+    const renaming = { ...rewriter, address: (uri: string) => (uri === 'ui://a' ? 'ui://b' : uri) };
+    expect(rewritten(update({ uri: 'ui://a', more: 1 }), renaming)).toBe(update({ uri: 'ui://b', more: 1 }));
+    expect(rewritten(`id: a-1\n${update({ uri: 'ui://a' })}`, renaming)).toBe(
+      `id: here~a-1\n${update({ uri: 'ui://b' })}`,
+    );
+    for (const params of [{ uri: 'ui://c' }, { uri: 7 }, undefined]) {
+      expect(rewritten(update(params), renaming)).toBe(update(params));
+    }
+    expect(rewritten(update({ uri: 'ui://a' }))).toBe(update({ uri: 'ui://a' }));
+  });
+
   it('rewrites or removes the event id', () => {
     expect(rewritten('id: a-1\nretry: 500\ndata: \n\n')).toBe('id: here~a-1\nretry: 500\ndata: \n\n');
     expect(rewritten('id: a-1\ndata: \n\n', { ...rewriter, event: () => undefined })).not.toMatch(/^id/m);
