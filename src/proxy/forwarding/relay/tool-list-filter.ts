@@ -25,8 +25,8 @@ export function filterToolList({ result }: Record<string, unknown>, filter: Call
 }
 
 /**
- * True if the filter takes nothing from the message, so that it passes as it was sent. Only for a caller who is permitted
- * to see everything.
+ * True if the filter takes nothing from the message, so that it passes as it was sent. Only for a caller who is
+ * permitted to see everything.
  */
 export function passesWhole({ result }: Readonly<Record<string, unknown>>, filter: CallerFilter): boolean {
   if (filter.holdsAll !== true) return false;
