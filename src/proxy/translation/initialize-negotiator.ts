@@ -11,7 +11,7 @@ import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../protocol/protocol-ver
 import { translatableCapabilities } from '../protocol/translatable-methods.js';
 import type { McpRequestContext } from '../forwarding/upstream-router.js';
 import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
-import { parseMessage } from '../forwarding/relay/complete-answer.js';
+import { parseRecord } from '../../core/json/parse-record.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { gather } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
@@ -61,7 +61,7 @@ export class InitializeNegotiator implements MessageSender {
     const bytes = await gather(answer.body).catch((error: unknown) => {
       throw brokenAnswer(error, deadline);
     });
-    const isRefusal = parseMessage(bytes.toString('utf8'))?.['error'] !== undefined;
+    const isRefusal = parseRecord(bytes.toString('utf8'))?.['error'] !== undefined;
     return { answer: { ...answer, body: bytes }, isRefusal };
   }
 

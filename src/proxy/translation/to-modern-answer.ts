@@ -7,7 +7,7 @@ import { dataOf, messageEvent, sseParts } from '../../upstreams/messages/sse-par
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
-import { parseMessage } from '../forwarding/relay/complete-answer.js';
+import { parseRecord } from '../../core/json/parse-record.js';
 import { memberRange, withMember, withNewMember } from '../../core/json/json-member.js';
 import { toUrlRequests } from './url-requests.js';
 
@@ -56,7 +56,7 @@ export function toModernAnswer(
  * the modern era asks for in another way.
  */
 export function toModernMessage(text: string, { method, serverInfo, isUrlClient = false }: AnsweredRequest): string {
-  const message = parseMessage(text);
+  const message = parseRecord(text);
   const urlRequests = message && canAsk(method) ? toUrlRequests(message, isUrlClient) : undefined;
   if (urlRequests !== undefined) return urlRequests;
   const result = message?.['result'];
@@ -100,7 +100,7 @@ async function* events(
   for await (const { bytes, isWhole } of sseParts(source, undefined, response)) {
     if (!isWhole) throw tooLarge();
     const data = dataOf(bytes);
-    const message = data === undefined ? undefined : parseMessage(data);
+    const message = data === undefined ? undefined : parseRecord(data);
     if (data === undefined || message === undefined) continue;
     if (!('method' in message)) yield messageEvent(onOneLine(toModernMessage(data, answered)));
     else if ('id' in message || message['method'] === 'notifications/progress') yield messageEvent(onOneLine(data));

@@ -1,3 +1,4 @@
+import { parseRecord } from '../../core/json/parse-record.js';
 import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
@@ -136,10 +137,6 @@ function headOf({ status, headers }: HttpAnswer): Omit<UpstreamAnswer, 'body'> {
 }
 
 function isRpcError(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && 'jsonrpc' in value && 'error' in value;
-  } catch {
-    return false;
-  }
+  const message = parseRecord(text);
+  return message !== undefined && 'jsonrpc' in message && 'error' in message;
 }

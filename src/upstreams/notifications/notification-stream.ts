@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseRecord } from '../../core/json/parse-record.js';
 import { dataOf, sseParts } from '../messages/sse-parts.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { LISTED_KINDS, listChangedMethod, type ListedKind } from '../contract/list-change.js';
@@ -95,19 +96,10 @@ async function read({ body }: UpstreamAnswer, source: NotificationSource, flood:
 }
 
 function handleEvent(data: string, source: NotificationSource): void {
-  const { method, id } = parse(data);
+  const { method, id } = parseRecord(data) ?? {};
   const kind = LISTED_KINDS.find((one) => listChangedMethod(one) === method);
   if (kind !== undefined) source.changed(kind);
   else if (method === 'ping' && (typeof id === 'string' || typeof id === 'number')) source.pinged(id);
-}
-
-function parse(data: string): { method?: unknown; id?: unknown } {
-  try {
-    const value: unknown = JSON.parse(data);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 /**

@@ -1,3 +1,6 @@
+import { isRecord } from '../../core/is-record.js';
+import { parseRecord } from '../../core/json/parse-record.js';
+
 /** The upstream session of a channel; empty for an upstream without sessions. */
 export interface ChannelSession {
   readonly id?: string;
@@ -12,15 +15,6 @@ export interface ChannelSession {
  */
 export function isSessionLost(status: number, body: string): boolean {
   if (status !== 400) return status === 404;
-  const { id, error } = parse(body);
-  return id == null && typeof error?.message === 'string' && /\bsession\b/i.test(error.message);
-}
-
-function parse(text: string): { id?: unknown; error?: { message?: unknown } } {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
+  const { id, error } = parseRecord(body) ?? {};
+  return id == null && isRecord(error) && typeof error['message'] === 'string' && /\bsession\b/i.test(error['message']);
 }

@@ -1,4 +1,5 @@
 import { isRecord } from '../../core/is-record.js';
+import { parseRecord } from '../../core/json/parse-record.js';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -17,7 +18,7 @@ export interface ChildMessage {
 
 /** Reads a line of a program; undefined if it is not a JSON-RPC 2.0 message. */
 export function readMessage(line: Buffer): ChildMessage | undefined {
-  const value = parseRecord(line);
+  const value = parseRecord(line.toString('utf8'));
   if (value?.['jsonrpc'] !== '2.0') return undefined;
   const { method } = value;
   const id = textOf(value['id']);
@@ -31,7 +32,7 @@ export function readMessage(line: Buffer): ChildMessage | undefined {
 
 /** The progress token of a request, as JSON text. */
 export function progressTokenOf(body: Buffer): string | undefined {
-  const meta = recordOf(recordOf(parseRecord(body)?.['params'])?.['_meta']);
+  const meta = recordOf(recordOf(parseRecord(body.toString('utf8'))?.['params'])?.['_meta']);
   return textOf(meta?.['progressToken']);
 }
 
@@ -47,14 +48,6 @@ export function canonicalId(id: string): string {
 export function oneLine(json: Buffer): Buffer {
   if (!json.includes(LF) && !json.includes(CR)) return json;
   return json.map((byte) => (byte === LF || byte === CR ? SPACE : byte)) as Buffer;
-}
-
-function parseRecord(json: Buffer): Record<string, unknown> | undefined {
-  try {
-    return recordOf(JSON.parse(json.toString('utf8')));
-  } catch {
-    return undefined;
-  }
 }
 
 function recordOf(value: unknown): Record<string, unknown> | undefined {

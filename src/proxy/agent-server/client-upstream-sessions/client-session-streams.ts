@@ -24,7 +24,7 @@ import { RequestIdCodec } from './request-id.codec.js';
 import { SessionComposition } from './session-composition.js';
 import { SessionResources } from './session-resources.js';
 import { type AnswerBody, discard } from '../../../upstreams/messages/answer-body.js';
-import { parseMessage } from '../../forwarding/relay/complete-answer.js';
+import { parseRecord } from '../../../core/json/parse-record.js';
 import { filteredEvent } from '../../forwarding/relay/relay-unsolicited.js';
 
 /** How many bytes of events are buffered for a slow caller before reading from the upstreams pauses. */
@@ -207,7 +207,7 @@ export class ClientSessionStreams {
       for await (const { bytes, isWhole } of sseParts(body)) {
         if (!isWhole) return;
         // Parsed as a client does, because the same name can be written with escapes.
-        const message = parseMessage(dataOf(bytes) ?? '');
+        const message = parseRecord(dataOf(bytes) ?? '');
         const method = String(message?.['method']);
         if (method === TOOLS_CHANGED) this.tools.listChanged(source.connection, upstreamSession.session.key);
         const isPermitted = KINDS_BY_PREFIX.every(

@@ -6,7 +6,7 @@ import { messagesIn } from '../../../upstreams/messages/messages-in.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../../upstreams/pool/upstream-health.js';
-import { parseMessage } from '../../forwarding/relay/complete-answer.js';
+import { parseRecord } from '../../../core/json/parse-record.js';
 import { storedInitialize } from '../../forwarding/session/initialize-request.js';
 import { headersOf, type ClientUpstreamSession } from './client-upstream-session.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
@@ -80,7 +80,7 @@ export class ClientUpstreamSessionOpener {
 /** Undefined if the answer is not an `initialize` result. */
 async function agreedVersion(answer: Parameters<typeof messagesIn>[0]): Promise<string | undefined> {
   for await (const text of messagesIn(answer)) {
-    const result = parseMessage(text)?.['result'] as { protocolVersion?: unknown } | null | undefined;
+    const result = parseRecord(text)?.['result'] as { protocolVersion?: unknown } | null | undefined;
     if (typeof result?.protocolVersion === 'string') return result.protocolVersion;
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { dataOf, withData } from '../../../upstreams/messages/sse-parts.js';
-import { parseMessage } from '../../forwarding/relay/complete-answer.js';
+import { parseRecord } from '../../../core/json/parse-record.js';
 import { isUpdate, renameUpdate } from '../offering/renamed-resource.js';
 
 /** Maps the ids in the messages of an agent's upstream to those that the agent's caller sees. */
@@ -24,7 +24,7 @@ const EVENT_ID = /(?<=^|[\r\n])id: ?([^\r\n]*)/;
  */
 export function rewriteEventIds(event: Buffer, rewriter: EventIdRewriter): Buffer | undefined {
   const data = dataOf(event);
-  const message = data === undefined || data === '' ? undefined : parseMessage(data);
+  const message = data === undefined || data === '' ? undefined : parseRecord(data);
   // Old clients accept batches, whose messages are not checked here.
   if (data?.trimStart().startsWith('[') === true) return undefined;
   const id = message?.['id'];

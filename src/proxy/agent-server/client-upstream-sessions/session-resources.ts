@@ -9,7 +9,7 @@ import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
 import { AgentPromptsAndResources } from '../offering/agent-prompts-and-resources.js';
 import { mayUse } from '../offering/agent-permissions.js';
-import { parseMessage } from '../../forwarding/relay/complete-answer.js';
+import { parseRecord } from '../../../core/json/parse-record.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { headersOf, type ClientUpstreamSession, type SessionOwner } from './client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
@@ -107,7 +107,7 @@ export class SessionResources {
       const options = { signal: AbortSignal.timeout(READ_TIMEOUT_MS), headers: headersOf(upstreamSession) };
       const answer = await channel.postMessage({ body, method: 'resources/read', id: JSON.stringify(id) }, options);
       for await (const text of messagesIn(answer)) {
-        const message = parseMessage(text);
+        const message = parseRecord(text);
         if (message?.['id'] === id) return isRecord(message['result']) ? message['result'] : undefined;
       }
     } catch {

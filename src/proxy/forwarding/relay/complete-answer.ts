@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { parseRecord } from '../../../core/json/parse-record.js';
 import { isRecord } from '../../../core/is-record.js';
 import { countMembers, memberRange, withMember } from '../../../core/json/json-member.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
@@ -36,7 +37,7 @@ export interface CompleteAnswer {
 export function completeAnswer(bytes: Buffer, plan: RelayPlan, status = 200): CompleteAnswer {
   if (bytes.length > GATHERED_BYTES) return { ...completeLarge(bytes, plan), status };
   const text = bytes.toString('utf8');
-  return completeSmall(text, parseMessage(text), plan, { status, bytes });
+  return completeSmall(text, parseRecord(text), plan, { status, bytes });
 }
 
 /**
@@ -57,11 +58,11 @@ export function completeSmall(
   if (message === undefined || outcome === undefined) throw notRpc();
   const renamed = renameTask(text, message, plan);
   if (renamed !== text) {
-    return completeSmall(renamed, parseMessage(renamed), { ...plan, taskIdFor: undefined }, { status });
+    return completeSmall(renamed, parseRecord(renamed), { ...plan, taskIdFor: undefined }, { status });
   }
   if (isModern && asksForUrl(message)) {
     const changed = withoutUrlCode(text);
-    return completeSmall(changed, parseMessage(changed), plan, { status });
+    return completeSmall(changed, parseRecord(changed), plan, { status });
   }
   const answer = { status: (isModern ? modernStatusOf(message) : undefined) ?? status, outcome, message };
   if (filter !== undefined && !passesWhole(message, filter)) {
@@ -92,7 +93,7 @@ function completeLarge(bytes: Buffer, plan: RelayPlan): Omit<CompleteAnswer, 'st
   if (outcome === undefined) throw notRpc();
   if (!needsWhole(plan)) return { body: bytesFor(bytes, plan), outcome, message: undefined };
   const text = bytes.toString('utf8');
-  const message = parseMessage(text);
+  const message = parseRecord(text);
   if (message === undefined) throw new UpstreamError('protocol', 'The upstream answered with malformed JSON.');
   const body =
     filter !== undefined && isList && !passesWhole(message, filter)
@@ -103,16 +104,6 @@ function completeLarge(bytes: Buffer, plan: RelayPlan): Omit<CompleteAnswer, 'st
 
 function notRpc(): UpstreamError {
   return new UpstreamError('protocol', 'The upstream did not answer the request in JSON-RPC.');
-}
-
-/** Parses a JSON text; undefined if it is not a JSON object. */
-export function parseMessage(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** True if this message is the response to the request that was sent, result or error. */

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { parseRecord } from '../../../core/json/parse-record.js';
 import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
 import {
   type AnswerBody,
@@ -14,7 +15,7 @@ import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { judgeEnds } from './answer-judge.js';
 import { AnsweredId, wrongAnswerError } from './answered-id.js';
 import { brokenAnswer } from './broken-answer.js';
-import { type CompleteAnswer, completeAnswer, completeSmall, isResponse, parseMessage } from './complete-answer.js';
+import { type CompleteAnswer, completeAnswer, completeSmall, isResponse } from './complete-answer.js';
 import { keepAlive } from './keep-alive.js';
 import { Silence } from './silence.js';
 import { needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
@@ -75,7 +76,7 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<RelayedAnswe
       const data = dataOf(bytes);
       const answer = data === undefined ? undefined : answerInEvent(bytes, data, plan);
       if (answer === undefined) {
-        if (plan.answerRequest !== undefined && data !== undefined) answerRequest(parseMessage(data) ?? {}, plan);
+        if (plan.answerRequest !== undefined && data !== undefined) answerRequest(parseRecord(data) ?? {}, plan);
         continue;
       }
       const { outcome, message, ...complete } = answer;
@@ -275,7 +276,7 @@ class EventRelay {
     const { filter, sentId, callerId } = this.plan;
     const isUnfiltered = filter === undefined || filter.holdsAll === true;
     if (isUnfiltered && sentId === undefined) return event;
-    const message = parseMessage(data);
+    const message = parseRecord(data);
     if (message === undefined) return undefined;
     // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an
     // answer to another request for one of another upstream, because it tells answers apart by the id alone.
@@ -349,7 +350,7 @@ function answerInEvent(event: Buffer, data: string, plan: RelayPlan): CompleteAn
   const names = sentId === undefined ? data.includes('"result"') || data.includes('"error"') : event.includes(sentId);
   // Keys and ids can be written with escapes. Those matter only where something is withheld from the caller.
   if (!names && filter === undefined) return undefined;
-  const message = parseMessage(data);
+  const message = parseRecord(data);
   // The sent id is unique, so this event is the answer even if it is malformed.
   const isAnswer = message === undefined ? names && sentId !== undefined : isResponse(message, plan);
   if (!isAnswer) return undefined;

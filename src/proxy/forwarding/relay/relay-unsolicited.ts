@@ -2,7 +2,7 @@ import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
-import { parseMessage } from './complete-answer.js';
+import { parseRecord } from '../../../core/json/parse-record.js';
 import { saysToolsChanged } from './tools-changed.js';
 import { reserializeEvent, reserializeMessage } from './reserialize.js';
 import { passesWhole } from './tool-list-filter.js';
@@ -39,7 +39,7 @@ export function filteredEvent(event: Buffer, filter: CallerFilter): Buffer | und
   const data = dataOf(event);
   // An event can consist of its id alone.
   if (data === undefined || data === '') return filter.holdsAll === true ? event : reserializeEvent(event, data);
-  const message = parseMessage(data);
+  const message = parseRecord(data);
   if (message === undefined ? filter.holdsAll === true : passesWhole(message, filter)) return event;
   const text = message && reserializeMessage(message, filter);
   return text === undefined ? undefined : reserializeEvent(event, text);
