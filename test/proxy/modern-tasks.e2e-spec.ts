@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
-import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
+import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
+import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import {
   callProxy,
   eventsOf,
@@ -13,9 +13,9 @@ import {
   type RpcAnswer,
   rpcOf,
   TAKES_STREAMS,
-} from '../../support/proxy-calls.js';
-import { connectTo, keyWith } from '../../support/proxy-connections.js';
-import { startTaskUpstream, TASKS, WITH_TASKS } from '../../support/task-upstream.js';
+} from '../support/proxy-calls.js';
+import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { startTaskUpstream, TASKS, WITH_TASKS } from '../support/task-upstream.js';
 
 const VERSION = '2026-07-28';
 const ENDED: (() => Promise<unknown>)[] = [];
@@ -34,6 +34,22 @@ async function upstreamWith(options: Parameters<typeof startTaskUpstream>[0]) {
   const server = await startTaskUpstream(options);
   ENDED.push(() => server.close());
   return { server, id: await connectTo(app, server.url) };
+}
+
+/** An endpoint with the tools of one connection. */
+interface Endpoint {
+  readonly path: string;
+  /** The connection or agent that permissions name. */
+  readonly resource: string;
+}
+
+async function agentWith(id: string): Promise<Endpoint> {
+  const resource = await agentOf(app, [id]);
+  return { path: gatewayPath(app, resource), resource };
+}
+
+async function connectionWith(id: string): Promise<Endpoint> {
+  return { path: pathOf(app, id), resource: id };
 }
 
 interface Asked {
@@ -201,13 +217,47 @@ describe('tasks of 2026-07-28 through an agent', () => {
     });
   });
 
+  it('of nested agents, dressed tools and calls by search are routed too', async () => {
+    const { server, id } = await upstreamWith({ isModern: true });
+    const inner = await agentOf(app, [{ connection_id: id, selected_tools: [{ tool: 'work', name: 'labour' }] }]);
+    const outer = gatewayPath(app, await agentOf(app, [inner], { tool_mode: 'search' }));
+    const named = await makeTask(outer, { name: 'labour' });
+    const found = await ask(outer, 'tools/call', { name: 'call_tool', arguments: { name: 'labour', arguments: {} } });
+    for (const taskId of [named, String(read(found).result?.['taskId'])]) {
+      expect(read(await ask(outer, 'tasks/get', { taskId })).result).toMatchObject({
+        taskId,
+        status: 'input_required',
+      });
+    }
+    expect(server.calls('tasks/get').map(({ message }) => message.params?.['taskId'])).toEqual(['task-0', 'task-1']);
+  });
+
+  it('end with the connection', async () => {
+    const { id } = await upstreamWith({ isModern: true });
+    const agent = await agentOf(app, [id]);
+    const path = gatewayPath(app, agent);
+    const taskId = await makeTask(path);
+    const codeOf = async (): Promise<string | undefined> =>
+      read(await ask(path, 'tasks/get', { taskId })).error?.data.code;
+    expect(await codeOf()).toBeUndefined();
+    await app.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { status: 'inactive' } });
+    expect(await codeOf()).toBe('connection_unavailable');
+    await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agent, data: { connections: [] } });
+    expect(await codeOf()).toBe('invalid_arguments');
+  });
+});
+
+describe.each([
+  ['an agent', agentWith],
+  ['a connection', connectionWith],
+])('tasks of 2026-07-28 at %s', (_title, endpointWith) => {
   it.each([
     ['JSON', false],
     ['event streams', true],
   ])('keep their ids in results of any size, in %s', async (_title, streams) => {
     const result = 'x'.repeat(300_000);
     const { id } = await upstreamWith({ isModern: true, streams, result });
-    const path = gatewayPath(app, await agentOf(app, [id]));
+    const { path } = await endpointWith(id);
     const key = await keyWith(app, { [id]: ['work'] });
     const taskId = await makeTask(path, { key });
     await ask(path, 'tasks/update', { taskId, inputResponses: {} }, { key });
@@ -219,19 +269,18 @@ describe('tasks of 2026-07-28 through an agent', () => {
 
   it('are not known to others, under other ids, elsewhere, or after their end', async () => {
     const { server, id } = await upstreamWith({ isModern: true });
-    const agent = await agentOf(app, [id]);
-    const path = gatewayPath(app, agent);
-    const key = await keyWith(app, { [agent]: ['*'] });
+    const { path, resource } = await endpointWith(id);
+    const key = await keyWith(app, { [resource]: ['*'] });
     const taskId = await makeTask(path, { key });
     const ended = await makeTask(path, { key });
-    const elsewhere = gatewayPath(app, await agentOf(app, [id]));
+    const elsewhere = await Promise.all([agentWith(id), connectionWith(await connectTo(app, server.url))]);
     const changed = `${taskId.slice(0, -2)}${taskId.endsWith('AA') ? 'BB' : 'AA'}`;
-    const neighbour = await keyWith(app, { [agent]: ['*'] });
+    const neighbour = await keyWith(app, { [resource]: ['*'] });
     const before = server.requests.length;
     const refused = [
       { path, taskId, key: neighbour },
       { path, taskId, key: app.apiKey },
-      { path: elsewhere, taskId, key: app.apiKey },
+      ...elsewhere.map((endpoint) => ({ path: endpoint.path, taskId, key })),
       { path, taskId: changed, key },
       { path, taskId: 'task-0', key },
       { path, taskId: '', key },
@@ -252,9 +301,8 @@ describe('tasks of 2026-07-28 through an agent', () => {
       }
     }
     expect([...messages]).toHaveLength(1);
-    expect(server.requests.slice(before)).toEqual([]);
-    const direct = await ask(pathOf(app, id), 'tasks/get', { taskId }, { key: await keyWith(app, { [id]: ['work'] }) });
-    expect(read(direct).error?.code).toBe(-32602);
+    const forwarded = server.requests.slice(before).map(({ message }) => String(message.method));
+    expect(forwarded.filter((method) => method.startsWith('tasks/'))).toEqual([]);
     expect(read(await ask(path, 'tasks/get', { taskId: ended }, { key })).error).toBeUndefined();
     server.tasks.clear();
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
@@ -263,28 +311,22 @@ describe('tasks of 2026-07-28 through an agent', () => {
     }
   });
 
-  it('end for a caller who may no longer call the tool, and with the connection', async () => {
+  it('end for a caller who may no longer call the tool', async () => {
     const { id } = await upstreamWith({ isModern: true });
-    const agent = await agentOf(app, [id]);
-    const path = gatewayPath(app, agent);
-    const created = await app.tool('API_KEY_CREATE', { name: 'test', permissions: { [agent]: ['work', 'other'] } });
+    const { path, resource } = await endpointWith(id);
+    const created = await app.tool('API_KEY_CREATE', { name: 'test', permissions: { [resource]: ['work', 'other'] } });
     const { id: keyId, key } = created.body as { id: string; key: string };
     const taskId = await makeTask(path, { key });
     const codeOf = async (): Promise<string | undefined> =>
       read(await ask(path, 'tasks/get', { taskId }, { key })).error?.data.code;
     expect(await codeOf()).toBeUndefined();
-    await app.tool('API_KEY_UPDATE', { id: keyId, permissions: { [agent]: ['other'] } });
+    await app.tool('API_KEY_UPDATE', { id: keyId, permissions: { [resource]: ['other'] } });
     expect(await codeOf()).toBe('permission_denied');
-    await app.tool('API_KEY_UPDATE', { id: keyId, permissions: { [agent]: ['*'] } });
-    await app.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data: { status: 'inactive' } });
-    expect(await codeOf()).toBe('connection_unavailable');
-    await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agent, data: { connections: [] } });
-    expect(await codeOf()).toBe('invalid_arguments');
   });
 
   it('of public tools belong to the key that made them', async () => {
     const { id } = await upstreamWith({ isModern: true });
-    const path = gatewayPath(app, await agentOf(app, [id]));
+    const { path } = await endpointWith(id);
     const [maker, neighbour] = [await keyWith(app, {}), await keyWith(app, {})];
     const taskId = await makeTask(path, { key: maker, name: 'everyones' });
     expect(read(await ask(path, 'tasks/get', { taskId }, { key: maker })).result).toMatchObject({ taskId });
@@ -293,7 +335,7 @@ describe('tasks of 2026-07-28 through an agent', () => {
 
   it('need the headers of the era, and take no methods of 2025-11-25', async () => {
     const { id } = await upstreamWith({ isModern: true });
-    const path = gatewayPath(app, await agentOf(app, [id]));
+    const { path } = await endpointWith(id);
     const taskId = await makeTask(path);
     const mismatched = await ask(path, 'tasks/get', { taskId }, { headers: { 'mcp-name': 'task-0' } });
     expect({ status: mismatched.status, code: read(mismatched).error?.code }).toEqual({ status: 400, code: -32020 });
@@ -303,22 +345,37 @@ describe('tasks of 2026-07-28 through an agent', () => {
     }
   });
 
-  it('of nested agents, dressed tools and calls by search are routed too', async () => {
+  it('are withheld from callers without a credential', async () => {
     const { server, id } = await upstreamWith({ isModern: true });
-    const inner = await agentOf(app, [{ connection_id: id, selected_tools: [{ tool: 'work', name: 'labour' }] }]);
-    const outer = gatewayPath(app, await agentOf(app, [inner], { tool_mode: 'search' }));
-    const named = await makeTask(outer, { name: 'labour' });
-    const found = await ask(outer, 'tools/call', { name: 'call_tool', arguments: { name: 'labour', arguments: {} } });
-    for (const taskId of [named, String(read(found).result?.['taskId'])]) {
-      expect(read(await ask(outer, 'tasks/get', { taskId })).result).toMatchObject({
-        taskId,
-        status: 'input_required',
-      });
-    }
-    expect(server.calls('tasks/get').map(({ message }) => message.params?.['taskId'])).toEqual(['task-0', 'task-1']);
+    const { path } = await endpointWith(id);
+    const call = { name: 'everyones', arguments: {} };
+    expect(textIn(await ask(path, 'tools/call', call, { key: undefined }))).toBe('at once');
+    expect(server.tasks.size).toBe(0);
+    const { id: stubborn } = await upstreamWith({ isModern: true, isStubborn: true });
+    const endpoint = await endpointWith(stubborn);
+    const refused = await ask(endpoint.path, 'tools/call', call, { key: undefined });
+    expect(refused.text).toContain('upstream_protocol');
+    expect(refused.text).not.toContain('task-0');
   });
 
-  it('send no notifications: a subscription does not agree to their ids', async () => {
+  it('with an id of the upstream that is too long are refused', async () => {
+    const { id } = await upstreamWith({ isModern: true, nextId: () => 'x'.repeat(2_000) });
+    const { path } = await endpointWith(id);
+    const answer = await ask(path, 'tools/call', { name: 'work', arguments: {} });
+    expect(answer.text).toContain('upstream_protocol');
+    expect(answer.text).not.toContain('xxx');
+  });
+
+  it('are not stored', async () => {
+    const { id } = await upstreamWith({ isModern: true });
+    const { path } = await endpointWith(id);
+    await makeTask(path, { key: await keyWith(app, { [id]: ['work'] }) });
+    expect(await app.query('SELECT 1 FROM mcp_tasks WHERE connection_id = $1', [id])).toEqual([]);
+  });
+});
+
+describe('notifications about tasks', () => {
+  it('are not sent by agents: a subscription does not agree to their ids', async () => {
     const { server, id } = await upstreamWith({ isModern: true });
     const path = gatewayPath(app, await agentOf(app, [id]));
     const notifications = { toolsListChanged: true, taskIds: [await makeTask(path)] };
@@ -331,11 +388,38 @@ describe('tasks of 2026-07-28 through an agent', () => {
     expect(server.calls('subscriptions/listen')).toEqual([]);
   });
 
-  it('with an id of the upstream that is too long are refused', async () => {
-    const { id } = await upstreamWith({ isModern: true, nextId: () => 'x'.repeat(2_000) });
-    const path = gatewayPath(app, await agentOf(app, [id]));
-    const answer = await ask(path, 'tools/call', { name: 'work', arguments: {} });
-    expect(answer.text).toContain('upstream_protocol');
-    expect(answer.text).not.toContain('xxx');
+  it.each([
+    ['every permission', ['*']],
+    ['the tool alone', ['work']],
+  ])('reach their maker alone through a connection, with %s', async (_title, tools) => {
+    const { server, id } = await upstreamWith({ isModern: true });
+    const path = pathOf(app, id);
+    const [key, neighbour] = [await keyWith(app, { [id]: tools }), await keyWith(app, { [id]: tools })];
+    const [own, second, foreign] = [
+      await makeTask(path, { key }),
+      await makeTask(path, { key }),
+      await makeTask(path, { key: neighbour }),
+    ];
+    const listen = async (notifications: object): Promise<RpcAnswer[]> =>
+      eventsOf(await ask(path, 'subscriptions/listen', { notifications }, { key }));
+    const taskIds = [own, 'task-2', foreign, second, 7];
+    const events = await listen({ toolsListChanged: true, taskIds });
+    const sent = server.calls('subscriptions/listen')[0]?.message.params?.['notifications'];
+    expect(sent).toEqual({ toolsListChanged: true, taskIds: ['task-0', 'task-1'] });
+    const detail = { status: 'input_required', inputRequests: { name: {} } };
+    expect(events).toMatchObject([
+      { params: { notifications: { toolsListChanged: true, taskIds: [own, second] } } },
+      { method: 'notifications/tasks', params: { taskId: own, ...detail } },
+      { method: 'notifications/tasks', params: { taskId: second, ...detail } },
+      { method: 'notifications/tools/list_changed' },
+      { id: 7, result: {} },
+    ]);
+    expect(JSON.stringify(events)).not.toContain('task-');
+    const others = await listen({ toolsListChanged: true });
+    expect(others.map((event) => (event as { method?: string }).method)).toEqual([
+      'notifications/subscriptions/acknowledged',
+      'notifications/tools/list_changed',
+      undefined,
+    ]);
   });
 });

@@ -1,4 +1,12 @@
-import { legacyServer, type RpcMessage, type ScriptedServer, sendJson, startScripted } from './scripted-upstream.js';
+import type { ServerResponse } from 'node:http';
+import {
+  legacyServer,
+  type RpcMessage,
+  type ScriptedServer,
+  sendJson,
+  SSE_TYPE,
+  startScripted,
+} from './scripted-upstream.js';
 
 /** The extension of 2026-07-28. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
@@ -32,7 +40,8 @@ const TIMES = { createdAt: '2026-11-26T00:00:00Z', lastUpdatedAt: '2026-11-26T00
 
 /**
  * A server whose tools answer with a task where the client supports it, and at once for others. A task waits for input
- * until it is updated or cancelled. Like many servers, it does not tell its callers apart.
+ * until it is updated or cancelled. Like many servers, it does not tell its callers apart: a subscription gets a
+ * notification about every task, and then ends.
  */
 export async function startTaskUpstream(options: Options): Promise<TaskUpstream> {
   const { isModern, isStubborn = false, isPlain = false, result = 'done', streams = false } = options;
@@ -59,7 +68,19 @@ export async function startTaskUpstream(options: Options): Promise<TaskUpstream>
     if (method === 'tasks/cancel') tasks.set(taskId, { ...task, status: 'cancelled' });
     return method === 'tasks/get' ? task : {};
   };
+  const notify = ({ id, params }: RpcMessage, response: ServerResponse): void => {
+    const send = (message: object): boolean =>
+      response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
+    response.writeHead(200, SSE_TYPE);
+    const notifications = params?.['notifications'];
+    send({ method: 'notifications/subscriptions/acknowledged', params: { notifications } });
+    for (const task of tasks.values()) send({ method: 'notifications/tasks', params: task });
+    send({ method: 'notifications/tools/list_changed', params: {} });
+    send({ id, result: { resultType: 'complete' } });
+    response.end();
+  };
   const respond: Parameters<typeof startScripted>[0] = ({ message }, response) => {
+    if (message.method === 'subscriptions/listen') return notify(message, response);
     const body = { jsonrpc: '2.0', id: message.id };
     try {
       Object.assign(body, { result: { resultType: 'complete', ...answer(message) } });
@@ -67,7 +88,7 @@ export async function startTaskUpstream(options: Options): Promise<TaskUpstream>
       Object.assign(body, { error: { code: -32602, message: String(error) } });
     }
     if (!streams) return sendJson(response, body);
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.writeHead(200, SSE_TYPE);
     return void response.end(`data: ${JSON.stringify(body)}\n\n`);
   };
   const legacy = legacyServer(respond);

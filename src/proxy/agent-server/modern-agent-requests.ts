@@ -1,25 +1,20 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import type { Source } from '../../agents/composition/composition.js';
 import { DomainError } from '../../core/domain-error.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
+import { isTaskRequest } from '../forwarding/tasks/task-requests.js';
 import { type McpRequestContext, startRequest } from '../forwarding/upstream-router.js';
-import { ARGUMENT_HEADER, type InboundRequest, forwardedHeaders, NAMED_BY } from '../protocol/inbound-message.js';
+import { type InboundRequest, NAMED_BY } from '../protocol/inbound-message.js';
+import { namedHeaders, withArguments } from '../protocol/modern-headers.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { withoutTasksExtension } from '../protocol/withheld-tasks.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
-import { AgentTaskRouter, isTaskRequest } from './offering/agent-task-router.js';
+import { AgentTaskRouter } from './offering/agent-task-router.js';
 import { AgentToolRouter, type RoutedToolCall } from './offering/agent-tool-router.js';
 import { renameTool } from './offering/rename-tool.js';
-
-/**
- * Values that need no encoding in a header (MCP 2026-07-28, transports): visible ASCII with inner spaces that does not
- * look encoded.
- */
-const PLAIN = /^(?!=\?base64\?)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
  * Forwards requests of modern clients (MCP 2026-07-28) that concern one connection of an agent. They are forwarded
@@ -102,26 +97,4 @@ export class ModernAgentRequests {
 
 function callerOf({ connection }: Source, { principal, requestId }: ProxyCaller): ProxyCaller {
   return new ProxyCaller(principal, connection, requestId);
-}
-
-/**
- * The MCP headers of a request that is forwarded under another name. `Mcp-Name` is replaced only if the caller sent it.
- */
-export function namedHeaders(headers: IncomingHttpHeaders, name: string): Record<string, string> {
-  const forwarded = forwardedHeaders(headers);
-  return 'mcp-name' in forwarded ? { ...forwarded, 'mcp-name': encoded(name) } : forwarded;
-}
-
-/** The headers with these ones that repeat arguments, and no others that do. @param repeated not encoded yet */
-export function withArguments(
-  headers: Readonly<Record<string, string>>,
-  repeated: Readonly<Record<string, string>>,
-): Record<string, string> {
-  const kept = Object.entries(headers).filter(([name]) => !name.startsWith(ARGUMENT_HEADER));
-  const added = Object.entries(repeated).map(([name, value]): [string, string] => [name, encoded(value)]);
-  return Object.fromEntries([...kept, ...added]);
-}
-
-function encoded(text: string): string {
-  return PLAIN.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
 }

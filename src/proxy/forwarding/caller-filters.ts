@@ -12,6 +12,7 @@ import { TaskOwners } from './tasks/task-owners.js';
 import type { McpRequestContext } from './upstream-router.js';
 
 const LIST = 'tools/list';
+const TASK_LIST = 'tasks/list';
 /** For a caller with `*`, whose list still lacks what the connection does not offer. */
 const EVERYTHING: CallerFilter = { shows: () => true, ownsTask: () => true };
 /** For a caller with `*`, whose client does not get the tools for apps alone. */
@@ -32,7 +33,13 @@ export class CallerFilters {
    */
   forRequest(context: McpRequestContext<InboundRequest>): CallerFilter | undefined | Promise<CallerFilter> {
     const { caller, message, request, route } = context;
-    if (message.method !== LIST) return this.tasks.filterFor(caller);
+    if (message.method === TASK_LIST) return this.tasks.ownFilterFor(caller);
+    if (message.method !== LIST) {
+      const others = this.tasks.filterFor(caller);
+      // The rewriting drops notifications about other callers' tasks.
+      const isRewritten = route.kind === 'stateless' && route.rewriteEvent !== undefined;
+      return isRewritten && others !== undefined ? { ...others, ownsTask: () => true } : others;
+    }
     const session = route.kind === 'session' ? route.session : undefined;
     const filter = this.withLearning(context, this.withoutAppOnly(request, caller, session));
     return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);

@@ -15,6 +15,7 @@ import { SignInStates } from './session/sign-in-states.js';
 import { SessionTools } from './session/session-tools.js';
 import { UsedSignInEntity } from './session/used-sign-in.entity.js';
 import { UsedSignIns } from './session/used-sign-ins.repository.js';
+import { ConnectionTasks } from './tasks/connection-tasks.js';
 import { SealedTaskIds } from './tasks/sealed-task-ids.js';
 import { TaskOwnerEntity } from './tasks/task-owner.entity.js';
 import { TaskOwnerRepository } from './tasks/task-owner.repository.js';
@@ -35,6 +36,7 @@ import { UpstreamSender } from './upstream-sender.js';
   providers: [
     CallerFilters,
     ConnectionSessions,
+    ConnectionTasks,
     ReplyWriter,
     RequestAdmission,
     RequestForwarder,
@@ -50,6 +52,7 @@ import { UpstreamSender } from './upstream-sender.js';
   ],
   exports: [
     ConnectionSessions,
+    ConnectionTasks,
     ReplyWriter,
     RequestForwarder,
     SealedSessions,

@@ -8,7 +8,6 @@ import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { declaresApps } from '../protocol/apps-extension.js';
 import { type InboundRequest, forwardedHeaders, isModernMessage, takesStream } from '../protocol/inbound-message.js';
-import { refuseLegacyTaskMethod } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
@@ -63,10 +62,7 @@ export class RequestForwarder {
     const admitted = await this.admission.admit(context);
     try {
       requireActive(caller.connection);
-      if (isOfTask && taskIdFor === undefined && !caller.holdsAll) {
-        if (route.kind === 'stateless') refuseLegacyTaskMethod(message);
-        await this.tasks.requireOwnTask(caller, message);
-      }
+      if (isOfTask && route.kind === 'session') await this.tasks.requireOwnTask(caller, message);
       const filtering = this.filters.forRequest(context);
       const filter = filtering instanceof Promise ? await filtering : filtering;
       const headers = { ...headersFor(request, route), ...admitted.traceHeaders };
@@ -90,7 +86,7 @@ export class RequestForwarder {
         isList: LISTS.has(message.method),
         taskIdFor,
         isOfTask,
-        rewriteEvent: route.kind === 'session' ? route.rewriteEvent : undefined,
+        rewriteEvent: 'rewriteEvent' in route ? route.rewriteEvent : undefined,
         answerRequest: sent.answerRequest,
         onListChanged: () =>
           this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
@@ -118,9 +114,7 @@ export class RequestForwarder {
     answer: Record<string, unknown> | undefined,
   ): Promise<void> {
     const settled = admitted.settle(outcome, answer && resultOf(answer));
-    if (answer === undefined || message.method !== 'tools/call' || caller.holdsAll || taskIdFor !== undefined) {
-      return settled;
-    }
+    if (answer === undefined || message.method !== 'tools/call' || taskIdFor !== undefined) return settled;
     const task = createdTask(answer);
     if (task === undefined) return settled;
     return this.tasks.rememberTask(caller, String(message.params['name']), task).then(() => settled);

@@ -30,7 +30,12 @@ export type Route =
     }
   | { readonly kind: 'opening'; readonly key: string }
   | PooledRoute
-  | { readonly kind: 'stateless'; readonly headers?: Readonly<Record<string, string>> };
+  | {
+      readonly kind: 'stateless';
+      readonly headers?: Readonly<Record<string, string>>;
+      /** As in a session. */
+      readonly rewriteEvent?: (event: Buffer) => Buffer | undefined;
+    };
 
 /** In a session that the service opens. */
 export interface PooledRoute {
@@ -58,7 +63,7 @@ export interface McpRequestContext<M extends InboundMessage = InboundMessage, R 
   readonly deadline: CallDeadline;
   /** Aborted when the client cancels the request with a notification. It gets no answer then. */
   readonly cancelled?: AbortSignal | undefined;
-  /** Set for a caller that does not see the upstream's own ids of tasks: through an agent. */
+  /** Set for a caller that does not see the upstream's own ids of tasks: through an agent, and in the modern era. */
   readonly taskIdFor?: TaskIdMapping;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { namedHeaders, withArguments } from './modern-agent-requests.js';
+import { namedHeaders, withArguments } from './modern-headers.js';
 
 describe('namedHeaders', () => {
   it.each([

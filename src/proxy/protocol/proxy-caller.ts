@@ -104,7 +104,6 @@ const GRANTS: readonly (readonly [prefix: string, grant: string])[] = [
   ['resources/', 'resources'],
   ['prompts/', 'prompts'],
 ];
-const LEGACY_TASK_RESULT = 'tasks/result';
 /** Methods on session state, which callers without a session would share. */
 const NEED_SESSION = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'tasks/'];
 
@@ -123,7 +122,7 @@ export function requireMethod({ method = '', params }: InboundMessage, caller: P
   }
   if (method === 'subscriptions/listen') requireGrant(caller);
   if (OPEN_METHODS.has(method)) return;
-  // `TaskOwners` limits these to the caller's own tasks.
+  // `TaskOwners` and `ConnectionTasks` limit these to the caller's own tasks.
   if (method.startsWith('tasks/') && caller.principal !== undefined) return;
   throw new DomainError(
     'unknown_method',
@@ -145,15 +144,6 @@ export function requireSessionless({ kind, method = '' }: InboundMessage): void 
   const needsSession = kind === 'answer' || NEED_SESSION.some((prefix) => method.startsWith(prefix));
   if (needsSession)
     throw new DomainError('invalid_rpc_request', 'This message needs a session. Send `initialize` first.');
-}
-
-/**
- * Refuses `tasks/result`, which the modern revision replaced by `tasks/get` (SEP-2663).
- * @throws DomainError `unknown_method`
- */
-export function refuseLegacyTaskMethod({ method }: InboundMessage): void {
-  if (method !== LEGACY_TASK_RESULT) return;
-  throw new DomainError('unknown_method', 'This protocol revision does not have this method.');
 }
 
 function grantFor(method: string, params: InboundMessage['params']): string | undefined {

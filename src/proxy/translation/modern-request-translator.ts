@@ -3,6 +3,7 @@ import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import { ConnectionTasks } from '../forwarding/tasks/connection-tasks.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
 import { type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
@@ -29,6 +30,7 @@ const UNSUPPORTED_VERSION = -32022;
 export class ModernRequestTranslator implements MessageSender {
   constructor(
     private readonly requests: RequestForwarder,
+    private readonly tasks: ConnectionTasks,
     private readonly upstream: UpstreamSender,
     private readonly eras: UpstreamEras,
     private readonly rooms: AnswerRooms,
@@ -38,7 +40,9 @@ export class ModernRequestTranslator implements MessageSender {
   async forwardModernRequest(context: McpRequestContext<InboundRequest>): Promise<void> {
     const { message, request, reply } = context;
     if (await this.passesAsBytes(context)) {
-      await this.requests.forwardRequest(context);
+      // Through an agent, the agent has bound them.
+      const isBound = context.taskIdFor !== undefined;
+      await this.requests.forwardRequest(isBound ? context : await this.tasks.bindTasks(context));
       return;
     }
     const requested = unsupportedVersion(message);

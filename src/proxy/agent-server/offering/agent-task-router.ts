@@ -2,21 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { ToolPlace } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
-import { memberRange, withMember } from '../../../core/json/json-member.js';
-import { SealedTaskIds, unknownTask } from '../../forwarding/tasks/sealed-task-ids.js';
+import { SealedTaskIds } from '../../forwarding/tasks/sealed-task-ids.js';
+import { deniedTask, unknownTask, withTaskId } from '../../forwarding/tasks/task-requests.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
-import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
+import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { credentialMissing } from '../../protocol/proxy-caller.js';
 import { sees } from './agent-permissions.js';
 import { AgentToolRouter, type RoutedToolCall } from './agent-tool-router.js';
-
-/** The requests about a task (MCP 2026-07-28, tasks extension). */
-const METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
-
-/** True for a request about a task. */
-export function isTaskRequest({ method }: InboundRequest): boolean {
-  return METHODS.has(method);
-}
 
 /**
  * Composes the tasks of an agent's upstreams. The id of a task that a caller sees names its connection, and is sealed
@@ -56,9 +48,7 @@ export class AgentTaskRouter {
     const candidates = [...places.values()].filter(isOfTask);
     const permitted = candidates.find((place) => sees(caller, place));
     if (permitted === undefined) {
-      if (candidates.length > 0) {
-        throw new DomainError('permission_denied', 'The caller is not permitted to call the tool of this task.');
-      }
+      if (candidates.length > 0) throw deniedTask();
       const hindrance = unavailable.find((member) => member.connectionId === connectionId);
       throw hindrance === undefined ? unknownTask() : new DomainError('connection_unavailable', hindrance.reason);
     }
@@ -66,12 +56,4 @@ export class AgentTaskRouter {
     const started = startRequest({ ...context, caller: toolCaller, message: withTaskId(message, taskId) });
     return { ...started, taskIdFor: () => String(seen) };
   }
-}
-
-/** The request about the task with this id. All other bytes stay the same. */
-function withTaskId({ body }: InboundRequest, taskId: string): InboundRequest {
-  const text = body.toString('utf8');
-  const params = memberRange(text, 0, 'params');
-  if (params === undefined) throw new Error('A request about a task must have parameters.');
-  return readRequest(Buffer.from(withMember(text, params.start, 'taskId', JSON.stringify(taskId))));
 }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../../../core/domain-error.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { unknownTask } from './task-requests.js';
 
 /** Where to send requests about a task. */
 export interface TaskPlace {
@@ -37,21 +37,23 @@ export class SealedTaskIds {
 
   /** @throws DomainError `invalid_arguments` for anything but an id that this caller got here */
   open(caller: ProxyCaller, id: unknown): TaskPlace {
-    if (typeof id !== 'string' || id.length > MAX_LENGTH) throw unknownTask();
+    const place = this.find(caller, id);
+    if (place === undefined) throw unknownTask();
+    return place;
+  }
+
+  /** Undefined for anything but an id that this caller got here. */
+  find(caller: ProxyCaller, id: unknown): TaskPlace | undefined {
+    if (typeof id !== 'string' || id.length > MAX_LENGTH) return undefined;
     try {
       // The envelope is authentic, so it holds what `seal` wrote.
       return JSON.parse(this.vault.open(id, contextOf(caller))) as TaskPlace;
     } catch {
-      throw unknownTask();
+      return undefined;
     }
   }
 }
 
 function contextOf({ connection: { id, organizationId }, principal }: ProxyCaller): string {
   return `mcp-task:${organizationId}:${id}:${principal?.callerId ?? 'anonymous'}`;
-}
-
-/** A client would take a 404 for a lost session. */
-export function unknownTask(): DomainError {
-  return new DomainError('invalid_arguments', 'The caller has no task with this id.');
 }

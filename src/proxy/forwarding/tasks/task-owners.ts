@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { DomainError } from '../../../core/domain-error.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { credentialMissing, type ProxyCaller, type CallerFilter } from '../../protocol/proxy-caller.js';
 import { taskIdOf } from './task-messages.js';
 import { type TaskHolder, TaskOwnerRepository } from './task-owner.repository.js';
+import { deniedTask, unknownTask } from './task-requests.js';
 
 const LIST = 'tasks/list';
 /** How many callers' tasks a process caches. */
@@ -23,9 +23,9 @@ interface CachedTasks {
 }
 
 /**
- * The owners of MCP servers' tasks. Many servers tie a task to the credential that all callers of a connection share. A
- * caller without `*` is therefore limited to tasks that it created, with tools that it is still permitted to call. A
- * caller without a credential has no tasks.
+ * The owners of MCP servers' tasks of the legacy era (MCP 2025-11-25), whose ids callers see. Many servers tie a task to
+ * the credential that all callers of a connection share. A caller is therefore limited to tasks that it created, with
+ * tools that it is still permitted to call. A caller without a credential has no tasks.
  */
 @Injectable()
 export class TaskOwners {
@@ -60,10 +60,8 @@ export class TaskOwners {
     ]);
     if (method === LIST) return;
     const tool = await this.toolOf(holder, entry, taskIdOf(params));
-    // A client would take a 404 for a lost session.
-    if (tool === undefined) throw new DomainError('invalid_arguments', 'The caller has no task with this id.');
-    if (this.mayCall(caller, tool)) return;
-    throw new DomainError('permission_denied', 'The caller is not permitted to call the tool of this task.');
+    if (tool === undefined) throw unknownTask();
+    if (!this.mayCall(caller, tool)) throw deniedTask();
   }
 
   /**
@@ -71,7 +69,11 @@ export class TaskOwners {
    * unread.
    */
   filterFor(caller: ProxyCaller): CallerFilter | undefined {
-    if (caller.holdsAll) return undefined;
+    return caller.holdsAll ? undefined : this.ownFilterFor(caller);
+  }
+
+  /** The same filter for any caller. */
+  ownFilterFor(caller: ProxyCaller): CallerFilter {
     return { shows: (tool) => caller.sees(tool), ownsTask: (taskId) => this.ownsTask(caller, taskId) };
   }
 

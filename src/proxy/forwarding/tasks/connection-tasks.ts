@@ -1,0 +1,88 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../../core/domain-error.js';
+import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
+import type { InboundRequest } from '../../protocol/inbound-message.js';
+import { namedHeaders } from '../../protocol/modern-headers.js';
+import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller.js';
+import { withoutTasksExtension } from '../../protocol/withheld-tasks.js';
+import type { McpRequestContext } from '../upstream-router.js';
+import { SealedTaskIds } from './sealed-task-ids.js';
+import { refuseTask } from './task-messages.js';
+import { deniedTask, isTaskRequest, withTaskId } from './task-requests.js';
+import { renameSubscribedTasks, subscribedTasks, withSubscribedTasks } from './task-subscriptions.js';
+
+/**
+ * Binds the tasks of a connection's upstream to their makers (MCP 2026-07-28, tasks extension). The caller sees sealed
+ * ids, and the upstream gets its own. Many servers do not tell the callers of a connection apart.
+ */
+@Injectable()
+export class ConnectionTasks {
+  constructor(
+    private readonly ids: SealedTaskIds,
+    private readonly catalog: ToolCatalog,
+  ) {}
+
+  /**
+   * Returns the request as the upstream gets it, and how to rewrite its answer. Requests that do not concern tasks stay
+   * as they are.
+   * @throws DomainError `credential_missing`, `invalid_arguments`, `permission_denied`, `unknown_method`
+   */
+  async bindTasks(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
+    const { method } = context.message;
+    if (method === 'tools/call') return this.offerTasks(context);
+    if (method === 'subscriptions/listen') return this.subscribe(context);
+    return method.startsWith('tasks/') ? this.forwardToTask(context) : context;
+  }
+
+  /** Nothing tells callers without a credential apart, so they get no tasks. */
+  private offerTasks(context: McpRequestContext<InboundRequest>): McpRequestContext<InboundRequest> {
+    const { caller, message } = context;
+    if (caller.principal === undefined) {
+      return { ...context, message: withoutTasksExtension(message), taskIdFor: refuseTask };
+    }
+    const place = { connectionId: caller.connection.id, tool: String(message.params['name']) };
+    return { ...context, taskIdFor: (taskId) => this.ids.seal(caller, { ...place, taskId }) };
+  }
+
+  private async forwardToTask(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
+    const { caller, message, request } = context;
+    if (caller.principal === undefined) throw credentialMissing();
+    if (!isTaskRequest(message)) {
+      throw new DomainError('unknown_method', 'This protocol revision does not have this method.');
+    }
+    const { taskId: seen } = message.params;
+    const { tool, taskId } = this.ids.open(caller, seen);
+    if (!(await this.mayCall(caller, tool))) throw deniedTask();
+    const headers = namedHeaders(request.headers, taskId);
+    return {
+      ...context,
+      message: withTaskId(message, taskId),
+      route: { kind: 'stateless', headers },
+      taskIdFor: () => String(seen),
+    };
+  }
+
+  /** Subscribes to the caller's own tasks only. An upstream acknowledges the tasks of which it sends notifications. */
+  private async subscribe(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
+    const { caller, message } = context;
+    const seen = new Map<string, string>();
+    const requested = subscribedTasks(message);
+    for (const id of requested ?? []) {
+      const place = this.ids.find(caller, id);
+      if (place !== undefined && (await this.mayCall(caller, place.tool))) seen.set(place.taskId, id);
+    }
+    return {
+      ...context,
+      message: requested === undefined ? message : withSubscribedTasks(message, [...seen.keys()]),
+      route: { kind: 'stateless', rewriteEvent: (event) => renameSubscribedTasks(event, seen) },
+    };
+  }
+
+  private async mayCall(caller: ProxyCaller, tool: string): Promise<boolean> {
+    const { connection } = caller;
+    if (caller.mayCall(tool)) return true;
+    if (connection.publicTools !== 'honor') return false;
+    const list = await Promise.resolve(this.catalog.toolsOf(connection)).catch(() => undefined);
+    return list?.tools.get(tool)?.isPublic === true;
+  }
+}
