@@ -13,7 +13,7 @@ const ROOMS = {
   runtime: ['core', 'platform', 'audit', 'identity', 'agents', 'upstreams/contract'],
   automation: ['core', 'platform', 'identity', 'agents', 'runtime'],
   api: ['core', 'platform', 'audit', 'identity', 'runtime/worker'],
-  proxy: ['core', 'platform', 'audit', 'identity', 'connections', 'upstreams', 'agents', 'api/tools'],
+  proxy: ['core', 'platform', 'audit', 'identity', 'connections', 'upstreams', 'agents', 'runtime', 'api/tools'],
   console: ['core', 'platform', 'identity'],
 };
 

@@ -65,6 +65,8 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
       pinned_tools: [],
       output_schema: null,
       webhook_output: false,
+      expose_run: false,
+      ask_timeout_s: 600,
       max_steps: 20,
       status: 'active',
       connections: [],

@@ -1736,6 +1736,8 @@ export interface components {
                 [key: string]: unknown;
             }) | null;
             webhook_output?: boolean;
+            expose_run?: boolean;
+            ask_timeout_s?: number;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -1780,6 +1782,8 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             webhook_output: boolean;
+            expose_run: boolean;
+            ask_timeout_s: number;
             /** @enum {string} */
             status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
@@ -1855,6 +1859,8 @@ export interface components {
                 [key: string]: unknown;
             }) | null;
             webhook_output?: boolean;
+            expose_run?: boolean;
+            ask_timeout_s?: number;
             /** @enum {string} */
             status?: "active" | "inactive";
             connections?: components["schemas"]["AgentConnectionData"][];
@@ -3752,6 +3758,8 @@ export interface operations {
                      *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
+                     *         "expose_run": true,
+                     *         "ask_timeout_s": 1,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5451,6 +5459,8 @@ export interface operations {
                      *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
+                     *         "expose_run": true,
+                     *         "ask_timeout_s": 1,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5539,6 +5549,8 @@ export interface operations {
                      *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
+                     *         "expose_run": true,
+                     *         "ask_timeout_s": 1,
                      *         "status": "active",
                      *         "connections": [
                      *           {
@@ -5612,6 +5624,8 @@ export interface operations {
                      *           },
                      *           "output_schema": {},
                      *           "webhook_output": true,
+                     *           "expose_run": true,
+                     *           "ask_timeout_s": 1,
                      *           "status": "active",
                      *           "connections": [
                      *             {
@@ -5700,6 +5714,8 @@ export interface operations {
                      *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
+                     *         "expose_run": true,
+                     *         "ask_timeout_s": 1,
                      *         "status": "active",
                      *         "connections": [
                      *           {

@@ -205,12 +205,10 @@ function isSameLists(a: AgentParts['lists'], b: AgentParts['lists']): boolean {
 function digestOf(parts: AgentParts): string {
   const known = digests.get(parts);
   if (known !== undefined) return known;
-  const agents = [...parts.agents.values()].map(({ id, connections, toolMode, pinnedTools }) => [
-    id,
-    connections,
-    toolMode,
-    pinnedTools,
-  ]);
+  const agents = [...parts.agents.values()].map((agent) => {
+    const { id, connections, toolMode, pinnedTools, exposeRun, description, outputSchema, askTimeoutS } = agent;
+    return [id, connections, toolMode, pinnedTools, exposeRun && [description, outputSchema, askTimeoutS]];
+  });
   // What a pin changes shows in the lists.
   const connections = [...parts.connections.values()].map(({ pinEpoch: _pinEpoch, ...connection }) => connection);
   const digest = hash('sha256', JSON.stringify([agents, connections, [...parts.lastKnown]]));

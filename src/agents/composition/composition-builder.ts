@@ -1,15 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { TimeSlices } from '../../core/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
-import { composeToolNamesInSlices, prefixFromTitle, SEARCH_TOOL_NAMES } from './tool-naming.js';
+import { askName, composeToolNamesInSlices, prefixFromTitle, SEARCH_TOOL_NAMES } from './tool-naming.js';
 import type { LastKnownTool } from '../../connections/last-known-tool.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import { pagesOf } from '../../upstreams/contract/app-tool.js';
 import { ToolDresser } from '../dressing/tool-dresser.js';
-import { type AgentConnection, type ApprovalRule, DEFAULT_TOOL_MODE } from '../records/agent.js';
+import { type AgentConnection, type ApprovalRule, DEFAULT_TOOL_MODE, type RunnableAgent } from '../records/agent.js';
 import { toolOf } from '../records/selected-tool.js';
 import { type AgentParts, MAX_DEPTH } from './agent-parts.js';
-import { type Composition, OFFER_KINDS, type Source, type ToolPlace, type UnavailableMember } from './composition.js';
+import {
+  type AskOffer,
+  type Composition,
+  OFFER_KINDS,
+  type Source,
+  type ToolPlace,
+  type UnavailableMember,
+} from './composition.js';
 import { dressedPlace } from './dressed-place.js';
 import type { MemberList } from './member-lists.js';
 import { type Composed, withAddresses } from './resource-addresses.js';
@@ -96,6 +103,7 @@ export class CompositionBuilder {
     return {
       places: composed,
       toolMode,
+      ask: agent && askOf(agent, composed),
       pinnedTools: agent?.pinnedTools ?? [],
       hasPublic: [...composed.values()].some(({ isPublic, tool }) => isPublic && tool !== undefined),
       sources: eachOnce(
@@ -237,6 +245,12 @@ function neverListed(name: string): LastKnownTool {
 
 function asLastKnown({ name, definition }: KnownTool): LastKnownTool {
   return { name, pages: pagesOf(definition) };
+}
+
+function askOf(agent: RunnableAgent, tools: ReadonlyMap<string, unknown>): AskOffer | undefined {
+  if (!agent.exposeRun) return undefined;
+  const { description, outputSchema, askTimeoutS: timeoutS } = agent;
+  return { name: askName(tools), description, outputSchema, timeoutS };
 }
 
 /** The member's own names of the selected tools; undefined if all are selected. */

@@ -70,12 +70,25 @@ export function isWaiting(member: UnavailableMember): member is WaitingMember {
   return member.signInPage !== undefined;
 }
 
+/** The tool that runs an agent. */
+export interface AskOffer {
+  readonly name: string;
+  /** Of the agent. */
+  readonly description: string | null;
+  /** The JSON Schema of the agent's answers as text; null if they are free. */
+  readonly outputSchema: string | null;
+  /** How long a call waits for the answer, in seconds. */
+  readonly timeoutS: number;
+}
+
 /** The content of an agent at one time. */
 export interface Composition {
   /** By composed name, in the order of the agent's connections and by name within each. */
   readonly places: ReadonlyMap<string, ToolPlace>;
   /** Whether its tools are offered at once or have to be searched for. */
   readonly toolMode: ToolMode;
+  /** The tool that runs the agent itself; absent if it has none. Other agents that contain it do not get it. */
+  readonly ask?: AskOffer | undefined;
   /** The names of tools that need no search. */
   readonly pinnedTools: readonly string[];
   /** True if there is a listable tool whose members allow calls without a credential. */

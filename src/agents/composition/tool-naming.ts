@@ -6,6 +6,21 @@ export const CALL_TOOL = 'call_tool';
 /** Tools of the service, whose names no upstream's tool has in an agent that offers a search. */
 export const SEARCH_TOOL_NAMES: readonly string[] = [SEARCH_TOOLS, CALL_TOOL];
 
+const ASK = 'ask';
+const NUMBERED_ASK = /^ask(?:_agent(?:_\d{1,5})?)?$/;
+
+/** The name of the tool that runs an agent: the first that no other tool of the agent has. */
+export function askName(others: { has(name: string): boolean }): string {
+  let name = ASK;
+  for (let count = 1; others.has(name); count++) name = `${ASK}_agent${count === 1 ? '' : `_${count}`}`;
+  return name;
+}
+
+/** True if the tool that runs an agent can have this name. */
+export function isAskName(name: unknown): name is string {
+  return typeof name === 'string' && NUMBERED_ASK.test(name);
+}
+
 /** Tool names that the models of all providers accept: `[A-Za-z0-9_-]`, at most 64 characters. */
 export const MAX_NAME_LENGTH = 64;
 const MAX_PREFIX_LENGTH = 32;

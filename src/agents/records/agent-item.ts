@@ -21,6 +21,8 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     spend: agent.spend,
     output_schema: agent.outputSchema as AgentItem['output_schema'],
     webhook_output: agent.webhookOutput,
+    expose_run: agent.exposeRun,
+    ask_timeout_s: agent.askTimeoutS,
     status: connection.status,
     connections: agent.connections.map(({ connectionId, selectedTools, prefix, approval }) => ({
       connection_id: connectionId,

@@ -33,6 +33,7 @@ import {
   type AppliedToolMode,
   type ApprovalRule,
   MAX_APPROVAL_TIMEOUT_S,
+  MAX_ASK_TIMEOUT_S,
   MAX_CONNECTIONS,
   MAX_HISTORY_MESSAGES,
   MAX_HISTORY_TOKENS,
@@ -171,6 +172,18 @@ class AgentOptions {
   @IsBoolean()
   webhook_output?: boolean;
 
+  /** Whether the agent is a tool itself: its MCP endpoint then has the tool `ask`, which runs it. By default false. */
+  @MayBeAbsent()
+  @IsBoolean()
+  expose_run?: boolean;
+
+  /** How long a call of `ask` waits for the answer, in seconds; by default 600. Tasks have no such limit. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_ASK_TIMEOUT_S)
+  ask_timeout_s?: number;
+
   @MayBeAbsent()
   @IsIn(SETTABLE_STATUSES)
   status?: SettableStatus;
@@ -297,6 +310,12 @@ export class AgentItem {
 
   @IsBoolean()
   webhook_output: boolean;
+
+  @IsBoolean()
+  expose_run: boolean;
+
+  @IsInt()
+  ask_timeout_s: number;
 
   @IsIn(CONNECTION_STATUSES)
   status: ConnectionStatus;

@@ -3,6 +3,7 @@ import type { SpendLimit } from '../../core/limits.js';
 import type { Tier } from '../../core/tier.js';
 import {
   DEFAULT_APPROVAL_TIMEOUT_S,
+  DEFAULT_ASK_TIMEOUT_S,
   DEFAULT_HISTORY_MESSAGES,
   DEFAULT_HISTORY_TOKENS,
   DEFAULT_MAX_STEPS,
@@ -61,4 +62,12 @@ export class AgentEntity {
   /** Whether webhooks include the object that a run has answered. */
   @Column('boolean', { name: 'webhook_output', default: false })
   webhookOutput: boolean;
+
+  /** Whether its MCP endpoint has a tool that runs the agent. */
+  @Column('boolean', { name: 'expose_run', default: false })
+  exposeRun: boolean;
+
+  /** How long a call of that tool waits for the answer, in seconds. */
+  @Column('integer', { name: 'ask_timeout_s', default: DEFAULT_ASK_TIMEOUT_S })
+  askTimeoutS: number;
 }

@@ -37,10 +37,11 @@ export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
 const RUNNABLE = {
   name: 'agents_runnable',
   text: `
-    SELECT connection.id, connection.title, connection.status, agent.instructions, agent.tier,
+    SELECT connection.id, connection.title, connection.description, connection.status, agent.instructions, agent.tier,
            agent.max_steps AS "maxSteps", agent.approval_timeout AS "approvalTimeoutS",
            agent.tool_mode AS "toolMode", agent.pinned_tools AS "pinnedTools",
-           agent.output_schema::text AS "outputSchema",
+           agent.output_schema::text AS "outputSchema", agent.expose_run AS "exposeRun",
+           agent.ask_timeout_s AS "askTimeoutS",
            (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
                      'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval)
                        ORDER BY member.position), '[]')
@@ -103,6 +104,8 @@ export class AgentRepository {
         | 'pinnedTools'
         | 'outputSchema'
         | 'webhookOutput'
+        | 'exposeRun'
+        | 'askTimeoutS'
       >
     >,
   ): Promise<void> {

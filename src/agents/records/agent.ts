@@ -16,6 +16,9 @@ export const DEFAULT_APPROVAL_TIMEOUT_S = 86_400;
 export const MIN_APPROVAL_TIMEOUT_S = 60;
 export const MAX_APPROVAL_TIMEOUT_S = 2_592_000;
 
+export const DEFAULT_ASK_TIMEOUT_S = 600;
+export const MAX_ASK_TIMEOUT_S = 3_600;
+
 /** Which tools a model or client gets at first: all, or only a search for the others. `auto` decides by their number. */
 export const TOOL_MODES = ['all', 'search', 'auto'] as const;
 export type ToolMode = (typeof TOOL_MODES)[number];
@@ -49,6 +52,7 @@ export interface AgentConnection {
 export interface RunnableAgent {
   readonly id: string;
   readonly title: string;
+  readonly description: string | null;
   readonly instructions: string | null;
   /** For runs that do not request a tier; null defers to the organization. */
   readonly tier: Tier | null;
@@ -61,6 +65,10 @@ export interface RunnableAgent {
   readonly pinnedTools: readonly string[];
   /** The JSON Schema of its answers as text; null if they are free. */
   readonly outputSchema: string | null;
+  /** Whether its MCP endpoint has a tool that runs the agent. */
+  readonly exposeRun: boolean;
+  /** How long a call of that tool waits for the answer, in seconds. */
+  readonly askTimeoutS: number;
   readonly status: ConnectionStatus;
   /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];

@@ -12,6 +12,7 @@ import { type VirtualConnection, VirtualConnections } from '../../connections/vi
 import {
   type AgentConnection,
   DEFAULT_APPROVAL_TIMEOUT_S,
+  DEFAULT_ASK_TIMEOUT_S,
   DEFAULT_MAX_STEPS,
   DEFAULT_TOOL_MODE,
   type RunnableAgent,
@@ -96,6 +97,8 @@ export class AgentsService {
         pinnedTools: data.pinned_tools ?? [],
         outputSchema,
         webhookOutput,
+        exposeRun: data.expose_run ?? false,
+        askTimeoutS: data.ask_timeout_s ?? DEFAULT_ASK_TIMEOUT_S,
         ...toHistory(data.history),
       });
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
@@ -135,6 +138,8 @@ export class AgentsService {
         pinnedTools: data.pinned_tools === null ? [] : data.pinned_tools,
         outputSchema: data.output_schema,
         webhookOutput: data.webhook_output,
+        exposeRun: data.expose_run,
+        askTimeoutS: data.ask_timeout_s,
         ...history,
       });
       if (connections !== undefined) {

@@ -1,12 +1,11 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { IsNotEmpty, IsObject, Length, Matches } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
-import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
 import { IsLimit } from '../../core/validation/is-limit.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
-import { type InputClass, inspectInput, summarize } from '../../core/validation/validate-input.js';
+import { validateArguments } from '../../core/validation/validate-input.js';
 import { METADATA_KEY } from '../../upstreams/catalog/tool-list.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
 import type { ToolPlace } from '../composition/composition.js';
@@ -70,7 +69,7 @@ export interface ToolQuery {
 
 /** @throws DomainError `invalid_arguments` */
 export function toToolQuery(args: unknown): ToolQuery {
-  const { query, limit = DEFAULT_RESULTS } = checked(SearchToolsInput, args);
+  const { query, limit = DEFAULT_RESULTS } = validateArguments(SearchToolsInput, args);
   return { query, limit };
 }
 
@@ -80,7 +79,7 @@ export function toToolQuery(args: unknown): ToolQuery {
  */
 export function requireToolCall(args: unknown): { name: string } {
   const isCall = isRecord(args) && isRecord(args['arguments']);
-  return checked(CallToolInput, isCall ? { ...args, arguments: {} } : args);
+  return validateArguments(CallToolInput, isCall ? { ...args, arguments: {} } : args);
 }
 
 /** The result for a model, which gets the definitions with its next request. */
@@ -129,12 +128,6 @@ function searchTool(use: string): UpstreamTool {
     inputSchema: schemaOf(SearchToolsInput) as UpstreamTool['inputSchema'],
     annotations: READS,
   };
-}
-
-function checked<T extends object>(type: InputClass<T>, args: unknown): T {
-  const { value, faults } = inspectInput(type, args ?? {});
-  if (faults.length > 0) throw new DomainError('invalid_arguments', summarize(faults), faults);
-  return value;
 }
 
 function summaryOf({ tool, fault }: ToolPlace): string {

@@ -22,6 +22,16 @@ export function validateInput<T extends object>(type: InputClass<T>, body: unkno
   return value;
 }
 
+/**
+ * The same for the arguments of a tool.
+ * @throws DomainError `invalid_arguments`
+ */
+export function validateArguments<T extends object>(type: InputClass<T>, args: unknown = {}): T {
+  const { value, faults } = inspectInput(type, args);
+  if (faults.length > 0) throw new DomainError('invalid_arguments', summarize(faults), faults);
+  return value;
+}
+
 /** The same without throwing, for callers that respond with their own codes. */
 export function inspectInput<T extends object>(type: InputClass<T>, body: unknown): { value: T; faults: FieldError[] } {
   if (!isRecord(body)) {

@@ -77,6 +77,8 @@ CREATE TABLE agents (
   webhook_output boolean NOT NULL DEFAULT false,
   tool_mode varchar(8) NOT NULL DEFAULT 'all'::varchar,
   pinned_tools jsonb NOT NULL DEFAULT '[]'::jsonb,
+  expose_run boolean NOT NULL DEFAULT false,
+  ask_timeout_s integer NOT NULL DEFAULT 600,
   CONSTRAINT agents_pkey PRIMARY KEY (id),
   CONSTRAINT agents_id_fkey FOREIGN KEY (id) REFERENCES connections(id) ON DELETE CASCADE,
   CONSTRAINT agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE

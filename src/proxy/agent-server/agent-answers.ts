@@ -15,6 +15,7 @@ import { type InboundMessage, type InboundRequest, isModernMessage } from '../pr
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
 import { toModernMessage } from '../translation/to-modern-answer.js';
+import { mayAsk } from './ask/ask-definition.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.js';
@@ -94,7 +95,8 @@ export class AgentAnswers implements OnApplicationShutdown {
     const { principal, connection } = caller;
     const mayBePublic = connection.publicTools === 'honor';
     // The list is empty whatever the agent consists of.
-    if (!mayBePublic && principal !== undefined && allowsNothing(principal.permissions)) return '{"tools":[]}';
+    const isGranted = principal === undefined || !allowsNothing(principal.permissions);
+    if (!mayBePublic && !isGranted && !mayAsk(caller)) return '{"tools":[]}';
     return toolListText(caller, await this.compositionFor(caller, owner), options);
   }
 
@@ -114,14 +116,16 @@ export class AgentAnswers implements OnApplicationShutdown {
   }
 
   private async serverContextOf(
-    { caller, message, request, route: { owner } }: McpRequestContext<InboundMessage, PooledRoute>,
+    exchange: McpRequestContext<InboundMessage, PooledRoute>,
     sessionOwner: SessionOwner | undefined,
   ): Promise<AgentServerContext> {
+    const { caller, message, request, route } = exchange;
+    const { owner } = route;
     const compose = (): Promise<Composition> => this.compositionFor(caller, sessionOwner);
     const isModern = isModernMessage(request.headers, message);
     const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
     if (!requestsDescription(message)) {
-      return { caller, compose, owner, features: ALL_FEATURES, instructions: undefined, client };
+      return { caller, exchange, compose, owner, features: ALL_FEATURES, instructions: undefined, client };
     }
     const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
@@ -133,13 +137,15 @@ export class AgentAnswers implements OnApplicationShutdown {
     const hasOwnSessions = isSession && caller.principal !== undefined;
     // Instructions can reveal more of the agent than its public tools do.
     const isTrusted = holdsAny(caller, sources);
-    const [features, hindrance] = await Promise.all([
+    const [offered, hindrance] = await Promise.all([
       this.capabilities.featuresFor(caller, sources, hasOwnSessions),
       isTrusted ? this.hindranceOf(caller) : undefined,
     ]);
+    const isTool = agent?.exposeRun === true && mayAsk(caller);
+    const features = { ...offered, tasks: offered.tasks || isTool };
     const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
     const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
-    return { caller, compose, owner, features, instructions, client };
+    return { caller, exchange, compose, owner, features, instructions, client };
   }
 
   /** Which connections wait for a sign-in; undefined if there is none, or if that is not known in time. */

@@ -10,7 +10,7 @@ import { ClientSessionHandler } from './client-upstream-sessions/client-session-
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
 import { ModernAgentRequests } from './modern-agent-requests.js';
 import { AgentAnswers } from './agent-answers.js';
-import { AgentToolSearch } from './agent-tool-search.js';
+import { AgentOwnTools } from './agent-own-tools.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 
 /**
@@ -26,7 +26,7 @@ export class AgentRequestHandler {
     private readonly clientSessions: ClientUpstreamSessions,
     private readonly sessionMessages: ClientSessionHandler,
     private readonly answers: AgentAnswers,
-    private readonly search: AgentToolSearch,
+    private readonly ownTools: AgentOwnTools,
     private readonly telemetry: ProxyTelemetry,
   ) {}
 
@@ -37,13 +37,14 @@ export class AgentRequestHandler {
     const isModern = isModernMessage(request.headers, message);
     const owner = session && this.clientSessions.ownerOf(caller, session);
     if (message.kind === 'request' && message.method === 'tools/call') {
-      if (await this.search.answerSearch(context, owner)) return;
+      if (await this.ownTools.answerCall(context, owner)) return;
       if (isModern) await this.modern.callTool(context);
       else if (owner !== undefined) await this.sessionMessages.callTool({ ...context, owner });
       else await this.requests.forwardRequest(await this.tools.route(context));
       return;
     }
     requireActive(caller.connection);
+    if (isModern && (await this.ownTools.answerTask(context))) return;
     if (isModern && (await this.modern.forwardToSource(context))) return;
     this.measure(context);
     if (message.kind === 'request' && message.method === 'tools/list') {

@@ -7,6 +7,12 @@ import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
 import { ForwardingModule } from '../forwarding/forwarding.module.js';
 import { TranslationModule } from '../translation/translation.module.js';
+import { AnswerBudgetModule } from '../../core/answers/answer-budget.module.js';
+import { LimitsModule } from '../../platform/limits/limits.module.js';
+import { ApprovalsModule } from '../../runtime/approvals/approvals.module.js';
+import { RunsModule } from '../../runtime/runs/runs.module.js';
+import { ThreadsModule } from '../../runtime/threads/threads.module.js';
+import { TurnsModule } from '../../runtime/turns/turns.module.js';
 import { AgentRequestHandler } from './agent-request-handler.js';
 import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
 import { ClientSessionStreams } from './client-upstream-sessions/client-session-streams.js';
@@ -17,7 +23,11 @@ import { SessionComposition } from './client-upstream-sessions/session-compositi
 import { SessionResources } from './client-upstream-sessions/session-resources.js';
 import { ModernAgentRequests } from './modern-agent-requests.js';
 import { AgentAnswers } from './agent-answers.js';
+import { AgentOwnTools } from './agent-own-tools.js';
 import { AgentToolSearch } from './agent-tool-search.js';
+import { AskTasks } from './ask/ask-tasks.js';
+import { AskTool } from './ask/ask-tool.js';
+import { AskedRuns } from './ask/asked-runs.js';
 import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
@@ -33,11 +43,17 @@ import { ListChanges } from './offering/list-changes.js';
 @Module({
   imports: [
     AgentsModule,
+    AnswerBudgetModule,
+    ApprovalsModule,
     CredentialsModule,
     ConnectionsModule,
     ForwardingModule,
+    LimitsModule,
+    RunsModule,
     TelemetryModule,
+    ThreadsModule,
     TranslationModule,
+    TurnsModule,
     UpstreamsModule,
     VaultModule,
   ],
@@ -46,11 +62,15 @@ import { ListChanges } from './offering/list-changes.js';
     AgentCapabilities,
     AgentMcpServer,
     AgentNotificationStream,
+    AgentOwnTools,
     AgentPromptsAndResources,
     AgentRequestHandler,
     AgentTaskRouter,
     AgentToolRouter,
     AgentToolSearch,
+    AskedRuns,
+    AskTasks,
+    AskTool,
     ClientSessionHandler,
     ClientSessionStreams,
     ClientUpstreamSessionOpener,
@@ -63,9 +83,9 @@ import { ListChanges } from './offering/list-changes.js';
   ],
   exports: [
     AgentNotificationStream,
+    AgentOwnTools,
     AgentRequestHandler,
     AgentToolRouter,
-    AgentToolSearch,
     ClientSessionStreams,
     ClientUpstreamSessions,
   ],

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
+import { AgentOwnTools } from '../agent-server/agent-own-tools.js';
 import { AgentToolRouter } from '../agent-server/offering/agent-tool-router.js';
-import { AgentToolSearch } from '../agent-server/agent-tool-search.js';
 import { pooledRoute, startRequest } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundRequest, readMessage } from '../protocol/inbound-message.js';
@@ -16,7 +16,7 @@ export class ToolCallHandler {
     private readonly callers: CallerResolver,
     private readonly requests: RequestForwarder,
     private readonly agentTools: AgentToolRouter,
-    private readonly agentSearch: AgentToolSearch,
+    private readonly ownTools: AgentOwnTools,
   ) {}
 
   /** @throws DomainError */
@@ -27,7 +27,7 @@ export class ToolCallHandler {
     const route = pooledRoute(caller, message);
     const context = startRequest({ request, reply, entryPoint: 'call_tool', caller, message, route });
     const isAgent = caller.connection.type === 'VIRTUAL';
-    if (isAgent && (await this.agentSearch.answerSearch(context))) return;
+    if (isAgent && (await this.ownTools.answerCall(context))) return;
     const routed = isAgent ? await this.agentTools.route(context) : context;
     await this.requests.forwardRequest(routed, { acceptsStream: !isAgent });
   }

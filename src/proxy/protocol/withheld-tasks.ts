@@ -9,10 +9,15 @@ export function withoutTaskParameter(message: InboundRequest): InboundRequest {
   return message.params['task'] === undefined ? message : withoutMemberOf(message, ['params'], 'task');
 }
 
+const EXTENSIONS = ['_meta', CLIENT_CAPABILITIES, 'extensions'];
+
+/** True if the client of the modern era declares the extension. */
+export function declaresTasks({ params }: InboundRequest): boolean {
+  const declared = EXTENSIONS.reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), params);
+  return isRecord(declared) && Object.hasOwn(declared, TASKS_EXTENSION);
+}
+
 /** The request of a client that does not declare the extension. All other bytes stay the same. */
 export function withoutTasksExtension(message: InboundRequest): InboundRequest {
-  const path = ['_meta', CLIENT_CAPABILITIES, 'extensions'];
-  const declared = path.reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), message.params);
-  const isDeclared = isRecord(declared) && Object.hasOwn(declared, TASKS_EXTENSION);
-  return isDeclared ? withoutMemberOf(message, ['params', ...path], TASKS_EXTENSION) : message;
+  return declaresTasks(message) ? withoutMemberOf(message, ['params', ...EXTENSIONS], TASKS_EXTENSION) : message;
 }

@@ -3,13 +3,13 @@ import type { FastifyReply } from 'fastify';
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import { AnswerBudget, type HeldAnswer } from '../../core/answers/answer-budget.js';
 import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
-import type { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { toDomainError } from '../../core/to-domain-error.js';
 import { untilClosed } from '../../platform/http/once-closed.js';
 import type { ToolListing } from '../../api/tools/tool-listing.dto.js';
-import { problemOf, ToolsService } from '../../api/tools/tools.service.js';
+import { ToolsService } from '../../api/tools/tools.service.js';
 import { version } from '../../core/version.js';
+import { toolFailure } from '../protocol/tool-failure.js';
 
 /** The caller of the management tools. */
 export interface SelfCaller {
@@ -22,9 +22,6 @@ export interface SelfCaller {
 const INSTRUCTIONS =
   'The management tools of Signalbox: connections to MCP servers, agents that compose them, threads and runs, API ' +
   'keys, and the audit log of tool calls.';
-
-/** As many faults of arguments as those of other tools are listed with. */
-const MAX_FAULTS = 20;
 
 /** Serves the management tools over MCP, from the same registry as `POST /api/:org/tools/:NAME`. */
 @Injectable()
@@ -66,8 +63,13 @@ export class SelfServer {
       const origin = { entryPoint: 'self', caller: principal, requestId } as const;
       const output = await this.tools.callManagementTool(name, args, origin, answer);
       return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output as object };
-    } catch (error) {
-      return failure(toDomainError(error), requestId);
+    } catch (thrown) {
+      const error = toDomainError(thrown);
+      // Only an unknown tool is a protocol error.
+      if (error.code === 'unknown_tool') {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.detail ?? error.title);
+      }
+      return toolFailure(error, requestId);
     }
   }
 }
@@ -76,24 +78,4 @@ function toMcpTool(tool: ToolListing) {
   const { name, description, input_schema: inputSchema, output_schema: outputSchema, annotations } = tool;
   // The schemas of DTO classes are of type object (`schemaOf`).
   return { name, description, inputSchema, outputSchema, annotations } as never;
-}
-
-/** Only an unknown tool is a protocol error. */
-function failure(error: DomainError, requestId: string): CallToolResult {
-  if (error.code === 'unknown_tool') {
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.detail ?? error.title);
-  }
-  const text = `${sentenceOf(error)}\n${JSON.stringify(problemOf(error, requestId))}`;
-  return { isError: true, content: [{ type: 'text', text }] };
-}
-
-/**
- * What is wrong, for a model; a program reads the JSON after it. Names every fault, because the detail names only one.
- */
-function sentenceOf({ detail, title, errors = [] }: DomainError): string {
-  if (errors.length < 2) return detail ?? `${title}.`;
-  const faults = errors
-    .slice(0, MAX_FAULTS)
-    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  return `${title}. ${faults.join(' ')}`;
 }

@@ -20,7 +20,7 @@ const CACHEABLE: ReadonlySet<string> = new Set([
   'resources/templates/list',
   'resources/read',
 ]);
-const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
+export const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 
 /** The request that is answered, and the upstream that answers it. */
 interface AnsweredRequest {

@@ -1,7 +1,7 @@
 import { IsBoolean, IsString, IsUUID, Length, Matches } from 'class-validator';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 
-const MAX_REASON_LENGTH = 1000;
+export const MAX_REASON_LENGTH = 1000;
 
 /** The body of an answer to a request for an approval. */
 export class ApprovalRequest {

@@ -11,5 +11,6 @@ import { ApprovalsController } from './approvals.controller.js';
   imports: [AuditEventsModule, RunQueueModule, RunRecordsModule, ThreadsModule],
   controllers: [ApprovalsController],
   providers: [ApprovalService],
+  exports: [ApprovalService],
 })
 export class ApprovalsModule {}

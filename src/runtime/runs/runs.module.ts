@@ -52,6 +52,6 @@ import { UsageTools } from './usage.tools.js';
     UsageService,
     UsageTools,
   ],
-  exports: [RunRequestService, SteerRequestService],
+  exports: [RunCancellationService, RunRequestService, SteerRequestService],
 })
 export class RunsModule {}

@@ -28,7 +28,7 @@ interface WaitingRequest {
 }
 
 /** Why a request no longer waits. `revoked`: the credential has ended, or its permissions have changed. */
-type WaitingEnd = 'over' | 'late' | 'left' | 'revoked' | 'stopping';
+export type WaitingEnd = 'over' | 'late' | 'left' | 'revoked' | 'stopping';
 
 /**
  * Waits until runs are over or wait for approvals, in whichever process that happens. A waiting request holds a

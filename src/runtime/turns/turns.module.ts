@@ -29,5 +29,6 @@ import { TurnsController } from './turns.controller.js';
   ],
   controllers: [TurnsController, RunResultController],
   providers: [RunResultService, RunWaiting, TurnResponder],
+  exports: [RunResultService, RunWaiting],
 })
 export class TurnsModule {}

@@ -31,6 +31,8 @@ const COPIED = [
   'pinned_tools',
   'output_schema',
   'webhook_output',
+  'expose_run',
+  'ask_timeout_s',
   'status',
 ] as const;
 

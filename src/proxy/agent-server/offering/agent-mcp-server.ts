@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Implementation } from '@modelcontextprotocol/client';
-import { ProtocolError, ResourceNotFoundError, Server, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  type CallToolResult,
+  ProtocolError,
+  ResourceNotFoundError,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Composition, Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
@@ -12,6 +18,8 @@ import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
+import { AskTool } from '../ask/ask-tool.js';
+import type { AskExchange } from '../ask/asked-runs.js';
 import { AgentPromptsAndResources, type ResourcePlace } from './agent-prompts-and-resources.js';
 import { renameContents } from './renamed-resource.js';
 import type { AgentFeatures } from './agent-capabilities.js';
@@ -19,6 +27,7 @@ import type { AgentFeatures } from './agent-capabilities.js';
 /** What the agent's server needs to know of one request. */
 export interface AgentServerContext {
   readonly caller: ProxyCaller;
+  readonly exchange: AskExchange;
   /** Returns the agent's composition for this caller. */
   readonly compose: () => Promise<Composition>;
   /** Who has sessions of its own with upstreams that have state; undefined for a caller without a credential. */
@@ -46,6 +55,7 @@ export class AgentMcpServer {
   constructor(
     private readonly compositions: AgentComposition,
     private readonly offers: AgentPromptsAndResources,
+    private readonly ask: AskTool,
   ) {}
 
   /** Creates the server for one request. */
@@ -72,6 +82,9 @@ export class AgentMcpServer {
         throw toProtocolError(error, caller.requestId, client);
       }
     };
+    server.setRequestHandler('tools/call', ({ params }, ctx) =>
+      withProtocolErrors(this.callAgent(context, params, ctx)),
+    );
     if (features.prompts) this.servePrompts(server, context, withProtocolErrors);
     if (features.resources) this.serveResources(server, context, withProtocolErrors);
     if (features.completions) {
@@ -80,6 +93,25 @@ export class AgentMcpServer {
       );
     }
     return server;
+  }
+
+  /** Calls the tool that runs the agent. Calls of all other tools are forwarded. */
+  private async callAgent(
+    { compose, exchange }: AgentServerContext,
+    { name, arguments: args }: { name: string; arguments?: Record<string, unknown> | undefined },
+    { mcpReq }: ServerContext,
+  ): Promise<CallToolResult> {
+    const { ask: offer } = await compose();
+    if (offer?.name !== name) throw new DomainError('unknown_tool', 'The agent has no tool with this name.');
+    const progressToken = mcpReq._meta?.progressToken;
+    let progress = 0;
+    const onProgress = (message: string): void => {
+      if (progressToken === undefined) return;
+      const params = { progressToken, progress: ++progress, message };
+      // The caller may have disconnected.
+      mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+    };
+    return this.ask.call({ exchange, offer, args }, { signal: mcpReq.signal, onProgress });
   }
 
   private servePrompts(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {

@@ -17,6 +17,7 @@ import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { signInTool } from '../../protocol/sign-in-tool.js';
+import { askDefinition, mayAsk } from '../ask/ask-definition.js';
 import { sees } from './agent-permissions.js';
 
 /** The JSON text of a tool's definition without its name, cached as long as the upstream's list. */
@@ -55,6 +56,7 @@ export async function toolListText(
   }
   const isSearched = !isWhole && forModels.length > 0 && (await appliedMode(composition, forModels)) === 'search';
   const tools = isSearched ? [...SEARCH_TEXTS] : [];
+  if (composition.ask && mayAsk(caller)) tools.push(askDefinition(caller, composition.ask));
   for (const place of isSearched ? unsearched(composition, visible) : visible) {
     tools.push(textOf(place));
     if (slices.isOver) await slices.next();

@@ -34,6 +34,9 @@ export interface AgentDraft {
   /** JSON, or empty. */
   readonly outputSchema: string;
   readonly webhookOutput: boolean;
+  readonly exposeRun: boolean;
+  /** Seconds, or empty. */
+  readonly askTimeout: string;
   readonly isActive: boolean;
   readonly members: readonly MemberDraft[];
 }
@@ -54,6 +57,8 @@ export function agentDraftOf(agent?: Agent): AgentDraft {
     pinnedTools: agent?.pinned_tools.join(', ') ?? '',
     outputSchema: schemaTextOf(agent?.output_schema),
     webhookOutput: agent?.webhook_output ?? false,
+    exposeRun: agent?.expose_run ?? false,
+    askTimeout: textOf(agent?.ask_timeout_s),
     isActive: agent?.status !== 'inactive',
     members:
       agent?.connections.map(({ connection_id: connectionId, selected_tools: selectedTools, prefix, approval }) => ({
@@ -78,12 +83,14 @@ export function agentDataOf(draft: AgentDraft, stored?: Agent): ToolInput<'COLLE
     tier: draft.tier === '' ? null : draft.tier,
     ...defined({
       max_steps: numberOf(draft.maxSteps),
+      ask_timeout_s: numberOf(draft.askTimeout),
       approval_timeout: approvalMinutes === undefined ? undefined : Math.round(approvalMinutes * 60),
     }),
     tool_mode: draft.toolMode,
     pinned_tools: [...new Set(draft.pinnedTools.split(/[\s,]+/).filter((name) => name !== ''))],
     output_schema: schemaOf(draft.outputSchema),
     webhook_output: draft.webhookOutput,
+    expose_run: draft.exposeRun,
     history: defined({ max_messages: numberOf(draft.historyMessages), max_tokens: numberOf(draft.historyTokens) }),
     spend: spendOf(draft.spend),
     // Sent only if it changed: "active" would clear the fault of an agent in the status "error".

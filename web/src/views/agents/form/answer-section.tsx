@@ -1,4 +1,4 @@
-import { CheckboxField, TextAreaField } from '../../../ui/field.js';
+import { CheckboxField, TextAreaField, TextField } from '../../../ui/field.js';
 import { Section } from '../../../ui/page.js';
 import type { AgentDraft } from './agent-draft.js';
 
@@ -31,6 +31,22 @@ export function AnswerSection({
         checked={draft.webhookOutput}
         onChange={(webhookOutput) => set({ webhookOutput })}
       />
+      <CheckboxField
+        label="Offer the agent as a tool"
+        hint="MCP clients of its endpoint can then ask it: the tool “ask” runs the agent and returns its answer."
+        checked={draft.exposeRun}
+        onChange={(exposeRun) => set({ exposeRun })}
+      />
+      {draft.exposeRun && (
+        <TextField
+          label="Longest wait for the answer (seconds)"
+          inputMode="numeric"
+          placeholder="600"
+          hint="Of clients without MCP tasks. The run is then cancelled."
+          value={draft.askTimeout}
+          onChange={(askTimeout) => set({ askTimeout })}
+        />
+      )}
     </Section>
   );
 }

@@ -1,0 +1,98 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { AskOffer } from '../../../agents/composition/composition.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { toDomainError } from '../../../core/to-domain-error.js';
+import { RunCancellationService } from '../../../runtime/runs/run-cancellation.service.js';
+import type { WaitingEnd } from '../../../runtime/turns/run-waiting.js';
+import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from '../../../upstreams/invocation.js';
+import { traceContextOf } from '../../protocol/inbound-message.js';
+import { toolFailure } from '../../protocol/tool-failure.js';
+import { toToolResult } from './ask-result.js';
+import { type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
+
+/** A call of the tool that runs the agent. */
+export interface AskCall {
+  readonly exchange: AskExchange;
+  readonly offer: AskOffer;
+  readonly args: unknown;
+}
+
+/** Runs agents as tools. A caller that waits for the answer and leaves cancels the run. */
+@Injectable()
+export class AskTool {
+  private readonly logger = new Logger(AskTool.name);
+
+  constructor(
+    private readonly runs: AskedRuns,
+    private readonly cancellation: RunCancellationService,
+    private readonly invocations: InvocationLog,
+  ) {}
+
+  /** Starts the run, and returns its answer once it is over. Faults are results, which a model can read. */
+  async call(
+    call: AskCall,
+    { signal, onProgress }: { signal: AbortSignal; onProgress: (status: string) => void },
+  ): Promise<CallToolResult> {
+    const { exchange, offer } = call;
+    const invocation = this.openInvocation(call);
+    try {
+      const run = await this.runs.start(exchange, call.args);
+      const end = await this.runs.untilOver(exchange, run, { timeoutS: offer.timeoutS, signal, onProgress });
+      if (end !== 'over') throw await this.giveUp(exchange, run, end, offer);
+      const result = toToolResult(await this.runs.read(exchange, run.id), run);
+      await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
+      return result;
+    } catch (error) {
+      await invocation.settle(outcomeOf(error));
+      return toolFailure(toDomainError(error), exchange.caller.requestId);
+    }
+  }
+
+  /** Starts the run, and returns it at once. @throws what `AskedRuns.start` throws */
+  async begin(call: AskCall): Promise<AskedRun> {
+    const invocation = this.openInvocation(call);
+    try {
+      const run = await this.runs.start(call.exchange, call.args);
+      await invocation.settle(SUCCESS, { task_id: run.id, thread_id: run.threadId });
+      return run;
+    } catch (error) {
+      await invocation.settle(outcomeOf(error));
+      throw error;
+    }
+  }
+
+  /** What ended the wait, as an error. Where nobody can read the answer any more, the run is cancelled. */
+  private async giveUp(exchange: AskExchange, run: AskedRun, end: WaitingEnd, offer: AskOffer): Promise<DomainError> {
+    if (end === 'stopping') {
+      return new DomainError('service_unavailable', `The service restarts. The run ${run.id} goes on, in its thread.`);
+    }
+    await this.cancellation
+      .cancelRun(run.id, principalOf(exchange))
+      .catch((error: unknown) => this.logger.warn({ run_id: run.id, err: error }, 'Could not cancel a run'));
+    if (end === 'late') {
+      const detail = `The agent did not answer within ${offer.timeoutS} s, so its run was cancelled.`;
+      return new DomainError('gateway_timeout', detail);
+    }
+    const code = end === 'revoked' ? 'credential_invalid' : 'request_abandoned';
+    return new DomainError(code, 'The caller or its credential has gone, so the run was cancelled.');
+  }
+
+  private openInvocation({ exchange, offer, args }: AskCall): Invocation {
+    const { caller, entryPoint, request } = exchange;
+    const call = {
+      connection: caller.connection,
+      agentId: caller.connection.id,
+      toolName: offer.name,
+      args,
+      caller: caller.asToolCaller,
+      entryPoint,
+      trace: traceContextOf(request.headers),
+    };
+    return this.invocations.openInvocation(call, {
+      isKnownTool: true,
+      isPublic: false,
+      startedAt: performance.now(),
+    });
+  }
+}

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { AnswerBudget } from '../../../core/answers/answer-budget.js';
+import { holdUntilSent } from '../../../core/answers/hold-until-sent.js';
+import type { Principal } from '../../../core/principal.js';
+import { requireRunAccess } from '../../../core/run-access.js';
+import { isOpenRunStatus } from '../../../core/run-status.js';
+import { validateArguments } from '../../../core/validation/validate-input.js';
+import { RequestLimits } from '../../../platform/limits/request-limits.js';
+import { validTraceContext } from '../../../platform/telemetry/trace-context.js';
+import { RunRequestService } from '../../../runtime/runs/run-request.service.js';
+import { ThreadService } from '../../../runtime/threads/thread.service.js';
+import type { RunResult } from '../../../runtime/turns/run-result.dto.js';
+import { RunResultService } from '../../../runtime/turns/run-result.service.js';
+import { RunWaiting, type WaitingEnd } from '../../../runtime/turns/run-waiting.js';
+import type { McpRequestContext } from '../../forwarding/upstream-router.js';
+import { traceContextOf } from '../../protocol/inbound-message.js';
+import { credentialMissing } from '../../protocol/proxy-caller.js';
+import { AskInput } from './ask-definition.js';
+
+const MAX_TITLE_LENGTH = 80;
+/** How often a waiting call reports progress. */
+const PROGRESS_MS = 5_000;
+/** How often a call looks at a run that waits for approvals. */
+const APPROVAL_LOOK_MS = 1_000;
+/** The type of a file whose address says more. */
+const ANY_TYPE = 'application/octet-stream';
+
+/** A run that a call of the agent's own tool has started. */
+export interface AskedRun {
+  readonly id: string;
+  readonly threadId: string;
+}
+
+/** A request about such a run. */
+export type AskExchange = Pick<McpRequestContext, 'caller' | 'request' | 'reply' | 'entryPoint'>;
+
+/** How long a call waits, and whom it tells how it goes. */
+interface Waiting {
+  readonly timeoutS: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (status: string) => void;
+}
+
+/** The runs of agents that are called as tools, on threads of their callers. */
+@Injectable()
+export class AskedRuns {
+  constructor(
+    private readonly threads: ThreadService,
+    private readonly requests: RunRequestService,
+    private readonly limits: RequestLimits,
+    private readonly waiting: RunWaiting,
+    private readonly results: RunResultService,
+    private readonly budget: AnswerBudget,
+  ) {}
+
+  /** @throws DomainError `credential_missing`, `permission_denied`, `invalid_arguments`, and what posting throws */
+  async start(exchange: AskExchange, args: unknown): Promise<AskedRun> {
+    const { caller, request, reply } = exchange;
+    const principal = principalOf(exchange);
+    const { id: agentId } = caller.connection;
+    requireRunAccess(principal, agentId);
+    const { message, thread_id: existing, files = [] } = validateArguments(AskInput, args);
+    await this.limits.countRun(principal, reply);
+    const title = message.trim().slice(0, MAX_TITLE_LENGTH).toWellFormed();
+    const threadId = existing ?? (await this.threads.create({ title, virtual_mcp_id: agentId }, principal)).id;
+    const attached = files.map((url) => ({ type: 'file' as const, url, mediaType: ANY_TYPE }));
+    const parts = [{ type: 'text' as const, text: message }, ...attached];
+    const trace = validTraceContext(traceContextOf(request.headers));
+    const call = { caller: principal, requestId: request.id, trace, idempotencyKey: undefined };
+    try {
+      const run = { messages: [{ role: 'user' as const, parts }], agent: { id: agentId } };
+      const { taskId } = await this.requests.requestRun(threadId, run, call);
+      return { id: taskId, threadId };
+    } catch (error) {
+      if (existing === undefined) await this.threads.delete(threadId, principal).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Waits until the run is over. Reports progress regularly, also while the run waits for approvals. */
+  async untilOver(exchange: AskExchange, run: AskedRun, waiting: Waiting): Promise<WaitingEnd> {
+    const { timeoutS, signal, onProgress } = waiting;
+    const caller = principalOf(exchange);
+    const awaited = { ...run, organizationId: caller.organization.id };
+    const endsAt = performance.now() + timeoutS * 1000;
+    const { promise: aborted, resolve: abort } = Promise.withResolvers<'left'>();
+    signal.addEventListener('abort', () => abort('left'), { once: true });
+    while (!signal.aborted) {
+      const withinMs = Math.min(PROGRESS_MS, endsAt - performance.now());
+      if (withinMs <= 0) return 'late';
+      const { reply } = exchange;
+      const end = await Promise.race([aborted, this.waiting.untilOver(awaited, { caller, reply, withinMs })]);
+      if (end !== 'over' && end !== 'late') return end;
+      const { status } = await this.results.findReadable(caller, run.id);
+      if (!isOpenRunStatus(status)) return 'over';
+      onProgress(status);
+      if (status === 'waiting') await sleep(APPROVAL_LOOK_MS, undefined, { signal }).catch(() => undefined);
+    }
+    return 'left';
+  }
+
+  /** What the run has come to. @throws DomainError `run_not_found`, `permission_denied`, `answer_memory_exhausted` */
+  async read(exchange: AskExchange, runId: string): Promise<RunResult> {
+    const caller = principalOf(exchange);
+    const run = await this.results.findReadable(caller, runId);
+    const answer = this.budget.openAnswer(caller);
+    return holdUntilSent(answer, exchange.reply, (held) => this.results.read(run.organizationId, run.id, held));
+  }
+}
+
+/** @throws DomainError `credential_missing` */
+export function principalOf({ caller: { principal } }: AskExchange): Principal {
+  if (principal === undefined) throw credentialMissing();
+  return principal;
+}

@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { succeed } from '../../support/agent-runs.js';
+import { modernRequest, openLegacy, openModern } from '../../support/era-clients.js';
+import { eventually } from '../../support/eventually.js';
+import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
+import { auditOf, connectTo, keyWith } from '../../support/proxy-connections.js';
+import { callProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
+import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { WITH_TASKS } from '../../support/task-upstream.js';
+
+let app: Tenant;
+let other: Tenant;
+let server: ToolServer;
+let connectionId: string;
+beforeAll(async () => {
+  [app, other] = await newTenantOfTwo();
+  server = await startToolServer('greet');
+  connectionId = await connectTo(app, server.url);
+});
+afterAll(async () => {
+  await app?.close();
+  await server?.close();
+});
+
+/** An agent that is a tool. */
+const exposed = (more: object = {}): Promise<string> => agentOf(app, [connectionId], { expose_run: true, ...more });
+
+interface ToolAnswer {
+  readonly isError?: boolean;
+  readonly content: { readonly type: string; readonly text: string }[];
+  readonly structuredContent?: object;
+  readonly _meta?: { 'mcp.service'?: { task_id: string; thread_id: string } };
+}
+
+const textIn = (result: unknown): string | undefined => (result as ToolAnswer).content[0]?.text;
+const idsIn = (result: unknown) => (result as ToolAnswer)._meta?.['mcp.service'] ?? { task_id: '', thread_id: '' };
+const statusOf = async (taskId: string): Promise<string> =>
+  (await succeed<{ item: { status: string } }>(app, 'RUN_GET', { id: taskId })).item.status;
+
+async function ask(agentId: string, args: object, key?: string, name = 'ask'): Promise<ToolAnswer> {
+  const { rpc } = await callThrough(app, gatewayPath(app, agentId), name, args, key);
+  return rpc.result as unknown as ToolAnswer;
+}
+
+describe('the tool that runs an agent', () => {
+  it('is listed by agents that are tools, under a name that no other tool has', async () => {
+    expect((await listThrough(app, gatewayPath(app, await agentOf(app, [connectionId])))).names).toEqual(['greet']);
+    const agentId = await exposed({ title: 'Helper', description: 'Knows much.' });
+    const { tools } = await listThrough(app, gatewayPath(app, agentId));
+    expect(tools.map(({ name }) => name)).toEqual(['ask', 'greet']);
+    expect(tools[0]?.description).toContain('Knows much.');
+    const twins = await startToolServer('ask', 'ask_agent');
+    const taken = await agentOf(app, [await connectTo(app, twins.url)], { expose_run: true });
+    expect((await listThrough(app, gatewayPath(app, taken))).names).toEqual(['ask_agent_2', 'ask', 'ask_agent']);
+    expect(textIn(await ask(taken, { message: 'Hello' }, undefined, 'ask_agent_2'))).toBe('You said: Hello');
+    expect(textIn(await ask(taken, { text: 'x' }, undefined, 'ask'))).toBe('ask says x');
+    await twins.close();
+    const searched = await exposed({ tool_mode: 'search' });
+    expect((await listThrough(app, gatewayPath(app, searched))).names).toContain('ask');
+    const outer = await agentOf(app, [agentId]);
+    expect((await listThrough(app, gatewayPath(app, outer))).names).toEqual(['greet']);
+    await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: { expose_run: false } });
+    await eventually(async () => expect((await listThrough(app, gatewayPath(app, agentId))).names).toEqual(['greet']));
+  });
+
+  it('needs what posting needs', async () => {
+    const agentId = await exposed();
+    const path = gatewayPath(app, agentId);
+    const weak = await keyWith(app, {});
+    expect((await listThrough(app, path, weak)).names).toEqual(['ask']);
+    expect(textIn(await ask(agentId, { message: 'Hello' }, weak))).toBe('You said: Hello');
+    const anonymous = await callProxy(app, path, {
+      key: undefined,
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask', arguments: { message: 'x' } } },
+    });
+    expect(anonymous.status).toBe(401);
+  });
+
+  it('answers clients of both eras, and over the route for one tool', async () => {
+    const agentId = await exposed();
+    const call = { name: 'ask', arguments: { message: 'Hello' } };
+    const { client: legacy } = await openLegacy(app, `gateway/${agentId}`);
+    const modern = await openModern(app, `gateway/${agentId}`);
+    for (const client of [legacy, modern]) {
+      const result = (await client.callTool(call)) as ToolAnswer;
+      expect(result.content).toEqual([
+        { type: 'text', text: 'You said: Hello' },
+        { type: 'text', text: `thread_id: ${idsIn(result).thread_id}`, annotations: { audience: ['assistant'] } },
+      ]);
+      expect(await statusOf(idsIn(result).task_id)).toBe('completed');
+      await client.close();
+    }
+    const answer = await callProxy(app, `${pathOf(app, agentId)}/call-tool/ask`, {
+      key: app.apiKey,
+      body: { message: 'Hello' },
+    });
+    expect(textIn(rpcOf(answer).result)).toBe('You said: Hello');
+    const record = await auditOf(app, String(answer.headers['x-request-id']));
+    expect(record).toMatchObject({ tool_name: 'ask', status: 'success', connection_id: agentId });
+  });
+
+  it('continues a conversation', async () => {
+    const agentId = await exposed();
+    const first = await ask(agentId, { message: 'One' });
+    const second = await ask(agentId, { message: 'Two', thread_id: idsIn(first).thread_id });
+    expect(idsIn(second).thread_id).toBe(idsIn(first).thread_id);
+    const { items } = await succeed<{ items: object[] }>(app, 'COLLECTION_THREAD_MESSAGES_LIST', {
+      thread_id: idsIn(first).thread_id,
+    });
+    expect(items).toHaveLength(4);
+  });
+
+  it('returns the object of an agent with an output schema', async () => {
+    const output_schema = { type: 'object', properties: { part: { type: 'string' } }, required: ['part'] };
+    const agentId = await exposed({ output_schema });
+    const { client } = await openLegacy(app, `gateway/${agentId}`);
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === 'ask')?.outputSchema).toEqual(output_schema);
+    const result = await client.callTool({ name: 'ask', arguments: { message: '/json {"part":"bolt"}' } });
+    expect(result.structuredContent).toEqual({ part: 'bolt' });
+    expect(JSON.parse(textIn(result) ?? '')).toEqual({ part: 'bolt' });
+    await client.close();
+  });
+
+  it('describes every fault in its result, and leaves no empty thread', async () => {
+    const agentId = await exposed();
+    const threads = async (): Promise<number> =>
+      (await succeed<{ totalCount: number }>(app, 'COLLECTION_THREADS_LIST', {})).totalCount;
+    const elsewhere = await ask(await exposed(), { message: 'x' });
+    const before = await threads();
+    for (const [args, code] of [
+      [{}, 'invalid_arguments'],
+      [{ message: '  ' }, 'invalid_arguments'],
+      [{ message: 7 }, 'invalid_arguments'],
+      [{ message: 'x', other: 1 }, 'invalid_arguments'],
+      [{ message: 'x', thread_id: 'none' }, 'thread_not_found'],
+      [{ message: 'x', thread_id: '../x' }, 'invalid_arguments'],
+      [{ message: 'x', thread_id: idsIn(elsewhere).thread_id }, 'agent_mismatch'],
+      [{ message: 'x', files: ['https://example.com/a.png'] }, 'file_url_unsupported'],
+      [{ message: 'x', files: Array.from({ length: 21 }, () => 'data:,') }, 'invalid_arguments'],
+    ] as const) {
+      const result = await ask(agentId, args);
+      expect({ args, isError: result.isError, text: textIn(result) }).toMatchObject({
+        isError: true,
+        text: expect.stringContaining(`"code":"${code}"`) as unknown,
+      });
+    }
+    expect(await threads()).toBe(before);
+    const failed = await ask(agentId, { message: '/fail broken' });
+    expect(failed).toMatchObject({ isError: true });
+    expect(await statusOf(idsIn(failed).task_id)).toBe('failed');
+  });
+
+  it('cancels the run of a call that is cancelled, or that waits for too long', async () => {
+    const agentId = await exposed({ ask_timeout_s: 1 });
+    const late = await ask(agentId, { message: '/wait 60000' });
+    expect(late.isError).toBe(true);
+    expect(textIn(late)).toContain('within 1 s');
+    const { client } = await openLegacy(app, `gateway/${await exposed()}`);
+    const leaving = new AbortController();
+    const call = { name: 'ask', arguments: { message: '/wait 60000' } };
+    const asked = client.callTool(call, undefined, { signal: leaving.signal });
+    const runs = async (status: string): Promise<number> => {
+      const where = { field: ['status'], operator: 'eq', value: status };
+      return (await succeed<{ totalCount: number }>(app, 'RUN_LIST', { where })).totalCount;
+    };
+    await eventually(async () => expect(await runs('running')).toBe(1));
+    leaving.abort();
+    await expect(asked).rejects.toThrow();
+    await eventually(async () => expect(await runs('cancelled')).toBe(2));
+    await client.close();
+  });
+
+  it('reports progress while the run goes on', async () => {
+    const { client } = await openLegacy(app, `gateway/${await exposed()}`);
+    const seen: unknown[] = [];
+    const call = { name: 'ask', arguments: { message: '/wait 5500' } };
+    await client.callTool(call, undefined, { onprogress: (progress) => void seen.push(progress) });
+    expect(seen[0]).toEqual({ progress: 1, message: expect.stringMatching(/^(queued|running)$/) as unknown });
+    await client.close();
+  });
+});
+
+describe('the tool that runs an agent, as a task', () => {
+  interface Task {
+    readonly resultType?: string;
+    readonly taskId: string;
+    readonly status: string;
+    readonly statusMessage?: string;
+    readonly inputRequests?: Record<string, { method: string; params: { message: string } }>;
+    readonly result?: ToolAnswer;
+  }
+
+  const request = async (agentId: string, method: string, params: object, key = app.apiKey, at = app) => {
+    const { taskId } = params as { taskId?: string };
+    const headers = taskId === undefined ? {} : { 'mcp-name': taskId };
+    const asked = modernRequest(method, { ...params }, { capabilities: WITH_TASKS, headers });
+    return callProxy(at, gatewayPath(app, agentId), { key, ...asked });
+  };
+  const resultOf = (answer: ProxyAnswer): Task => rpcOf(answer).result as unknown as Task;
+  const create = async (agentId: string, message: string, key?: string): Promise<Task> => {
+    const task = resultOf(await request(agentId, 'tools/call', { name: 'ask', arguments: { message } }, key));
+    expect(task).toMatchObject({ resultType: 'task', status: 'working', ttlMs: null, pollIntervalMs: 1000 });
+    return task;
+  };
+  const untilStatus = (agentId: string, taskId: string, status: string, key = app.apiKey, at = app): Promise<Task> =>
+    eventually(async () => {
+      const task = resultOf(await request(agentId, 'tasks/get', { taskId }, key, at));
+      expect(task).toMatchObject({ resultType: 'complete', taskId, status });
+      return task;
+    });
+  const asking = (approval: string): Promise<string> =>
+    agentOf(app, [{ connection_id: connectionId, approval } as never], { expose_run: true });
+
+  it('is announced, answers at once, and ends with the result, in any process', async () => {
+    const agentId = await exposed();
+    const described = rpcOf(await request(agentId, 'server/discover', {})).result as { capabilities: object };
+    expect(described.capabilities).toMatchObject(WITH_TASKS);
+    const { taskId } = await create(agentId, 'Hello');
+    const { result } = await untilStatus(agentId, taskId, 'completed', app.apiKey, other);
+    expect(textIn(result)).toBe('You said: Hello');
+    const failed = await create(agentId, '/fail broken');
+    expect((await untilStatus(agentId, failed.taskId, 'completed')).result?.isError).toBe(true);
+  });
+
+  it('asks for approvals, which need RUN_APPROVE', async () => {
+    const agentId = await asking('all');
+    const poster = await keyWith(app, { [agentId]: ['*'] });
+    const waits = await create(agentId, '/call greet {"text":"a"}', poster);
+    const shown = await eventually(async () => {
+      const task = resultOf(await request(agentId, 'tasks/get', { taskId: waits.taskId }, poster));
+      expect(task.statusMessage).toContain('greet');
+      return task;
+    });
+    expect(shown).toMatchObject({ status: 'working' });
+    expect(shown.inputRequests).toBeUndefined();
+    const denied = await request(agentId, 'tasks/update', { taskId: waits.taskId, inputResponses: {} }, poster);
+    expect(rpcOf(denied).error?.data.code).toBe('permission_denied');
+
+    for (const [response, text] of [
+      [{ action: 'accept', content: { approve: true } }, 'greet says a'],
+      [{ action: 'accept', content: { approve: false, reason: 'Too late.' } }, 'Too late.'],
+      [{ action: 'decline' }, 'denied'],
+    ] as const) {
+      const { taskId } = await create(agentId, '/call greet {"text":"a"}');
+      const { inputRequests = {} } = await untilStatus(agentId, taskId, 'input_required');
+      const [[key = '', question] = []] = Object.entries(inputRequests);
+      expect(question?.params.message).toContain('{"text":"a"}');
+      const update = async (inputResponses: object): Promise<ProxyAnswer> =>
+        request(agentId, 'tasks/update', { taskId, inputResponses });
+      for (const ignored of [{}, { unknown: response }, { [key]: { action: 'cancel' } }]) {
+        expect(resultOf(await update(ignored))).toMatchObject({ resultType: 'complete' });
+      }
+      for (const wrong of [{ [key]: { action: 'accept', content: {} } }, { [key]: 7 }]) {
+        expect(rpcOf(await update(wrong)).error?.code).toBe(-32602);
+      }
+      await untilStatus(agentId, taskId, 'input_required');
+      expect(resultOf(await update({ [key]: response }))).toMatchObject({ resultType: 'complete' });
+      expect(resultOf(await update({ [key]: { action: 'decline' } }))).toMatchObject({ resultType: 'complete' });
+      const { result } = await untilStatus(agentId, taskId, 'completed');
+      const transcript = await app.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: idsIn(result).thread_id });
+      expect(JSON.stringify(transcript.body)).toContain(text);
+    }
+  });
+
+  it('is cancelled with its run', async () => {
+    const agentId = await exposed();
+    const { taskId } = await create(agentId, '/wait 60000');
+    for (let times = 0; times < 2; times++) {
+      expect(resultOf(await request(agentId, 'tasks/cancel', { taskId }))).toMatchObject({ resultType: 'complete' });
+    }
+    expect((await untilStatus(agentId, taskId, 'cancelled')).result).toBeUndefined();
+  });
+
+  it('is not known to others, elsewhere, or once its thread is deleted', async () => {
+    const agentId = await exposed();
+    const { taskId } = await create(agentId, 'Hello');
+    const { result } = await untilStatus(agentId, taskId, 'completed');
+    const neighbour = await keyWith(app, { [agentId]: ['*'] });
+    const elsewhere = await exposed();
+    const codeOf = (answer: ProxyAnswer): number | undefined => rpcOf(answer).error?.code;
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+      const params = { taskId, inputResponses: {} };
+      expect(codeOf(await request(agentId, method, params, neighbour))).toBe(-32602);
+      expect(codeOf(await request(elsewhere, method, params))).toBe(-32602);
+      expect(codeOf(await request(agentId, method, { ...params, taskId: idsIn(result).task_id }))).toBe(-32602);
+    }
+    await succeed(app, 'COLLECTION_THREADS_DELETE', { id: idsIn(result).thread_id });
+    expect(codeOf(await request(agentId, 'tasks/get', { taskId }))).toBe(-32602);
+  });
+});
