@@ -1,5 +1,7 @@
 import { SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 import type { OnListChanged } from '../contract/list-change.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
 import { McpSession } from '../session/mcp-session.js';
 import { SessionUpstream } from '../session/session-upstream.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
@@ -21,6 +23,7 @@ const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
 export class StdioUpstream extends SessionUpstream {
   /** The latest one. */
   private transport: StdioTransport | undefined;
+  private wasOpen = false;
 
   /**
    * @param onListChanged called when the program reports a changed list
@@ -34,6 +37,23 @@ export class StdioUpstream extends SessionUpstream {
     private readonly legacy = new LegacyPrograms(),
   ) {
     super(labelOf(target), target.timeoutMs);
+  }
+
+  /**
+   * Sends a request of the modern era as bytes; connects if necessary.
+   * @param message with an id that is unique in the process
+   * @throws UpstreamError `session_lost`, without sending it, if the program supports only the legacy era
+   */
+  async forward(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    const session =
+      this.openSession ?? (await this.perform(options.signal, this.maxTimeoutMs, async (opened) => opened));
+    if (this.transport === undefined || !session.isModern) {
+      throw new UpstreamError(
+        'session_lost',
+        `The upstream at ${this.address} does not support this protocol version.`,
+      );
+    }
+    return this.transport.forward(message, options);
   }
 
   /** A program that does not answer often says on standard error why, such as `npx` while it installs. */
@@ -60,13 +80,21 @@ export class StdioUpstream extends SessionUpstream {
       const session = await McpSession.open(transport, signal, negotiation, this.onListChanged);
       // A failed subscription loses only change notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
-      // A program does not change its era, so the next process skips the probe.
       if (!session.isModern) this.legacy.add(this.target);
+      this.reportRestart(session);
       return session;
     } catch (error) {
       void transport.close();
       throw isEndOfProbe(error) ? error : (transport.fault ?? error);
     }
+  }
+
+  /** A restarted program can have other lists. The shared one tells for the connection. */
+  private reportRestart({ announcedLists }: McpSession): void {
+    const { onListChanged } = this;
+    const isRestart = this.wasOpen && this.callerId === undefined;
+    this.wasOpen = true;
+    if (isRestart) announcedLists.forEach((kind) => onListChanged?.(kind));
   }
 }
 
