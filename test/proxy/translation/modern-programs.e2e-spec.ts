@@ -10,6 +10,7 @@ import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, eventsOf, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { connectProgram, keyWith } from '../../support/proxy-connections.js';
 import { succeed } from '../../support/agent-runs.js';
+import { WITH_TASKS } from '../../support/task-upstream.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const fixture = (name: string): string =>
@@ -66,9 +67,13 @@ function ask(
   path: string,
   method: string,
   params: Record<string, unknown> = {},
-  { key = app.apiKey, meta = {} }: { key?: string; meta?: object } = {},
+  {
+    key = app.apiKey,
+    meta = {},
+    capabilities = CAPABILITIES,
+  }: { key?: string; meta?: object; capabilities?: object } = {},
 ): Promise<ProxyAnswer> {
-  const { headers, body } = modernRequest(method, params, { capabilities: CAPABILITIES });
+  const { headers, body } = modernRequest(method, params, { capabilities });
   const request = structuredClone(body) as { params: { _meta: object } };
   Object.assign(request.params._meta, meta);
   return callProxy(app, path, { key, headers, body: request });
@@ -212,6 +217,24 @@ describe('callers of one process', () => {
     const silent = await call(paths['directly'] ?? '', 'steps', { text: 'b' });
     expect(textOf(silent)).toBe('b');
   });
+});
+
+it('tasks of a program belong to their maker, and an agent announces them', async () => {
+  const connectionId = await connectProgram(app, [RAW]);
+  const agent = gatewayPath(app, await agentOf(app, [connectionId]));
+  const key = await keyWith(app, { '*': ['*'] });
+  const capabilities = WITH_TASKS;
+  for (const path of [pathOf(app, connectionId), agent]) {
+    const made = rpcOf(await call(path, 'work', {}, { capabilities })).result;
+    expect(made).toMatchObject({ resultType: 'task', status: 'working' });
+    const { taskId } = made as { taskId?: string };
+    expect(taskId).not.toBe('task-1');
+    const known = rpcOf(await ask(path, 'tasks/get', { taskId }, { capabilities })).result;
+    expect(known).toMatchObject({ taskId, status: 'completed', result: { content: [{ text: 'worked' }] } });
+    expect(rpcOf(await ask(path, 'tasks/get', { taskId }, { capabilities, key })).error?.code).toBe(-32602);
+    expect(textOf(await call(path, 'work'))).toBe('at once');
+    expect(rpcOf(await ask(path, 'server/discover')).result).toMatchObject({ capabilities });
+  }
 });
 
 it('a program that answers requests of nobody disturbs no caller', async () => {

@@ -39,6 +39,7 @@ afterAll(async () => {
 interface Message {
   readonly id?: unknown;
   readonly method?: string;
+  readonly result?: object;
   readonly params?: { readonly uri?: string; readonly notifications?: object; readonly _meta?: object };
   readonly error?: { readonly code: number; readonly data: { readonly code: string } };
 }
@@ -199,12 +200,25 @@ it('a listener to a process of its own gets what happens there', async () => {
 });
 
 it('a subscription outlasts the time limit of the connection', async () => {
-  const path = pathOf(app, await connect(PROGRAM, { more: { shared_state: true, timeout: 1_000 } }));
+  const path = pathOf(app, await connect(PROGRAM, { more: { shared_state: true, timeout: 3_000 } }));
+  await eventually(async () => expect(rpcOf(await call(path, 'pid')).result).toBeDefined());
   const subscription = await listen(path, { resourceSubscriptions: ['note://one'] });
   await subscription.next(0);
   expect(rpcOf(await call(path, 'never')).error?.data.code).toBe('upstream_timeout');
   await touch(path, 'note://one');
   expect(await subscription.next(1)).toMatchObject({ params: { uri: 'note://one' } });
+});
+
+it('a program can end a subscription', async () => {
+  const path = pathOf(app, await connect(PROGRAM));
+  const subscription = await listen(path, { resourceSubscriptions: ['note://one'] }, { id: 'mine' });
+  await subscription.next(0);
+  await call(path, 'close');
+  expect(await subscription.next(1)).toMatchObject({
+    id: 'mine',
+    result: { resultType: 'complete', _meta: { [ABOUT]: 'mine' } },
+  });
+  await subscription.ended;
 });
 
 it('a listener hears that the program has ended, and can listen to the next process', async () => {

@@ -3,7 +3,7 @@
 //   --era=FILE    serves only the legacy era while FILE contains `legacy`, decided when it starts
 //   --ledger=FILE appends a line for each message that it reads: the method, and the id
 // It has:
-//   the tools     echo; meta, which tells what `_meta` it got; pid; exit; never; steps, which reports progress and logs;
+//   the tools     echo; meta, which tells what `_meta` it got; pid; exit; close; never; steps, which reports progress and logs;
 //                 asks, samples and roots, which ask their client; grow, which adds a tool; touch, which changes a resource
 //   the prompt    asks
 //   the resources note://one and note://two
@@ -28,6 +28,7 @@ const say = (value) => ({
   content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }],
 });
 
+let served;
 const codec = createRequestStateCodec({ key: randomBytes(32) });
 const question = inputRequired.elicit({
   message: 'Who?',
@@ -54,6 +55,10 @@ function modern() {
   server.registerTool('meta', {}, async ({ mcpReq }) => say({ ...mcpReq._meta, ...mcpReq.envelope }));
   server.registerTool('pid', {}, async () => say(String(process.pid)));
   server.registerTool('exit', {}, async () => process.exit(4));
+  server.registerTool('close', {}, async () => {
+    setImmediate(() => served.close());
+    return say('closing');
+  });
   server.registerTool('never', {}, () => new Promise(() => undefined));
   server.registerTool('steps', { inputSchema: text }, async (args, { mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken;
@@ -128,5 +133,5 @@ if (era !== undefined && readFileSync(era, 'utf8').includes('legacy')) {
   await server.connect(new LegacyTransport());
 } else {
   const transport = new StdioServerTransport(notedInput(), process.stdout);
-  serveStdio(modern, { transport, legacy: options.includes('--dual') ? 'serve' : 'reject' });
+  served = serveStdio(modern, { transport, legacy: options.includes('--dual') ? 'serve' : 'reject' });
 }

@@ -1,18 +1,27 @@
-// A small server of the modern era (2026-07-28) over stdio without the SDK, so that it can do what no SDK would. Its tool:
+// A small server of the modern era (2026-07-28) over stdio without the SDK, so that it can do what no SDK would. Its
+// tools:
 //   misbehave  before its answer, prints messages for requests and subscriptions that nobody has made: answers,
 //              progress, list changes and requests, and those of its argument `ids` as well
 //   flood      prints `times` notifications for the subscription that is open
 //   open       tells the id of the subscription that is open
+//   work       makes a task for clients with the extension; everybody can ask for every task
 import { createInterface } from 'node:readline';
 
 const print = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const complete = (result) => ({ resultType: 'complete', ...result });
 const ABOUT = 'io.modelcontextprotocol/subscriptionId';
+const NOW = new Date().toISOString();
+const TASKS = 'io.modelcontextprotocol/tasks';
+const declared = (params) => params._meta['io.modelcontextprotocol/clientCapabilities'].extensions ?? {};
+const task = (taskId, status) => ({ taskId, status, createdAt: NOW, lastUpdatedAt: NOW, ttlMs: 60_000 });
 const updated = (id, uri) =>
   print({ method: 'notifications/resources/updated', params: { uri, _meta: { [ABOUT]: id } } });
 let open = null;
 
+const say = (text) => ({ content: [{ type: 'text', text }] });
 const tools = {
+  work: (_args, params) =>
+    TASKS in declared(params) ? { resultType: 'task', ...task('task-1', 'working') } : 'at once',
   open: () => String(open),
   flood: ({ times }) => {
     for (let time = 0; time < times; time++) updated(open, `note://${time}/${'x'.repeat(1000)}`);
@@ -33,7 +42,7 @@ const tools = {
 const handlers = {
   'server/discover': () => ({
     supportedVersions: ['2026-07-28'],
-    capabilities: { tools: {}, resources: { subscribe: true } },
+    capabilities: { tools: {}, resources: { subscribe: true }, extensions: { [TASKS]: {} } },
     ttlMs: 0,
     cacheScope: 'private',
     _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'raw-modern', version: '1' } },
@@ -43,9 +52,11 @@ const handlers = {
     ttlMs: 0,
     cacheScope: 'private',
   }),
-  'tools/call': ({ params: { name, arguments: args } }) => ({
-    content: [{ type: 'text', text: tools[name](args ?? {}) }],
-  }),
+  'tools/call': ({ params }) => {
+    const answer = tools[params.name](params.arguments ?? {}, params);
+    return typeof answer === 'string' ? say(answer) : answer;
+  },
+  'tasks/get': ({ params: { taskId } }) => ({ ...task(taskId, 'completed'), result: say('worked') }),
 };
 
 createInterface({ input: process.stdin }).on('line', (line) => {
