@@ -1,4 +1,4 @@
-import { SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
+import { ProtocolError, SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 import type { OnListChanged } from '../contract/list-change.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
@@ -15,6 +15,10 @@ const PROBE_TIMEOUT_MS = 10_000;
 
 const EITHER_ERA: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } };
 const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
+/** For a program that supports only the modern era, and is slow to start, as when `npx` installs it. */
+const SLOW_START: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs: 60_000 } };
+/** MCP 2026-07-28, "Error codes". */
+const UNSUPPORTED_VERSION = -32022;
 
 /**
  * The MCP client of one STDIO target, of either era, with a process of its own. If the process has ended, the next
@@ -66,6 +70,8 @@ export class StdioUpstream extends SessionUpstream {
     try {
       return await this.openIn(isLegacy ? LEGACY_ERA : EITHER_ERA, signal);
     } catch (error) {
+      // It has answered `initialize`, after it had been silent for the probe.
+      if (!isLegacy && isUnsupportedVersion(error)) return this.openIn(SLOW_START, signal);
       if (isLegacy || !isEndOfProbe(error)) throw error;
       // Some programs of the legacy era exit if anything precedes `initialize`, which does not count as a failure.
       this.processes.forgive(this.target, { callerId: this.callerId });
@@ -96,6 +102,10 @@ export class StdioUpstream extends SessionUpstream {
     this.wasOpen = true;
     if (isRestart) announcedLists.forEach((kind) => onListChanged?.(kind));
   }
+}
+
+function isUnsupportedVersion(error: unknown): boolean {
+  return error instanceof ProtocolError && error.code === UNSUPPORTED_VERSION;
 }
 
 function isEndOfProbe(error: unknown): boolean {

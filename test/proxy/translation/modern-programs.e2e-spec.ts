@@ -245,6 +245,11 @@ it('a program that answers requests of nobody disturbs no caller', async () => {
   expect(textOf(await call(path, 'open'))).toBe('null');
 });
 
+it('the first start of a program of the modern era alone can be slow', async () => {
+  const path = pathOf(app, await connectProgram(app, [PROGRAM, `--slow=${join(folder, 'slow')}`]));
+  expect(rpcOf(await call(path, 'asks')).result?.['resultType']).toBe('input_required');
+});
+
 it('a program that answers `server/discover` with rubbish, too late or never is one of the legacy era', async () => {
   const answers = {
     rubbish: '"rubbish"',

@@ -1,6 +1,7 @@
 // A server of the modern era (2026-07-28) over stdio, made with the SDK. Options:
 //   --dual        serves the legacy era too
 //   --era=FILE    serves only the legacy era while FILE contains `legacy`, decided when it starts
+//   --slow=FILE   reads nothing for longer than the service waits for an answer, if FILE does not exist; creates it
 //   --ledger=FILE appends a line for each message that it reads: the method, and the id
 // It has:
 //   the tools     echo; meta, which tells what `_meta` it got; pid; exit; close; never; steps, which reports progress and logs;
@@ -8,8 +9,9 @@
 //   the prompt    asks
 //   the resources note://one and note://two
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport as LegacyTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import {
@@ -23,7 +25,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 
 const options = process.argv.slice(2);
 const optionOf = (name) => options.find((option) => option.startsWith(`--${name}=`))?.slice(name.length + 3);
-const [era, ledger] = [optionOf('era'), optionOf('ledger')];
+const [era, ledger, slow] = ['era', 'ledger', 'slow'].map(optionOf);
 const say = (value) => ({
   content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }],
 });
@@ -132,6 +134,10 @@ if (era !== undefined && readFileSync(era, 'utf8').includes('legacy')) {
   server.registerTool('exit', {}, async () => process.exit(4));
   await server.connect(new LegacyTransport());
 } else {
+  if (slow !== undefined && !existsSync(slow)) {
+    writeFileSync(slow, '');
+    await sleep(11_000);
+  }
   const transport = new StdioServerTransport(notedInput(), process.stdout);
   served = serveStdio(modern, { transport, legacy: options.includes('--dual') ? 'serve' : 'reject' });
 }
