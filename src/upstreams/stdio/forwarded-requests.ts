@@ -84,9 +84,11 @@ export class ForwardedRequests {
     const named = this.active.get(subscriptionId ?? progressToken ?? '');
     const forwarded = named ?? (method === LOG ? this.logReader() : undefined);
     if (forwarded === undefined) return false;
-    const isProgress = progressToken !== undefined && forwarded.progressToken !== undefined;
-    const relayed = isProgress ? withMemberAt(line, ['params'], 'progressToken', forwarded.progressToken) : line;
-    forwarded.exchange.relay(oneLine(relayed));
+    const isProgress = progressToken !== undefined;
+    // The id is no token of a caller who has not asked for progress.
+    if (isProgress && forwarded.progressToken === undefined) return false;
+    const { progressToken: token = '', exchange } = forwarded;
+    exchange.relay(oneLine(isProgress ? withMemberAt(line, ['params'], 'progressToken', token) : line));
     return true;
   }
 

@@ -1,7 +1,8 @@
 // A small server of the modern era (2026-07-28) over stdio without the SDK, so that it can do what no SDK would. Its
 // tools:
 //   misbehave  before its answer, prints messages for requests and subscriptions that nobody has made: answers,
-//              progress, list changes and requests, and those of its argument `ids` as well
+//              progress, list changes and requests, and those of its argument `ids` as well; and progress that its
+//              caller has not asked for
 //   flood      prints `times` notifications for the subscription that is open
 //   open       tells the id of the subscription that is open
 //   work       makes a task for clients with the extension; everybody can ask for every task
@@ -27,7 +28,8 @@ const tools = {
     for (let time = 0; time < times; time++) updated(open, `note://${time}/${'x'.repeat(1000)}`);
     return 'flooded';
   },
-  misbehave: ({ ids = [] }) => {
+  misbehave: ({ ids = [] }, _params, own) => {
+    print({ method: 'notifications/progress', params: { progressToken: own, progress: 1, message: 'foreign' } });
     for (const id of [...ids, 'nobody', 7, null, '']) {
       if (id !== null) print({ id, result: complete({ content: [{ type: 'text', text: 'foreign' }] }) });
       updated(id, 'note://foreign');
@@ -52,8 +54,8 @@ const handlers = {
     ttlMs: 0,
     cacheScope: 'private',
   }),
-  'tools/call': ({ params }) => {
-    const answer = tools[params.name](params.arguments ?? {}, params);
+  'tools/call': ({ params, id }) => {
+    const answer = tools[params.name](params.arguments ?? {}, params, id);
     return typeof answer === 'string' ? say(answer) : answer;
   },
   'tasks/get': ({ params: { taskId } }) => ({ ...task(taskId, 'completed'), result: say('worked') }),
