@@ -8,10 +8,20 @@ import { pathOf, rpc, TAKES_STREAMS } from './proxy-calls.js';
 export const MODERN = '2026-07-28';
 
 /** A client that speaks the modern era only, connected through the proxy. */
-export async function openModern(app: Tenant, connectionId: string, capabilities: object = {}): Promise<Client> {
+export function openModern(app: Tenant, connectionId: string, capabilities: object = {}): Promise<Client> {
+  return openModernAt(app, pathOf(app, connectionId), { capabilities });
+}
+
+/** The same at any path of the service, with any key. */
+export async function openModernAt(
+  { url, apiKey }: Tenant,
+  path: string,
+  { capabilities = {}, key = apiKey }: { capabilities?: object; key?: string } = {},
+): Promise<Client> {
   const versionNegotiation = { mode: { pin: MODERN } };
   const client = new Client({ name: 'modern', version: '1' }, { capabilities, versionNegotiation });
-  await client.connect(new StreamableHTTPClientTransport(...endpointOf(app, connectionId)));
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(path, url), { requestInit }));
   return client;
 }
 
@@ -27,7 +37,7 @@ export function modernRequest(
     'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': capabilities,
   };
-  const name = params['name'] ?? params['uri'];
+  const name = params['name'] ?? params['uri'] ?? params['taskId'];
   return {
     headers: {
       ...TAKES_STREAMS,

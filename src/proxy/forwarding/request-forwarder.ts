@@ -7,7 +7,13 @@ import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/inv
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { declaresApps } from '../protocol/apps-extension.js';
-import { type InboundRequest, forwardedHeaders, isModernMessage, takesStream } from '../protocol/inbound-message.js';
+import {
+  type InboundRequest,
+  forwardedHeaders,
+  isModernMessage,
+  isSubscription,
+  takesStream,
+} from '../protocol/inbound-message.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
@@ -68,6 +74,7 @@ export class RequestForwarder {
       const headers = { ...headersFor(request, route), ...admitted.traceHeaders };
       const sent = await sender.sendMessage(context, headers).catch((error: unknown) => standInFor(error, context));
       const { answer, sentId } = sent;
+      if (isSubscription(message)) deadline.lift();
       try {
         if (route.kind === 'opening') this.announceSession(context, route.key, sent);
       } catch (error) {

@@ -44,6 +44,10 @@ export interface PooledRoute {
   readonly owner: StateOwner | undefined;
   /** The session that the client has with this service. */
   readonly session?: Session | undefined;
+  /** True if the message is sent as a request of the modern era, as it is. */
+  readonly hasEnvelope?: true;
+  /** As in a session. */
+  readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
 }
 
 /**
@@ -67,15 +71,22 @@ export interface McpRequestContext<M extends InboundMessage = InboundMessage, R 
   readonly taskIdFor?: TaskIdMapping;
 }
 
+/** Requests that do not depend on the state of an upstream. */
+const STATELESS_METHODS: ReadonlySet<string> = new Set(['tools/list', 'server/discover']);
+
 /**
- * The route of a message for which the service opens the session. Callers without a session get the tool list of the
- * shared one.
+ * The route of a message for which the service opens the session. Callers without a session get the description and the
+ * tool list of the shared one.
  * @param session that the client has with this service
  */
-export function pooledRoute({ principal }: ProxyCaller, { method }: InboundMessage, session?: Session): PooledRoute {
+export function pooledRoute(
+  { principal }: ProxyCaller,
+  { method = '' }: InboundMessage,
+  session?: Session,
+): PooledRoute {
   if (principal === undefined) return { kind: 'pooled', owner: undefined, session };
   if (session !== undefined) return { kind: 'pooled', owner: ownerOfSession(session.key, principal), session };
-  return { kind: 'pooled', owner: method === 'tools/list' ? undefined : ownerOfCaller(principal) };
+  return { kind: 'pooled', owner: STATELESS_METHODS.has(method) ? undefined : ownerOfCaller(principal) };
 }
 
 /** Starts the time limit of the connection. The call is cancelled when the caller cancels it or hangs up. */

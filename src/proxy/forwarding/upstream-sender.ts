@@ -70,6 +70,9 @@ export class UpstreamSender implements MessageSender {
       return { answer: await this.postInSession(context, headers, route, outgoing), sentId };
     }
     const channel = this.channels.pooled(caller.connection, route.owner);
+    if (route.hasEnvelope === true) {
+      return { answer: await channel.post({ ...outgoing, hasEnvelope: true }, options), sentId };
+    }
     if (sentId !== undefined) {
       // In the legacy era, closing the connection does not cancel the request; the upstream needs a notification.
       deadline.onStop(() => void channel.cancel(sentId, caller.key));

@@ -198,12 +198,17 @@ export function checkHeaders(headers: IncomingHttpHeaders, message: InboundMessa
   if (version !== undefined) requireEqual(headers['mcp-protocol-version'], version, 'MCP-Protocol-Version');
 }
 
+/** True for the request whose answer is an endless stream of notifications (MCP 2026-07-28, "Subscriptions"). */
+export function isSubscription({ method }: InboundMessage): boolean {
+  return method === 'subscriptions/listen';
+}
+
 /**
  * Requires that a subscription accepts a stream: its endless answer cannot be collected into one JSON body.
  * @throws DomainError `invalid_rpc_request`
  */
-export function requireTakesStream(headers: IncomingHttpHeaders, { method }: InboundMessage): void {
-  if (method !== 'subscriptions/listen' || takesStream(headers)) return;
+export function requireTakesStream(headers: IncomingHttpHeaders, message: InboundMessage): void {
+  if (!isSubscription(message) || takesStream(headers)) return;
   throw new DomainError('invalid_rpc_request', 'A subscription needs `Accept: text/event-stream`.');
 }
 

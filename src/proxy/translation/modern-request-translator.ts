@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
+import { hasOwnSessions } from '../../connections/connection.js';
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { ConnectionTasks } from '../forwarding/tasks/connection-tasks.js';
@@ -38,11 +39,10 @@ export class ModernRequestTranslator implements MessageSender {
 
   /** @throws DomainError */
   async forwardModernRequest(context: McpRequestContext<InboundRequest>): Promise<void> {
-    const { message, request, reply } = context;
-    if (await this.passesAsBytes(context)) {
-      // Through an agent, the agent has bound them.
-      const isBound = context.taskIdFor !== undefined;
-      await this.requests.forwardRequest(isBound ? context : await this.tasks.bindTasks(context));
+    const { message, request, reply, caller } = context;
+    const isModern = await this.passesAsBytes(context);
+    if (isModern && caller.connection.type === 'HTTP') {
+      await this.requests.forwardRequest(await this.bindTasks(context));
       return;
     }
     const requested = unsupportedVersion(message);
@@ -54,6 +54,10 @@ export class ModernRequestTranslator implements MessageSender {
       return;
     }
     requireEnvelope(request.headers, message);
+    if (isModern) {
+      await this.forwardToProgram(context);
+      return;
+    }
     if (message.method === 'server/discover' && needsSession(message)) {
       const detail = 'A client with these capabilities must open a session with `initialize`.';
       throw new DomainError('unknown_method', detail);
@@ -61,13 +65,7 @@ export class ModernRequestTranslator implements MessageSender {
     const refusal = refusalOfUrls(message);
     // The request that is sent does not declare it any more.
     if (declaresUrlElicitation(message)) request.hasUrlElicitation = true;
-    const legacy = {
-      ...context,
-      message: withoutInputResponses(withoutEnvelope(message)),
-      route: pooledRoute(context.caller, message),
-      // Requests about a task are not translated.
-      ...(context.taskIdFor !== undefined && { taskIdFor: refuseTask }),
-    };
+    const legacy = toLegacy(context);
     // Instead of the call, so that it is recorded.
     const sender = refusal === undefined ? this : { sendMessage: () => Promise.reject(refusal) };
     await this.requests.forwardRequest(legacy, { sender });
@@ -91,11 +89,48 @@ export class ModernRequestTranslator implements MessageSender {
     return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient }, response) };
   }
 
+  /**
+   * Forwards a request to a program of the modern era, in the process of its caller. A program of both eras takes the
+   * era from what it reads, so it gets only complete requests of the version that was negotiated with it.
+   */
+  private async forwardToProgram(context: McpRequestContext<InboundRequest>): Promise<void> {
+    if (context.message.method === 'initialize') {
+      throw new DomainError('unknown_method', 'This protocol revision does not have this method.');
+    }
+    const bound = await this.bindTasks(context);
+    const { caller, message } = bound;
+    const rewriteEvent = 'rewriteEvent' in bound.route ? bound.route.rewriteEvent : undefined;
+    const route = { ...pooledRoute(caller, message), hasEnvelope: true as const, rewriteEvent };
+    const sendMessage: MessageSender['sendMessage'] = (sent, headers) => this.sendToProgram(sent, context, headers);
+    await this.requests.forwardRequest({ ...bound, route }, { sender: { sendMessage } });
+  }
+
+  /** Binds the tasks of an upstream to the caller. Through an agent, the agent has bound them. */
+  private async bindTasks(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
+    return context.taskIdFor === undefined ? this.tasks.bindTasks(context) : context;
+  }
+
+  /** @param original the request as it was received */
+  private async sendToProgram(
+    sent: McpRequestContext,
+    original: McpRequestContext<InboundRequest>,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Sent> {
+    try {
+      return await this.upstream.sendMessage(sent, headers);
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
+      // The program was replaced by one of the legacy era, which has not received the request.
+      this.eras.forget(sent.caller.connection);
+      return this.sendMessage(toLegacy(original), headers);
+    }
+  }
+
   private async passesAsBytes({ caller: { connection }, message, deadline }: McpRequestContext<InboundRequest>) {
-    // A program needs a session for each caller, and the modern era has no sessions.
-    if (connection.type !== 'HTTP') return false;
+    // Only the service opens sessions with an upstream of another kind.
+    if (!hasOwnSessions(connection)) return false;
     // A client with such capabilities falls back to `initialize`, and can then use all of them.
-    if (message.method === 'server/discover' && needsSession(message)) return true;
+    if (connection.type === 'HTTP' && message.method === 'server/discover' && needsSession(message)) return true;
     // Inactive connections are refused later.
     if (connection.status === 'inactive') return true;
     try {
@@ -106,6 +141,18 @@ export class ModernRequestTranslator implements MessageSender {
       return true;
     }
   }
+}
+
+/** The same request for an upstream of the legacy era, in a session that the service opens. */
+function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext<InboundRequest> {
+  const { caller, message, taskIdFor } = context;
+  return {
+    ...context,
+    message: withoutInputResponses(withoutEnvelope(message)),
+    route: pooledRoute(caller, message),
+    // Requests about a task are not translated.
+    ...(taskIdFor !== undefined && { taskIdFor: refuseTask }),
+  };
 }
 
 /** @param id JSON text */

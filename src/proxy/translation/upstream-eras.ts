@@ -40,4 +40,9 @@ export class UpstreamEras {
     this.known.set(key, { revision, serverDescription });
     return serverDescription;
   }
+
+  /** Requests the description from the upstream next time. */
+  forget(connection: Connection): void {
+    this.known.delete(accountKey(connection));
+  }
 }

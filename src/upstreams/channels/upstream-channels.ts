@@ -3,6 +3,7 @@ import type { Connection } from '../../connections/connection.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { SessionCaller, StateOwner } from '../contract/callers.js';
 import { StdioSessions } from '../stdio/stdio-sessions.js';
+import { StdioUpstream } from '../stdio/stdio-upstream.js';
 import { UpstreamPool, type BorrowOptions } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
 import { HttpChannel } from '../http/http-channel.js';
@@ -97,6 +98,7 @@ class PooledChannel {
     message: OutgoingMessage,
     options: ExchangeOptions,
   ): Promise<UpstreamAnswer> {
+    if (message.hasEnvelope === true && upstream instanceof StdioUpstream) return upstream.forward(message, options);
     if (!(upstream instanceof HttpUpstream) || message.asTask === true)
       return answerThroughClient(upstream, message, options);
     const { session, channel } = await upstream.lend(options);

@@ -63,6 +63,11 @@ export class CallDeadline {
     return error;
   }
 
+  /** Ends the time limit, for an answer without an end. The call can still be cancelled. */
+  lift(): void {
+    clearTimeout(this.timer);
+  }
+
   /** Call when the call has ended. */
   end(): void {
     clearTimeout(this.timer);

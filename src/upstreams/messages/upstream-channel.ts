@@ -12,6 +12,8 @@ export interface OutgoingMessage {
    * service.
    */
   readonly asTask?: boolean;
+  /** True if this is a request of the modern era, for a program that supports it. Only in sessions of the service. */
+  readonly hasEnvelope?: boolean;
 }
 
 export interface ExchangeOptions {

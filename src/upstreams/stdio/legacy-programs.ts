@@ -2,12 +2,15 @@ import { LRUCache } from 'lru-cache';
 import type { StdioTarget } from '../contract/upstream-target.js';
 
 const MAX_PROGRAMS = 10_000;
+/** A restarted program can be a newer one. A slow start, or a busy machine, can have hidden the modern era. */
+const KNOWN_MS = 60 * 60_000;
 
 /**
- * The targets whose programs support only the legacy era, so that the next process is not probed for the modern one.
+ * The targets whose programs have not answered in the modern era, so that for a while the next process is not probed
+ * for it.
  */
 export class LegacyPrograms {
-  private readonly known = new LRUCache<string, true>({ max: MAX_PROGRAMS });
+  private readonly known = new LRUCache<string, true>({ max: MAX_PROGRAMS, ttl: KNOWN_MS, ttlResolution: 1_000 });
 
   has(target: StdioTarget): boolean {
     return this.known.has(keyOf(target));

@@ -7,7 +7,7 @@ import type {
 } from '../messages/upstream-channel.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
-import { canonicalId, oneLine, progressTokenOf, readMessage } from './child-message.js';
+import { cancellationOf, canonicalId, oneLine, progressTokenOf, readMessage } from './child-message.js';
 import { EventStream } from './event-stream.js';
 import { MessageRouter } from './message-router.js';
 import type { ProgramLog } from './program-log.js';
@@ -187,8 +187,4 @@ function isSupportedId(id: string): boolean {
 
 function refusal(id: string, message: string): Buffer {
   return Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code: -32600, message })}}`);
-}
-
-function cancellationOf(id: string): Buffer {
-  return Buffer.from(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`);
 }

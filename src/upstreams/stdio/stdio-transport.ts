@@ -9,13 +9,18 @@ import {
   SdkErrorCode,
 } from '@modelcontextprotocol/client';
 import type { SessionTransport } from '../contract/session-transport.js';
-import type { UpstreamError } from '../contract/upstream-error.js';
+import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
+import { ForwardedRequests } from './forwarded-requests.js';
 import type { ProgramLog } from './program-log.js';
-import type { ProcessListener, StdioProcess } from './stdio-process.js';
+import { labelOf, type ProcessListener, type StdioProcess } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
 
-/** A transport of the SDK over one process of a program: one line of JSON for each message (MCP 2025-11-25, stdio). */
+/**
+ * A transport of the SDK over one process of a program: one line of JSON for each message (MCP 2025-11-25, stdio). In
+ * the modern era, requests of callers are forwarded to the same process as bytes.
+ */
 export class StdioTransport implements SessionTransport {
   readonly sessionId = undefined;
   /**
@@ -30,6 +35,7 @@ export class StdioTransport implements SessionTransport {
   fault: UpstreamError | undefined;
 
   private process: StdioProcess | undefined;
+  private forwarded: ForwardedRequests | undefined;
   private readonly awaited = new Set<RequestId>();
   private delivered: Promise<void> = Promise.resolve();
 
@@ -52,7 +58,9 @@ export class StdioTransport implements SessionTransport {
     const { organizationId, connectionId } = this.target;
     const listener: ProcessListener = {
       onLine: (line, log) => this.receive(line, log),
-      onCostlyAnswer: (id) => this.receive(refusalOf(id), undefined),
+      onCostlyAnswer: (id, line) => {
+        if (this.forwarded?.takeAnswer(id, line) !== true) this.receive(refusalOf(id), undefined);
+      },
       onEnd: (fault) => this.end(fault),
     };
     const process = await this.processes.start(this.target, listener, {
@@ -61,6 +69,7 @@ export class StdioTransport implements SessionTransport {
       callerId: this.callerId,
     });
     this.process = process;
+    this.forwarded = new ForwardedRequests(process, labelOf(this.target), this.callerId === undefined);
     // The transport may have been closed in the meantime.
     if (this.hasEnded) await process.stop();
   }
@@ -77,6 +86,12 @@ export class StdioTransport implements SessionTransport {
     }
   }
 
+  /** Sends a request of a caller, with an id that is unique in the process. @throws UpstreamError */
+  async forward(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    if (this.forwarded === undefined || this.hasEnded) throw this.endedError();
+    return this.forwarded.send(message, options);
+  }
+
   async close(): Promise<void> {
     this.end(undefined);
     await this.process?.stop();
@@ -86,6 +101,7 @@ export class StdioTransport implements SessionTransport {
   async terminateSession(): Promise<void> {}
 
   private receive(line: Buffer, log: ProgramLog | undefined): void {
+    if (this.forwarded?.take(line) === true) return;
     const message = parse(line);
     if (message === undefined) return log?.strayLine();
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) this.settle(message.id);
@@ -101,7 +117,12 @@ export class StdioTransport implements SessionTransport {
     if (this.hasEnded) return;
     this.hasEnded = true;
     this.fault = fault;
+    this.forwarded?.close(this.endedError());
     this.onclose?.();
+  }
+
+  private endedError(): UpstreamError {
+    return this.fault ?? new UpstreamError('unreachable', `The upstream at ${labelOf(this.target)} was stopped.`);
   }
 }
 

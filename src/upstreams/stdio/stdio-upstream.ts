@@ -1,5 +1,7 @@
-import { SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
+import { ProtocolError, SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 import type { OnListChanged } from '../contract/list-change.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
 import { McpSession } from '../session/mcp-session.js';
 import { SessionUpstream } from '../session/session-upstream.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
@@ -13,6 +15,10 @@ const PROBE_TIMEOUT_MS = 10_000;
 
 const EITHER_ERA: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } };
 const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
+/** For a program that supports only the modern era, and is slow to start, as when `npx` installs it. */
+const SLOW_START: VersionNegotiationOptions = { mode: 'auto', probe: { timeoutMs: 60_000 } };
+/** MCP 2026-07-28, "Error codes". */
+const UNSUPPORTED_VERSION = -32022;
 
 /**
  * The MCP client of one STDIO target, of either era, with a process of its own. If the process has ended, the next
@@ -21,6 +27,7 @@ const LEGACY_ERA: VersionNegotiationOptions = { mode: 'legacy' };
 export class StdioUpstream extends SessionUpstream {
   /** The latest one. */
   private transport: StdioTransport | undefined;
+  private wasOpen = false;
 
   /**
    * @param onListChanged called when the program reports a changed list
@@ -36,6 +43,23 @@ export class StdioUpstream extends SessionUpstream {
     super(labelOf(target), target.timeoutMs);
   }
 
+  /**
+   * Sends a request of the modern era as bytes; connects if necessary.
+   * @param message with an id that is unique in the process
+   * @throws UpstreamError `session_lost`, without sending it, if the program supports only the legacy era
+   */
+  async forward(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    const session =
+      this.openSession ?? (await this.perform(options.signal, this.maxTimeoutMs, async (opened) => opened));
+    if (this.transport === undefined || !session.isModern) {
+      throw new UpstreamError(
+        'session_lost',
+        `The upstream at ${this.address} does not support this protocol version.`,
+      );
+    }
+    return this.transport.forward(message, options);
+  }
+
   /** A program that does not answer often says on standard error why, such as `npx` while it installs. */
   protected override get lastWords(): string {
     return this.transport?.lastWords ?? '';
@@ -46,6 +70,8 @@ export class StdioUpstream extends SessionUpstream {
     try {
       return await this.openIn(isLegacy ? LEGACY_ERA : EITHER_ERA, signal);
     } catch (error) {
+      // It has answered `initialize`, after it had been silent for the probe.
+      if (!isLegacy && isUnsupportedVersion(error)) return this.openIn(SLOW_START, signal);
       if (isLegacy || !isEndOfProbe(error)) throw error;
       // Some programs of the legacy era exit if anything precedes `initialize`, which does not count as a failure.
       this.processes.forgive(this.target, { callerId: this.callerId });
@@ -60,14 +86,26 @@ export class StdioUpstream extends SessionUpstream {
       const session = await McpSession.open(transport, signal, negotiation, this.onListChanged);
       // A failed subscription loses only change notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
-      // A program does not change its era, so the next process skips the probe.
       if (!session.isModern) this.legacy.add(this.target);
+      this.reportRestart(session);
       return session;
     } catch (error) {
       void transport.close();
       throw isEndOfProbe(error) ? error : (transport.fault ?? error);
     }
   }
+
+  /** A restarted program can have other lists. The shared one tells for the connection. */
+  private reportRestart({ announcedLists }: McpSession): void {
+    const { onListChanged } = this;
+    const isRestart = this.wasOpen && this.callerId === undefined;
+    this.wasOpen = true;
+    if (isRestart) announcedLists.forEach((kind) => onListChanged?.(kind));
+  }
+}
+
+function isUnsupportedVersion(error: unknown): boolean {
+  return error instanceof ProtocolError && error.code === UNSUPPORTED_VERSION;
 }
 
 function isEndOfProbe(error: unknown): boolean {

@@ -3,6 +3,7 @@
 //   --stubborn    takes no notice of SIGTERM and of the end of its input
 //   --garbage     prints lines that are no JSON-RPC, and its messages in two halves
 //   --fresh=FILE  fails to start while FILE does not exist
+//   --discover=…  answers `server/discover` with this result, `never`, or `late`, which is after `initialize`
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -10,7 +11,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const options = process.argv.slice(2);
 const has = (name) => options.includes(`--${name}`);
-const fresh = options.find((option) => option.startsWith('--fresh='))?.slice('--fresh='.length);
+const valueOf = (name) => options.find((option) => option.startsWith(`--${name}=`))?.slice(`--${name}=`.length);
+const [fresh, discover] = [valueOf('fresh'), valueOf('discover')];
 if (fresh !== undefined && !existsSync(fresh)) process.exit(3);
 if (has('stubborn')) {
   process.on('SIGTERM', () => undefined);
@@ -21,6 +23,7 @@ const names = ['echo', 'pid', 'exit', 'never', 'family', 'hog', 'complain', 'env
 const hoard = [];
 let initialization;
 let asked;
+let discovery;
 let printed = Promise.resolve();
 
 async function printInHalves(before, first, second) {
@@ -87,6 +90,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     return print({ id: asked, result: { content: [{ type: 'text', text: JSON.stringify(message.result) }] } });
   }
   if (message.id === undefined) return undefined;
+  if (message.method === 'server/discover' && discover !== undefined) {
+    discovery = message.id;
+    return ['never', 'late'].includes(discover) ? undefined : print({ id: discovery, result: JSON.parse(discover) });
+  }
+  if (message.method === 'initialize' && discover === 'late') {
+    print({ id: discovery, result: { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } });
+  }
   const handler = handlers[message.method];
   if (handler === undefined) return print({ id: message.id, error: { code: -32601, message: 'Method not found' } });
   const result = handler(message);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { OfferKind, Source } from '../../../agents/composition/composition.js';
+import { type Connection, hasOwnSessions } from '../../../connections/connection.js';
 import { withTimeout } from '../../../core/with-timeout.js';
 import type { ServerDescription } from '../../../upstreams/contract/server-description.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
@@ -46,7 +47,10 @@ export class AgentCapabilities {
   /** @param isSession true if the caller has sessions of its own with the upstreams */
   async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<AgentFeatures> {
     const candidates = await Promise.all(
-      sources.map(async (source) => ({ source, capabilities: await this.capabilitiesOf(source) })),
+      sources.map(async (source) => {
+        const description = await this.descriptionOf(source);
+        return { source, description, capabilities: description?.capabilities };
+      }),
     );
     const some = (kind: OfferKind, isOffered: (capabilities: NonNullable<Capabilities>) => boolean): boolean =>
       candidates.some(
@@ -67,20 +71,24 @@ export class AgentCapabilities {
           (candidate.capabilities === undefined || candidate.capabilities.logging !== undefined),
       ),
       tasks: candidates.some(
-        ({ source: { connection, grantors }, capabilities }) =>
-          connection.type === 'HTTP' &&
-          holdsAnyOf(caller, grantors) &&
-          (capabilities === undefined || capabilities.extensions?.[TASKS_EXTENSION] !== undefined),
+        ({ source: { connection, grantors }, description }) =>
+          holdsAnyOf(caller, grantors) && mayHaveTasks(connection, description),
       ),
     };
   }
 
-  /** Undefined if they are not known in time. */
-  private async capabilitiesOf({ connection }: Source): Promise<Capabilities> {
-    const capabilities = this.eras.describeUpstream(connection, AbortSignal.timeout(DESCRIPTION_TIMEOUT_MS)).then(
-      ({ capabilities }) => capabilities,
-      () => undefined,
-    );
-    return withTimeout(capabilities, WAIT_MS, () => undefined, { ref: false });
+  /** Undefined if it is not known in time. */
+  private async descriptionOf({ connection }: Source): Promise<ServerDescription | undefined> {
+    const description = this.eras
+      .describeUpstream(connection, AbortSignal.timeout(DESCRIPTION_TIMEOUT_MS))
+      .catch(() => undefined);
+    return withTimeout(description, WAIT_MS, () => undefined, { ref: false });
   }
+}
+
+/** Only upstreams of the modern era see what the client declares. A program that is still starting counts as without. */
+function mayHaveTasks(connection: Connection, description: ServerDescription | undefined): boolean {
+  if (description === undefined) return connection.type === 'HTTP';
+  const { isModern, capabilities } = description;
+  return hasOwnSessions(connection) && isModern && capabilities.extensions?.[TASKS_EXTENSION] !== undefined;
 }

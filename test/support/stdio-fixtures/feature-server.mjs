@@ -1,0 +1,167 @@
+// A server with every feature of MCP that docs/mcp-proxy.md#eras lists, made with the SDK: of the legacy era, or with
+// `--modern` of the modern one; over stdio, or with `--http` over streamable HTTP, where it prints its port. It appends
+// to the file that its first argument names: `called` and `cancelled` for its tool `never`, and `grown` for its tool
+// `grow`. All servers that have this file then have one tool more.
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { completable as legacyCompletable } from '@modelcontextprotocol/sdk/server/completable.js';
+import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { completable, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { z } from 'zod';
+
+const [ledger, ...options] = process.argv.slice(2);
+const isModern = options.includes('--modern');
+const INFO = { name: 'features', version: '1' };
+const CAPABILITIES = { tools: { listChanged: true }, logging: {}, completions: {} };
+const PAGE = 'ui://page';
+const FOR_APPS = { _meta: { ui: { resourceUri: PAGE, visibility: ['app'] } } };
+const SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+const URL_TO_VISIT = 'https://a.example/visit';
+const MESSAGES = [{ role: 'user', content: { type: 'text', text: 'Say it' } }];
+const NAMES = ['Ada', 'Grace'];
+const say = (text) => ({ content: [{ type: 'text', text }] });
+const greeting = (name) => ({ messages: [{ role: 'user', content: { type: 'text', text: `Hello ${name}` } }] });
+
+const grown = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('grown\n').length - 1 : 0);
+const growTool = async () => {
+  appendFileSync(ledger, 'grown\n');
+  return say('done');
+};
+
+/** Calls back for each tool that there is now, and later for each new one. */
+function growing(onGrown) {
+  let count = 0;
+  const grow = () => {
+    for (; count < grown(); count++) onGrown(`grown-${count}`);
+  };
+  grow();
+  setInterval(grow, 50).unref();
+}
+
+function neverEnds(signal) {
+  appendFileSync(ledger, 'called\n');
+  signal.addEventListener('abort', () => appendFileSync(ledger, 'cancelled\n'), { once: true });
+  return new Promise(() => undefined);
+}
+
+/** What both eras have in common. */
+function addCommon(server, complete, notifyOf) {
+  server.registerTool('echo', {}, async () => say('echo'));
+  server.registerTool('grow', {}, growTool);
+  server.registerTool('app', FOR_APPS, async () => say('app'));
+  server.registerTool('steps', {}, async (extra) => {
+    const { notify, progressToken } = notifyOf(extra);
+    await notify({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 1 } });
+    return say('done');
+  });
+  const argsSchema = complete(z);
+  server.registerPrompt('greet', { argsSchema }, async ({ name }) => greeting(name));
+  server.registerResource('note', 'note://one', {}, async (uri) => ({ contents: [{ uri: uri.href, text: 'one' }] }));
+  server.registerResource('page', PAGE, {}, async (uri) => ({ contents: [{ uri: uri.href, text: '<p>' }] }));
+}
+
+const matching = (value) => NAMES.filter((name) => name.startsWith(value));
+
+function legacy() {
+  const server = new LegacyServer(INFO, { capabilities: CAPABILITIES });
+  addCommon(
+    server,
+    () => ({ name: legacyCompletable(z.string(), matching) }),
+    ({ sendNotification, _meta }) => ({ notify: sendNotification, progressToken: _meta?.progressToken }),
+  );
+  server.registerTool('never', {}, ({ signal }) => neverEnds(signal));
+  server.registerTool('logs', {}, async ({ sessionId }) => {
+    await server.sendLoggingMessage({ level: 'info', data: 'logged' }, sessionId);
+    return say('done');
+  });
+  growing((name) => server.registerTool(name, {}, async () => say('grown')));
+  const related = ({ requestId }) => ({ relatedRequestId: requestId });
+  server.registerTool('asks', {}, async (extra) => {
+    const asked = { mode: 'form', message: 'Who?', requestedSchema: SCHEMA };
+    return say((await server.server.elicitInput(asked, related(extra))).content.name);
+  });
+  server.registerTool('visits', {}, async (extra) => {
+    const asked = { mode: 'url', message: 'Visit', url: URL_TO_VISIT, elicitationId: randomUUID() };
+    return say((await server.server.elicitInput(asked, related(extra))).action);
+  });
+  server.registerTool('samples', {}, async (extra) => {
+    const sampled = await server.server.createMessage({ messages: MESSAGES, maxTokens: 9 }, related(extra));
+    return say(sampled.content.text);
+  });
+  server.registerTool('roots', {}, async (extra) =>
+    say((await server.server.listRoots(undefined, related(extra))).roots[0].uri),
+  );
+  return server;
+}
+
+/** @param isLasting false if each request has a server of its own */
+function modern(isLasting) {
+  const server = new McpServer(INFO, { capabilities: CAPABILITIES });
+  addCommon(
+    server,
+    () => z.object({ name: completable(z.string(), matching) }),
+    ({ mcpReq }) => ({ notify: mcpReq.notify, progressToken: mcpReq._meta?.progressToken }),
+  );
+  server.registerTool('never', {}, ({ mcpReq }) => neverEnds(mcpReq.signal));
+  server.registerTool('logs', {}, async ({ mcpReq }) => {
+    await mcpReq.log('info', 'logged');
+    return say('done');
+  });
+  const add = (name) => server.registerTool(name, {}, async () => say('grown'));
+  if (isLasting) growing(add);
+  else for (let count = 0; count < grown(); count++) add(`grown-${count}`);
+  const asking = (name, request, textOf) =>
+    server.registerTool(name, {}, async ({ mcpReq }) => {
+      const answer = mcpReq.inputResponses?.[name];
+      return answer === undefined ? inputRequired({ inputRequests: { [name]: request } }) : say(textOf(answer));
+    });
+  const form = inputRequired.elicit({ message: 'Who?', requestedSchema: SCHEMA });
+  asking('asks', form, ({ content }) => content.name);
+  asking('visits', inputRequired.elicitUrl({ message: 'Visit', url: URL_TO_VISIT }), ({ action }) => action);
+  const sample = inputRequired.createMessage({ messages: MESSAGES, maxTokens: 9 });
+  asking('samples', sample, ({ content }) => content.text);
+  asking('roots', inputRequired.listRoots(), ({ roots }) => roots[0].uri);
+  return server;
+}
+
+const sessions = new Map();
+
+async function answerLegacy(request, response) {
+  let transport = sessions.get(request.headers['mcp-session-id']);
+  if (transport === undefined) {
+    transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, transport),
+    });
+    await legacy().connect(transport);
+  }
+  await transport.handleRequest(request, response);
+}
+
+const handler = createMcpHandler(() => modern(false), { legacy: 'reject' });
+
+async function answerModern(request, response) {
+  const chunks = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const { method, headers } = request;
+  const gone = new AbortController();
+  response.once('close', () => response.writableFinished || gone.abort());
+  const body = method === 'POST' ? { body: Buffer.concat(chunks) } : {};
+  const sent = new Request(`http://127.0.0.1${request.url}`, { method, headers, signal: gone.signal, ...body });
+  const answer = await handler.fetch(sent);
+  if (response.destroyed) return;
+  response.writeHead(answer.status, [...answer.headers].flat());
+  for await (const chunk of answer.body ?? []) response.write(chunk);
+  response.end();
+}
+
+if (options.includes('--http')) {
+  if (isModern) growing(() => handler.notify.toolsChanged());
+  const server = createServer((request, response) => void (isModern ? answerModern : answerLegacy)(request, response));
+  server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+} else if (isModern) serveStdio(() => modern(true), { legacy: 'reject' });
+else await legacy().connect(new StdioServerTransport());
