@@ -26,6 +26,7 @@ import { ProxyModule } from './proxy/proxy.module.js';
 import { SelfModule } from './proxy/self/self.module.js';
 import { OauthModule } from './identity/oauth/oauth.module.js';
 import { QueueModule } from './platform/queue/queue.module.js';
+import { ResponsesModule } from './runtime/responses/responses.module.js';
 import { RetentionModule } from './runtime/retention/retention.module.js';
 import { RunsModule } from './runtime/runs/runs.module.js';
 import { RunWorkerModule } from './runtime/worker/run-worker.module.js';
@@ -79,6 +80,7 @@ const API = [
   ApprovalsModule,
   StreamingModule,
   TurnsModule,
+  ResponsesModule,
   WebhooksModule,
   SchedulesModule,
   OauthModule,

@@ -24,6 +24,8 @@ export const ERROR_CODES = {
   invalid_envelope: [400, 'A required member of `_meta` is missing or not valid'],
   invalid_arguments: [400, "The arguments do not match the tool's input schema"],
   address_refused: [400, 'The service does not connect to this address'],
+  input_mismatch: [400, 'The earlier items of the input are not those of the conversation'],
+  tools_unsupported: [400, 'Tools of the caller are not called'],
   // 401 and 403: authentication and authorization.
   credential_missing: [401, 'No credential was presented'],
   credential_invalid: [401, 'The credential is not valid'],

@@ -1,10 +1,9 @@
 import type { UIMessageChunk } from 'ai';
 import { STREAM_START } from '../events/frame-position.js';
 import type { FrameBatch } from '../events/run-event-store.js';
-import { OlderChunks } from './older-chunks.js';
+import { type FrameForm, UiMessageForm } from './frame-form.js';
 import { frameId, type ReaderPosition } from './reader-position.js';
 
-const RESET_STEP = JSON.stringify({ type: 'reset-step' } satisfies UIMessageChunk);
 const STEP_START = '{"type":"start-step"';
 const LAST_OF_AN_ANSWER = /^\{"type":"(?:finish|error|abort)"/;
 /** Chunks about the answer as a whole, which belong to no step. */
@@ -22,16 +21,13 @@ export class RunFrames {
   /** The number of steps begun in the stream that is read again, up to the reader's own. */
   private stepsSkipped: number | undefined;
   private lastFrame = '';
-  private readonly older: OlderChunks | undefined;
 
-  /** @param aiVersion the version of `ai` that the reader states; undefined if it states none */
   constructor(
     private readonly runId: string,
     after: ReaderPosition,
-    aiVersion?: number,
+    readonly form: FrameForm = new UiMessageForm(),
   ) {
     this.current = after;
-    this.older = OlderChunks.for(aiVersion);
   }
 
   /** The frame after which the reader resumes. */
@@ -49,7 +45,7 @@ export class RunFrames {
     const { step, round } = this.current;
     this.current = { ...STREAM_START, step, round: round + 1, isLast: false };
     this.stepsSkipped = step === 0 ? undefined : 0;
-    return step === 0 ? '' : dataOf(this.older?.translate(RESET_STEP) ?? [RESET_STEP]);
+    return step === 0 ? '' : this.form.resetStep();
   }
 
   /** The frames to send to the reader out of these. */
@@ -86,19 +82,6 @@ export class RunFrames {
   private write(frame: string): string {
     this.lastFrame = frame;
     this.current = { ...this.current, isLast: this.isAnswerClosed };
-    if (this.older === undefined) return this.withId(frame);
-    const chunks = this.older.translate(frame);
-    const last = chunks.at(-1);
-    // The id belongs to the last one, so that a reader that resumes misses none.
-    return last === undefined ? '' : dataOf(chunks.slice(0, -1)) + this.withId(last);
+    return this.form.write(frame, frameId(this.runId, this.current));
   }
-
-  private withId(frame: string): string {
-    return `id: ${frameId(this.runId, this.current)}\ndata: ${frame}\n\n`;
-  }
-}
-
-/** Frames without ids. */
-function dataOf(chunks: readonly string[]): string {
-  return chunks.map((chunk) => `data: ${chunk}\n\n`).join('');
 }

@@ -57,16 +57,20 @@ export class RunStreamService {
   /**
    * Posts a run and returns its stream, from its beginning. Subscribes first: a run is not posted when its stream
    * cannot be read. The caller closes the stream.
-   * @param aiVersion the version of `ai` that the caller states
+   * @param form of the frames that the caller wants
    * @param post checks that the caller can run the agent of the thread
    * @throws DomainError `storage_unavailable`, `stream_expired` for a run that was posted before, and what `post`
    *   throws
    */
-  async openWith(thread: RunTopic, aiVersion: number | undefined, post: () => Promise<PostedRun>): Promise<RunStream> {
+  async openWith(
+    thread: RunTopic,
+    form: Pick<StreamQuery, 'aiVersion' | 'newForm'>,
+    post: () => Promise<PostedRun>,
+  ): Promise<RunStream> {
     const reader = await this.events.openTopic(thread);
     try {
       const { taskId, isRepeated, steer } = await post();
-      const query = { taskId, after: NOTHING_READ, follow: false, idle204: false, aiVersion };
+      const query = { taskId, after: NOTHING_READ, follow: false, idle204: false, ...form };
       const start = isRepeated
         ? await this.findStart(thread, query)
         : { run: { id: taskId, mayBeUnstarted: true }, previousId: undefined };

@@ -1,10 +1,10 @@
 import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from '../events/run-event-errors.js';
 import type { TopicReader } from '../events/topic-reader.js';
 import { NOTHING_READ, type ReaderPosition } from './reader-position.js';
+import { type FrameForm, UiMessageForm } from './frame-form.js';
 import { RunFrames } from './run-frames.js';
 import type { StreamQuery } from './stream-query.js';
 
-const DONE_FRAME = 'data: [DONE]\n\n';
 /** A worker ends the stream some milliseconds after the answer's last chunk. */
 const END_AFTER_ANSWER_MS = 1_000;
 
@@ -78,10 +78,10 @@ export class RunStream {
     this.streamed?.unended.abort(new EventStoreClosedError());
   }
 
-  /** The frames in wire format, joined by batch; `[DONE]` closes each run. */
+  /** The frames in wire format, joined by batch; the end of its form closes each run. */
   async *frames(): AsyncGenerator<string, void, undefined> {
     let run = this.start.run ?? (await this.waitForNext(this.start.previousId));
-    if (this.start.isRead) yield DONE_FRAME;
+    if (this.start.isRead) yield this.newForm(run.id).end();
     else yield* this.framesOf(run, this.query.after);
     const heir = this.start.heirId === undefined ? undefined : await this.records.findRun(this.start.heirId);
     if (heir !== undefined) yield* this.framesOf(heir, NOTHING_READ);
@@ -91,9 +91,15 @@ export class RunStream {
     }
   }
 
+  private newForm(runId: string): FrameForm {
+    return this.query.newForm?.(runId) ?? new UiMessageForm(this.query.aiVersion);
+  }
+
   /** Reads the run's stream repeatedly, until it reaches the end or is completed from the transcript. */
   private async *framesOf(run: StreamedRun, after: ReaderPosition): AsyncGenerator<string, void, undefined> {
-    const frames = new RunFrames(run.id, after, this.query.aiVersion);
+    const frames = new RunFrames(run.id, after, this.newForm(run.id));
+    const opening = await frames.form.begin();
+    if (opening !== '') yield opening;
     for (let mayBeUnstarted = run.mayBeUnstarted; ;) {
       try {
         yield* this.readTo(run.id, frames, mayBeUnstarted);
@@ -107,7 +113,7 @@ export class RunStream {
       }
       const stored = await this.records.complete(run.id, frames);
       if (stored?.isOver) {
-        yield stored.text + DONE_FRAME;
+        yield stored.text + (await frames.form.end());
         break;
       }
       if (stored !== undefined) yield stored.text;
@@ -129,7 +135,9 @@ export class RunStream {
       for await (const batch of this.reader.follow(runId, frames.position, options)) {
         clearTimeout(overdue);
         const text = frames.take(batch);
-        yield batch.end ? text + DONE_FRAME : text;
+        const isOver = batch.end || frames.form.isFull;
+        yield isOver ? text + (await frames.form.end()) : text;
+        if (isOver) return;
         if (frames.isAnswerClosed) overdue = setTimeout(() => this.giveUpWaiting(runId), END_AFTER_ANSWER_MS);
       }
     } finally {

@@ -55,10 +55,11 @@ export class StreamEnding {
   /** The next attempt streams the step again, so that the reader gets what follows, too. */
   private async pause(run: RunEntity, frames: RunFrames): Promise<StoredFrames | undefined> {
     const { step } = frames.position;
-    if ((await this.events.lookAfter(run, run.id, frames.position)).known) return undefined;
+    const { known, holdsMore } = await this.events.lookAfter(run, run.id, frames.position);
+    if (known) return frames.form.endsWhenWaiting && !holdsMore ? { text: '', isOver: true } : undefined;
     const answer = await this.transcript.findAnswer(run);
     const chunks = [...(step === 0 ? [startOf(run)] : []), ...chunksAfterStep(answer?.parts ?? [], step)];
-    return { text: frames.takeStored(chunks), isOver: false };
+    return { text: frames.takeStored(chunks), isOver: frames.form.endsWhenWaiting };
   }
 
   private async chunksFor(run: RunEntity, step: number): Promise<UIMessageChunk[]> {

@@ -2,6 +2,7 @@ import { suggestionFor } from '../../core/closest-name.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isUuid } from '../../core/ids.js';
 import { eventStreamRange } from './event-stream-range.js';
+import type { FrameForm } from './frame-form.js';
 import { frameId, NOTHING_READ, parsePosition, type ReaderPosition } from './reader-position.js';
 
 /** Where a stream begins, and whether it continues with later runs. */
@@ -16,6 +17,8 @@ export interface StreamQuery {
   idle204: boolean;
   /** The version of `ai` that the caller states. */
   aiVersion: number | undefined;
+  /** How the reader gets the frames of a run; by default as chunks of `ai`. */
+  newForm?: ((runId: string) => FrameForm) | undefined;
 }
 
 const PARAMETERS = ['taskId', 'follow', 'idle'] as const;

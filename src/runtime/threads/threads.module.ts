@@ -22,6 +22,6 @@ import { TranscriptService } from './transcript.service.js';
     FileRecordsModule,
   ],
   providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, TranscriptService],
-  exports: [ThreadService, TranscriptService],
+  exports: [ThreadCopying, ThreadService, TranscriptService],
 })
 export class ThreadsModule {}

@@ -6,7 +6,7 @@ import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-b
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { DEFAULT_LIMIT } from '../../core/paging/list-input.js';
 import { type Page, paginate } from '../../core/paging/paginate.js';
-import { MESSAGE_BYTES, MessageEntity } from './message.entity.js';
+import { LAST_REQUEST_ORDINAL, MESSAGE_BYTES, MessageEntity } from './message.entity.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import { HISTORY, MAX_HISTORY_BYTES } from './history-query.js';
@@ -75,6 +75,28 @@ export class TranscriptService {
     answer.reserve(Number(size.bytes) * HELD_PER_JSON_BYTE);
     const message = await query.getOne();
     return message && toItem(message);
+  }
+
+  /**
+   * The messages that a run answers, in their order, as callers see them; empty if they are no longer stored.
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async findRequestItems(
+    {
+      organizationId,
+      threadId,
+      position,
+      questionPosition,
+    }: Pick<TranscriptRun, 'organizationId' | 'threadId' | 'position' | 'questionPosition'>,
+    answer: HeldAnswer,
+  ): Promise<MessageItem[]> {
+    const query = this.messages
+      .createQueryBuilder('message')
+      .where({ organizationId, threadId, runPosition: questionPosition ?? position })
+      .andWhere('message.ordinal <= :last', { last: LAST_REQUEST_ORDINAL });
+    const size = await query.clone().select(`sum(${MESSAGE_BYTES})`, 'bytes').getRawOne<{ bytes: string | null }>();
+    answer.reserve(Number(size?.bytes ?? 0) * HELD_PER_JSON_BYTE);
+    return (await query.orderBy('message.ordinal').getMany()).map(toItem);
   }
 
   /** The stored part of a run's answer; null if nothing is stored yet. */

@@ -63,7 +63,7 @@ export class TurnResponder {
   ): Promise<undefined> {
     const { caller, threadId, reply } = exchange;
     const topic = { organizationId: caller.organization.id, threadId };
-    const stream = await this.streams.openWith(topic, aiVersion, async () => {
+    const stream = await this.streams.openWith(topic, { aiVersion }, async () => {
       const accepted = await start();
       void reply.header('x-task-id', accepted.taskId);
       return accepted;

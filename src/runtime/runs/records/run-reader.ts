@@ -124,6 +124,14 @@ export class RunReader {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
   }
 
+  /** The run that has asked for this approval; null for none in the organization. */
+  async findOfApproval(organizationId: string, approvalId: string): Promise<RunEntity | null> {
+    if (!isUuid(approvalId)) return null;
+    const ofApproval = 'run.id = (SELECT run_id FROM run_approvals WHERE id = :approvalId)';
+    const query = this.runs.createQueryBuilder('run').where('run.organizationId = :organizationId', { organizationId });
+    return query.andWhere(ofApproval, { approvalId }).getOne();
+  }
+
   /** With its output and its model calls. */
   private async findDetailed(organizationId: string, id: string): Promise<RunEntity | null> {
     if (!isUuid(id)) return null;

@@ -1,0 +1,35 @@
+const QUESTION_ID = /^question_(?<mode>[fb])_(?<previous>[0-9a-f-]{36}|none)_(?<tail>[0-9A-Za-z-]{1,64})$/;
+const INSTRUCTIONS_ID = /^instructions_/;
+
+/**
+ * What the id of a user message tells of the response to it: responses have no store of their own.
+ *
+ * `tail` makes the id unique within the thread. For a response to a previous one it is the last run of the thread, so
+ * that of two requests that continue the same response at once, only one is stored there.
+ */
+export interface QuestionFacts {
+  /** The run or the approval in the id of the response that it continues; null if it names none. */
+  readonly previous: string | null;
+  readonly background: boolean;
+  readonly tail: string;
+}
+
+export function questionId({ previous, background, tail }: QuestionFacts): string {
+  return `question_${background ? 'b' : 'f'}_${previous ?? 'none'}_${tail}`;
+}
+
+/** The facts in the id of a message; undefined for a message that was not posted as a response. */
+export function factsOf(id: string): QuestionFacts | undefined {
+  const { mode, previous = '', tail = '' } = QUESTION_ID.exec(id)?.groups ?? {};
+  if (mode === undefined) return undefined;
+  return { previous: previous === 'none' ? null : previous, background: mode === 'b', tail };
+}
+
+/** The id of the system message with the instructions of a response. */
+export function instructionsId(tail: string): string {
+  return `instructions_${tail}`;
+}
+
+export function isInstructions(id: string): boolean {
+  return INSTRUCTIONS_ID.test(id);
+}

@@ -1,0 +1,285 @@
+import type { UIMessageChunk } from 'ai';
+import type { FrameForm } from '../streaming/frame-form.js';
+import { type CallEnd, type CallFacts, approvalItem, callItem, messageItem, reasoningItem } from './output-items.js';
+import { itemId, type ItemPlace } from './response-ids.js';
+import { type OutputItem, outputText, type ResponseObject } from './response-object.js';
+
+const DONE_FRAME = 'data: [DONE]\n\n';
+
+/** The last event, by the status of the response. A cancelled response is an incomplete one: it has no event. */
+const LAST_EVENTS: Readonly<Partial<Record<ResponseObject['status'], string>>> = {
+  completed: 'response.completed',
+  failed: 'response.failed',
+};
+
+/** What the events need besides the frames. */
+export interface ResponseSource {
+  readonly runId: string;
+  /** The last event that the reader has. */
+  readonly startingAfter?: number | undefined;
+  /** The response before its first output, and its place among the answers of the run, from 0. */
+  begin(): Promise<{ response: ResponseObject; segment: number }>;
+  /** The response as it is stored. @param roundOf how often the reader has seen a step begin again */
+  read(roundOf: (step: number) => number | undefined): Promise<ResponseObject>;
+  /** A call needs an approval: the run can begin to wait. */
+  onAsk(): void;
+}
+
+/** A text or a thought that has begun, and is not an item for good until its step's model call is over. */
+interface OpenText {
+  readonly kind: 'text' | 'reasoning';
+  readonly place: ItemPlace;
+  readonly outputIndex: number;
+  text: string;
+  isEnded: boolean;
+}
+
+type Chunk<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
+
+/**
+ * The semantic events of one response, from the chunks of its run. The same chunks give the same events with the same
+ * numbers, so a reader that comes back is sent those that it lacks.
+ *
+ * Texts stay open until the model call of their step is over. A step that begins again takes them back: they end as
+ * incomplete, and their successors are new items.
+ */
+export class ResponseEvents implements FrameForm {
+  readonly endsWhenWaiting = true;
+  private sequence = 0;
+  private outputIndex = 0;
+  private step = 0;
+  private itemsInStep = 0;
+  private agentId = '';
+  private segment = 0;
+  /** The one that the reader wants. */
+  private wanted = Infinity;
+  private asked = false;
+  private readonly rounds = new Map<number, number>();
+  private readonly texts = new Map<string, OpenText>();
+  private readonly calls = new Map<string, { facts: CallFacts; place: ItemPlace }>();
+  private events = '';
+
+  constructor(private readonly source: ResponseSource) {}
+
+  get isFull(): boolean {
+    return this.segment > this.wanted;
+  }
+
+  /** The number of the last event so far. */
+  get lastNumber(): number {
+    return this.sequence - 1;
+  }
+
+  async begin(): Promise<string> {
+    const { response, segment } = await this.source.begin();
+    this.agentId = response.model;
+    this.wanted = segment;
+    this.emit('response.created', { response });
+    this.emit('response.in_progress', { response });
+    return this.takeEvents();
+  }
+
+  write(frame: string): string {
+    if (!this.isFull) this.apply(JSON.parse(frame) as UIMessageChunk);
+    return this.takeEvents();
+  }
+
+  resetStep(): string {
+    this.takeBack();
+    return this.takeEvents();
+  }
+
+  async end(): Promise<string> {
+    this.settle('completed');
+    const response = await this.source.read((step) => this.rounds.get(step));
+    this.emit(LAST_EVENTS[response.status] ?? 'response.incomplete', { response });
+    return this.takeEvents() + DONE_FRAME;
+  }
+
+  private apply(chunk: UIMessageChunk): void {
+    switch (chunk.type) {
+      case 'start-step':
+        return this.beginStep();
+      case 'reset-step':
+        return this.takeBack();
+      case 'text-start':
+        return this.openText('text', chunk.id);
+      case 'reasoning-start':
+        return this.openText('reasoning', chunk.id);
+      case 'text-delta':
+        return this.growText('text', chunk);
+      case 'reasoning-delta':
+        return this.growText('reasoning', chunk);
+      case 'text-end':
+        return this.endText('text', chunk.id);
+      case 'reasoning-end':
+        return this.endText('reasoning', chunk.id);
+      case 'tool-input-start':
+        return void this.placeOf(chunk);
+      case 'tool-input-available':
+        return this.takeInput(chunk);
+      case 'tool-input-error':
+        this.takeInput(chunk);
+        return this.endCall(chunk.toolCallId, { errorText: chunk.errorText });
+      case 'tool-output-available':
+        return chunk.preliminary ? undefined : this.endCall(chunk.toolCallId, { output: chunk.output });
+      case 'tool-output-error':
+        return this.endCall(chunk.toolCallId, { errorText: chunk.errorText });
+      case 'tool-approval-request':
+        return this.ask(chunk);
+      case 'tool-approval-response':
+        return this.resume();
+      case 'finish-step':
+      case 'finish':
+        return this.settle('completed');
+      default:
+    }
+  }
+
+  private beginStep(): void {
+    this.settle('completed');
+    this.step += 1;
+    this.itemsInStep = 0;
+    this.asked = false;
+    this.calls.clear();
+  }
+
+  private takeBack(): void {
+    this.settle('incomplete');
+    this.rounds.set(this.step, (this.rounds.get(this.step) ?? 0) + 1);
+    this.itemsInStep = 0;
+    this.calls.clear();
+  }
+
+  private nextPlace(): ItemPlace {
+    const { runId } = this.source;
+    return { runId, step: this.step, index: this.itemsInStep++, round: this.rounds.get(this.step) };
+  }
+
+  private openText(kind: OpenText['kind'], id: string): void {
+    const open: OpenText = { kind, place: this.nextPlace(), outputIndex: this.nextIndex(), text: '', isEnded: false };
+    this.texts.set(`${kind} ${id}`, open);
+    const item = itemOf(open, 'in_progress');
+    this.emit('response.output_item.added', {
+      output_index: open.outputIndex,
+      item: item.type === 'message' ? { ...item, content: [] } : { ...item, summary: [] },
+    });
+    if (kind === 'text') this.emitOf(open, 'response.content_part.added', { part: outputText('') });
+    else this.emitOf(open, 'response.reasoning_summary_part.added', { part: { type: 'summary_text', text: '' } });
+  }
+
+  private growText(kind: OpenText['kind'], { id, delta }: Chunk<'text-delta' | 'reasoning-delta'>): void {
+    const open = this.texts.get(`${kind} ${id}`);
+    if (open === undefined || delta === '') return;
+    open.text += delta;
+    if (kind === 'text') this.emitOf(open, 'response.output_text.delta', { delta, logprobs: [] });
+    else this.emitOf(open, 'response.reasoning_summary_text.delta', { delta });
+  }
+
+  private endText(kind: OpenText['kind'], id: string): void {
+    const open = this.texts.get(`${kind} ${id}`);
+    if (open === undefined || open.isEnded) return;
+    open.isEnded = true;
+    const { text } = open;
+    if (kind === 'text') {
+      this.emitOf(open, 'response.output_text.done', { text, logprobs: [] });
+      this.emitOf(open, 'response.content_part.done', { part: outputText(text) });
+    } else {
+      this.emitOf(open, 'response.reasoning_summary_text.done', { text });
+      this.emitOf(open, 'response.reasoning_summary_part.done', { part: { type: 'summary_text', text } });
+    }
+  }
+
+  /** Ends the items of all texts. Those whose end has not come are incomplete. */
+  private settle(status: 'completed' | 'incomplete'): void {
+    for (const [key, open] of this.texts) {
+      const [kind, id] = [open.kind, key.slice(open.kind.length + 1)];
+      const settled = open.isEnded ? status : 'incomplete';
+      this.endText(kind, id);
+      this.emit('response.output_item.done', { output_index: open.outputIndex, item: itemOf(open, settled) });
+    }
+    this.texts.clear();
+  }
+
+  private placeOf({ toolCallId, toolName }: Chunk<'tool-input-start' | 'tool-input-available' | 'tool-input-error'>) {
+    const known = this.calls.get(toolCallId);
+    if (known !== undefined) return known;
+    const call = { facts: { toolName, input: {}, approvalId: null }, place: this.nextPlace() };
+    this.calls.set(toolCallId, call);
+    return call;
+  }
+
+  private takeInput(chunk: Chunk<'tool-input-available' | 'tool-input-error'>): void {
+    const { place, facts } = this.placeOf(chunk);
+    this.calls.set(chunk.toolCallId, { place, facts: { ...facts, input: chunk.input } });
+  }
+
+  /** A call is an item once it has ended: until then, it may be one that nobody has approved. */
+  private endCall(toolCallId: string, end: CallEnd): void {
+    const call = this.calls.get(toolCallId);
+    if (call === undefined) return;
+    this.settle('completed');
+    const item = callItem(this.agentId, call.facts, end, call.place);
+    const outputIndex = this.nextIndex();
+    const about = { item_id: item.id, output_index: outputIndex };
+    const begun = { ...item, status: 'in_progress', output: null, error: null, arguments: '' };
+    this.emit('response.output_item.added', { output_index: outputIndex, item: begun });
+    this.emit('response.mcp_call_arguments.delta', { ...about, delta: item.arguments });
+    this.emit('response.mcp_call_arguments.done', { ...about, arguments: item.arguments });
+    this.emit('response.mcp_call.in_progress', about);
+    this.emit(item.status === 'failed' ? 'response.mcp_call.failed' : 'response.mcp_call.completed', about);
+    this.emit('response.output_item.done', { output_index: outputIndex, item });
+  }
+
+  private ask({ toolCallId, approvalId }: Chunk<'tool-approval-request'>): void {
+    const call = this.calls.get(toolCallId);
+    if (call === undefined) return;
+    this.settle('completed');
+    this.calls.set(toolCallId, { ...call, facts: { ...call.facts, approvalId } });
+    this.asked = true;
+    this.source.onAsk();
+    const item = approvalItem(this.agentId, { ...call.facts, approvalId });
+    const outputIndex = this.nextIndex();
+    this.emit('response.output_item.added', { output_index: outputIndex, item });
+    this.emit('response.output_item.done', { output_index: outputIndex, item });
+  }
+
+  /** The step is answered: what follows belongs to the next response. */
+  private resume(): void {
+    if (!this.asked) return;
+    this.asked = false;
+    this.segment += 1;
+    if (this.segment === this.wanted) this.outputIndex = 0;
+  }
+
+  private nextIndex(): number {
+    return this.outputIndex++;
+  }
+
+  private emitOf({ kind, place, outputIndex }: OpenText, type: string, members: object): void {
+    const part = kind === 'text' ? { content_index: 0 } : { summary_index: 0 };
+    const id = itemId(kind === 'text' ? 'msg' : 'rs', place);
+    this.emit(type, { item_id: id, output_index: outputIndex, ...part, ...members });
+  }
+
+  /** Events of earlier answers of the run are not for the reader. The first two are about its own. */
+  private emit(type: string, members: object): void {
+    if (this.segment < this.wanted && this.sequence > 1) return;
+    const number = this.sequence++;
+    if (number <= (this.source.startingAfter ?? -1)) return;
+    this.events += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...members })}\n\n`;
+  }
+
+  private takeEvents(): string {
+    const { events } = this;
+    this.events = '';
+    return events;
+  }
+}
+
+function itemOf(
+  { kind, text, place }: Pick<OpenText, 'kind' | 'text' | 'place'>,
+  status: 'in_progress' | 'completed' | 'incomplete',
+): OutputItem & { type: 'message' | 'reasoning' } {
+  return kind === 'text' ? messageItem(text, status, place) : reasoningItem(text, status, place);
+}

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type OpenAI from 'openai';
+import { createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
+import { collect, finalOf, openAiClient, taskIdOf, textsIn, textsOf } from './responses.support.js';
+
+let app: Tenant;
+let agentId: string;
+let openai: OpenAI;
+
+beforeAll(async () => {
+  app = await newTenant();
+  agentId = await createAgent(app);
+  openai = openAiClient(app);
+});
+afterAll(() => app?.close());
+
+describe("a response to OpenAI's client", () => {
+  it('is the answer of a run on a new thread', async () => {
+    const response = await openai.responses.create({ model: agentId, input: 'hello' });
+    expect(response).toMatchObject({ object: 'response', status: 'completed', model: agentId, error: null });
+    expect(response.output_text).toContain('You said: hello');
+    const thread = new ThreadClient(app, agentId, response.conversation?.id ?? '');
+    expect(JSON.stringify((await thread.answer(taskIdOf(response)))?.parts)).toContain('You said: hello');
+    expect(await openai.responses.retrieve(response.id)).toEqual(response);
+  });
+
+  it('goes on with a conversation, with instructions, a temperature and metadata', async () => {
+    const first = await openai.responses.create({ model: agentId, input: 'hello', metadata: { topic: 'tests' } });
+    const second = await openai.responses.create({
+      conversation: first.conversation?.id ?? '',
+      input: [
+        { role: 'developer', content: 'Be kind.' },
+        { role: 'user', content: [{ type: 'input_text', text: 'again' }] },
+      ],
+      instructions: 'Be brief.',
+      temperature: 0.5,
+    });
+    expect(second).toMatchObject({
+      conversation: first.conversation,
+      metadata: { topic: 'tests' },
+      instructions: 'Be brief.',
+      temperature: 0.5,
+    });
+    expect(second.output_text).toContain('You said: again');
+  });
+
+  it('is streamed as events in their order, whose deltas make the final response', async () => {
+    const stream = await openai.responses.create({ model: agentId, input: '/words 5', stream: true });
+    const events = await collect(stream);
+    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, index) => index));
+    const types = events.map(({ type }) => type).filter((type) => type !== 'response.output_text.delta');
+    expect(types).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.completed',
+    ]);
+    const final = finalOf(events);
+    expect(final.output).toMatchObject([{ type: 'message', status: 'completed' }]);
+    expect(textsOf(events)).toEqual(textsIn(final));
+    const { output_text: text, ...stored } = await openai.responses.retrieve(final.id);
+    expect(stored).toEqual(final);
+    expect([...textsIn(final).values()]).toEqual([text]);
+  });
+
+  it('is what its stream helper makes of the events', async () => {
+    const final = await openai.responses.stream({ model: agentId, input: '/words 3' }).finalResponse();
+    expect(final.output_text).toContain('word3');
+  });
+});
+
+describe('the models', () => {
+  it('are the agents', async () => {
+    const models = [];
+    for await (const model of openai.models.list()) models.push(model);
+    expect(models).toContainEqual({ id: agentId, object: 'model', created: expect.any(Number), owned_by: app.org });
+  });
+});
