@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { RunnableAgent } from '../../agents/records/agent.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
@@ -7,17 +8,33 @@ import { requirePermission } from '../../core/require-permission.js';
 import type { RunRequest } from '../runs/run-request.dto.js';
 import { type AcceptedRun, type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { ThreadService } from '../threads/thread.service.js';
-import { instructionsId, questionId, type QuestionFacts } from './question-id.js';
+import { ConversationTail } from './conversation-tail.js';
+import { instructionsId, questionId } from './question-id.js';
+import { ResponseApprovals } from './response-approvals.js';
+import { responseId, runOfItem } from './response-ids.js';
 import { fault, type ParsedInput, parseInput, textOf } from './response-input.js';
+import { PreviousResponses } from './previous-responses.js';
 import type { ResponseRequest } from './response-request.dto.js';
+import { refuseTools, requireFormat } from './response-settings.js';
 
 const MAX_TITLE_LENGTH = 80;
 
-/** A response request that was checked: the thread that it is for, and how its run is posted. */
+/** A response request that was checked: the thread that it is for, and how its run is started. */
 export interface CheckedResponse {
   readonly threadId: string;
+  /** The approval that the response begins with; null for the first answer of a run. */
+  readonly begunBy: string | null;
   /** @throws DomainError for every fault that only posting finds; nothing is stored then */
   post(): Promise<AcceptedRun>;
+  /** The same on a copy of the thread, if somebody else continues the previous response at the same time. */
+  branch?(): Promise<CheckedResponse>;
+}
+
+/** A request with its input, and the call that it came with. */
+interface Asked {
+  readonly request: ResponseRequest;
+  readonly input: ParsedInput;
+  readonly call: RunRequestCall;
 }
 
 /** Turns response requests into runs on threads. */
@@ -27,118 +44,175 @@ export class ResponsePosting {
     private readonly threads: ThreadService,
     private readonly agents: AgentsService,
     private readonly requests: RunRequestService,
+    private readonly previous: PreviousResponses,
+    private readonly approvals: ResponseApprovals,
+    private readonly tail: ConversationTail,
   ) {}
 
-  /**
-   * @throws DomainError for every fault of the request that is found before it is posted; a new thread is stored when
-   *   the run is posted
-   */
+  /** @throws DomainError for every fault of the request that is found before it is posted */
   async check(request: ResponseRequest, call: RunRequestCall): Promise<CheckedResponse> {
-    const input = parseInput(request.input);
+    const asked = { request, input: parseInput(request.input), call };
     refuseTools(request);
     if (request.store === false) throw fault('invalid_request', 'store', 'Must be true: responses are stored as runs.');
-    if (request.previous_response_id != null) {
-      throw fault('invalid_request', 'previous_response_id', 'Is not supported yet. Use conversation.');
-    }
     const conversation = conversationOf(request);
-    if (input.question === undefined || input.earlier.length > 0) {
-      throw fault('input_mismatch', 'input', 'Send the new user message only.');
+    const previous = previousOf(asked);
+    if (conversation !== undefined && request.previous_response_id != null) {
+      throw fault('invalid_request', 'previous_response_id', 'Cannot be combined with conversation.');
     }
-    return conversation === undefined
-      ? this.beginThread(request, input, call)
-      : this.continueThread(conversation, request, input, call);
+    if (asked.input.approvals.length > 0) return this.continueRun(asked, conversation);
+    if (conversation !== undefined) return this.continueThread(conversation, asked);
+    return previous === undefined ? this.beginThread(asked) : this.continueResponse(previous, asked);
   }
 
-  private async beginThread(
-    request: ResponseRequest,
-    input: ParsedInput,
-    call: RunRequestCall,
-  ): Promise<CheckedResponse> {
+  private async beginThread(asked: Asked): Promise<CheckedResponse> {
+    const { request, input, call } = asked;
     const { caller } = call;
     if (request.model == null) throw fault('invalid_request', 'model', 'Must be the id of an agent.');
+    const [first] = input.earlier;
+    if (first !== undefined) {
+      throw fault('input_mismatch', first.path, 'Name the conversation with conversation or previous_response_id.');
+    }
     requirePermission(caller, 'COLLECTION_THREADS_CREATE');
+    const agent = await this.agentFor(request, caller.organization.id);
     const threadId = newId();
-    const data = {
-      id: threadId,
-      title: titleOf(input),
-      virtual_mcp_id: await this.agentOf(request.model, caller.organization.id),
-      ...(request.metadata != null && { metadata: request.metadata }),
-    };
+    const metadata = request.metadata ?? {};
+    const untagged = { ...asked, request: { ...request, metadata: null } };
     const post = async (): Promise<AcceptedRun> => {
-      await this.threads.create(data, caller);
-      try {
-        return await this.postTo(
-          threadId,
-          data.virtual_mcp_id,
-          { request, input, previous: null, tail: newId() },
-          call,
-        );
-      } catch (error) {
-        if (error instanceof DomainError) await this.threads.delete(threadId, caller).catch(() => undefined);
-        throw error;
-      }
+      await this.threads.create({ id: threadId, title: titleOf(input), virtual_mcp_id: agent.id, metadata }, caller);
+      return this.postToNew(threadId, agent.id, untagged, { previous: null, tail: threadId });
     };
-    return { threadId, post };
+    return { threadId, begunBy: null, post };
   }
 
-  private async continueThread(
-    threadId: string,
-    request: ResponseRequest,
-    input: ParsedInput,
-    call: RunRequestCall,
-  ): Promise<CheckedResponse> {
-    const { caller } = call;
+  private async continueThread(threadId: string, asked: Asked): Promise<CheckedResponse> {
+    const { caller } = asked.call;
     await this.threads.requireRunnable(caller, threadId);
     const { virtualMcpId } = await this.threads.findThread(caller.organization.id, threadId);
-    const agentId = request.model == null ? virtualMcpId : await this.agentOf(request.model, caller.organization.id);
-    if (request.metadata != null) requirePermission(caller, 'COLLECTION_THREADS_UPDATE');
-    const post = async (): Promise<AcceptedRun> => {
-      if (request.metadata != null) await this.threads.update(threadId, { metadata: request.metadata }, caller);
-      return this.postTo(threadId, agentId, { request, input, previous: null, tail: newId() }, call);
+    const agent = await this.agentFor(asked.request, caller.organization.id, virtualMcpId);
+    await this.tail.require(caller, { threadId }, asked.input.earlier);
+    const post = (): Promise<AcceptedRun> => this.postTo(threadId, agent.id, asked, { previous: null, tail: newId() });
+    return { threadId, begunBy: null, post };
+  }
+
+  private async continueResponse(previousId: string, asked: Asked): Promise<CheckedResponse> {
+    const { request, input, call } = asked;
+    const { caller } = call;
+    const place = await this.previous.find(caller, previousId);
+    const { run, uuid: previous } = place;
+    const agent = await this.agentFor(request, caller.organization.id, run.agentId);
+    await this.tail.require(caller, { threadId: run.threadId, upTo: run.position }, input.earlier);
+    const branch = async (): Promise<CheckedResponse> => {
+      requirePermission(caller, 'THREAD_COPY');
+      const threadId = await this.previous.copy(place, caller);
+      const post = () => this.postToNew(threadId, agent.id, asked, { previous, tail: threadId });
+      return { threadId, begunBy: null, post };
     };
-    return { threadId, post };
+    if (place.isFollowed) return branch();
+    const post = (): Promise<AcceptedRun> =>
+      this.postTo(run.threadId, agent.id, asked, { previous, tail: place.lastRunId });
+    return { threadId: run.threadId, begunBy: null, post, branch };
   }
 
-  /** @throws DomainError `agent_not_found` */
-  private async agentOf(model: string, organizationId: string): Promise<string> {
-    const agent = await this.agents.findForRun(organizationId, model);
-    if (agent !== undefined) return agent.id;
-    throw fault('agent_not_found', 'model', 'There is no agent with this id in the organization.');
+  private async continueRun(
+    { request, input, call }: Asked,
+    conversation: string | undefined,
+  ): Promise<CheckedResponse> {
+    const { caller } = call;
+    const run = await this.approvals.findAsking(caller, input.approvals);
+    const previous = request.previous_response_id;
+    if (conversation !== undefined && conversation !== run.threadId) {
+      throw fault('input_mismatch', 'conversation', 'The approval requests are of another conversation.');
+    }
+    if (previous != null && (await this.previous.runOf(caller, previous)) !== run.id) {
+      throw fault('input_mismatch', 'previous_response_id', 'The approval requests are of another response.');
+    }
+    await this.agentFor(request, caller.organization.id, run.agentId);
+    await this.tail.require(caller, { threadId: run.threadId }, input.earlier);
+    const post = async (): Promise<AcceptedRun> => {
+      await this.approvals.answer(run, input.approvals, caller);
+      return { taskId: run.id, isRepeated: true };
+    };
+    return { threadId: run.threadId, begunBy: input.approvals[0]?.approvalId ?? null, post };
   }
 
-  private postTo(
+  /**
+   * The agent that the request names, or that of its thread.
+   * @throws DomainError `agent_not_found`; `agent_mismatch` if they differ; `invalid_request` for another format
+   */
+  private async agentFor(request: ResponseRequest, organizationId: string, ofThread?: string): Promise<RunnableAgent> {
+    const agent = await this.agents.findForRun(organizationId, request.model ?? ofThread ?? '');
+    if (agent === undefined)
+      throw fault('agent_not_found', 'model', 'There is no agent with this id in the organization.');
+    if (ofThread !== undefined && agent.id !== ofThread) {
+      throw fault('agent_mismatch', 'model', 'This is not the agent of the conversation.');
+    }
+    requireFormat(request, agent);
+    return agent;
+  }
+
+  /** A thread whose first message is refused is not kept. */
+  private async postToNew(
+    ...[threadId, agentId, asked, place]: Parameters<ResponsePosting['postTo']>
+  ): Promise<AcceptedRun> {
+    try {
+      return await this.postTo(threadId, agentId, asked, place);
+    } catch (error) {
+      if (error instanceof DomainError) await this.threads.delete(threadId, asked.call.caller).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  private async postTo(
     threadId: string,
     agentId: string,
-    { request, input, ...facts }: { request: ResponseRequest; input: ParsedInput } & Omit<QuestionFacts, 'background'>,
-    call: RunRequestCall,
+    { request, input, call }: Asked,
+    place: { previous: string | null; tail: string },
   ): Promise<AcceptedRun> {
-    const background = request.background === true;
-    const run: RunRequest = {
-      agent: { id: agentId },
-      ...(request.temperature != null && { temperature: request.temperature }),
-      messages: [
-        ...(request.instructions
-          ? [{ id: instructionsId(facts.tail), role: 'system' as const, parts: [textPart(request.instructions)] }]
-          : []),
-        ...input.system.map((text) => ({ role: 'system' as const, parts: [textPart(text)] })),
-        { id: questionId({ ...facts, background }), role: 'user', parts: [...(input.question ?? [])] },
-      ],
-    };
+    if (request.metadata != null) await this.setMetadata(threadId, request.metadata, call);
+    const { instructions, temperature, background } = request;
+    const system = input.system.map((text) => ({ role: 'system' as const, parts: [{ type: 'text' as const, text }] }));
+    const messages: RunRequest['messages'] = [
+      ...(instructions
+        ? [
+            {
+              id: instructionsId(place.tail),
+              role: 'system' as const,
+              parts: [{ type: 'text' as const, text: instructions }],
+            },
+          ]
+        : []),
+      ...system,
+      {
+        id: questionId({ ...place, background: background === true }),
+        role: 'user',
+        parts: [...(input.question ?? [])],
+      },
+    ];
+    const run = { agent: { id: agentId }, messages, ...(temperature != null && { temperature }) };
     return this.requests.requestRun(threadId, run, call);
+  }
+
+  /** The run gets the metadata that the thread has when it is posted. */
+  private async setMetadata(
+    threadId: string,
+    metadata: Record<string, string>,
+    { caller }: RunRequestCall,
+  ): Promise<void> {
+    requirePermission(caller, 'COLLECTION_THREADS_UPDATE');
+    await this.threads.update(threadId, { metadata }, caller);
   }
 }
 
-function textPart(text: string): RunRequest['messages'][number]['parts'][number] {
-  return { type: 'text', text };
+/** True if somebody else has continued the previous response meanwhile, so that its thread has the message already. */
+export function isContinuedElsewhere(error: unknown): boolean {
+  return error instanceof DomainError && error.errors?.[0]?.code === 'message_exists';
 }
 
-/** @throws DomainError `tools_unsupported` */
-function refuseTools({ tools, tool_choice: choice }: ResponseRequest): void {
-  const isEmpty = tools === undefined || tools === null || (Array.isArray(tools) && tools.length === 0);
-  if (!isEmpty)
-    throw fault('tools_unsupported', 'tools', 'The agent has its tools; those of the caller are not called.');
-  if (choice === undefined || choice === null || choice === 'auto') return;
-  throw fault('tools_unsupported', 'tool_choice', 'Must be auto: the agent has its tools.');
+/** The response that the request continues: it names it, or sends an item of it again. */
+function previousOf({ request, input }: Asked): string | undefined {
+  if (request.previous_response_id != null) return request.previous_response_id;
+  const runId = input.earlier.flatMap(({ id }) => (id === undefined ? [] : (runOfItem(id) ?? []))).at(-1);
+  return runId === undefined ? undefined : responseId(runId);
 }
 
 /** @throws DomainError `invalid_request` */

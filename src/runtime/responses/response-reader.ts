@@ -9,6 +9,7 @@ import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import type { MessageItem } from '../threads/thread.dto.js';
 import { TranscriptService } from '../threads/transcript.service.js';
+import { approvalItemsOf, type InputItem, inputItemsOf } from './input-items.js';
 import { type AnswerSegment, segmentsOf } from './output-items.js';
 import { factsOf, isInstructions } from './question-id.js';
 import { responseId, uuidOfResponse } from './response-ids.js';
@@ -92,14 +93,23 @@ export class ResponseReader {
     if (begunBy === null) return { response, segment: 0 };
     const message = await this.transcript.findAnswerItem(run, answer);
     const parts = (message?.parts ?? []) as UIMessage['parts'];
-    const segment = placeOf(parts, segmentsOf(parts, run, { isAsking: false }), begunBy);
-    return { response: continued(response, run, begunBy), segment };
+    const segments = segmentsOf(parts, run, { isAsking: false });
+    const segment = placeOf(parts, segments, begunBy);
+    return { response: continued(response, run, segments[segment]?.begunBy ?? begunBy), segment };
+  }
+
+  /** The input of a response. @throws DomainError `run_not_found` if it was deleted, `answer_memory_exhausted` */
+  async readInput({ run, begunBy }: FoundResponse, answer: HeldAnswer): Promise<InputItem[]> {
+    const question = await this.requireQuestion(run, answer);
+    if (begunBy === null) return inputItemsOf(question);
+    const message = await this.transcript.findAnswerItem(run, answer);
+    return approvalItemsOf((message?.parts ?? []) as UIMessage['parts'], begunBy);
   }
 
   /** The messages that the run answers. @throws DomainError `run_not_found` if the response was deleted */
-  async requireQuestion(run: RunEntity, answer: HeldAnswer): Promise<MessageItem[]> {
+  async requireQuestion(run: RunEntity, answer: HeldAnswer, path?: string): Promise<MessageItem[]> {
     const question = await this.transcript.findRequestItems(run, answer);
-    if (question.some(({ metadata }) => metadata['superseded_by'] === run.id)) throw unknownResponse();
+    if (question.some(({ metadata }) => metadata['superseded_by'] === run.id)) throw unknownResponse(path);
     return question;
   }
 }

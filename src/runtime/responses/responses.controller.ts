@@ -1,17 +1,23 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiOperation, ApiParam, ApiProduces, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiOperation, ApiParam, ApiProduces, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
+import { AnswerBudget } from '../../core/answers/answer-budget.js';
+import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
 import { Caller } from '../../core/caller.js';
 import type { Principal } from '../../core/principal.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
 import { HttpTelemetry } from '../../platform/telemetry/http-telemetry.js';
+import { AnswerSuperseding } from '../threads/answer-superseding.js';
+import { type InputItemList, pageOf } from './input-items.js';
 import { AnswersAsOpenAi } from './openai-errors.js';
 import type { ResponseObject } from './response-object.js';
 import { ResponsePosting } from './response-posting.js';
-import { ResponseReader } from './response-reader.js';
+import { parseInputItemsQuery, parseResponseQuery } from './response-query.js';
+import { requireOver, ResponseReader } from './response-reader.js';
 import { ResponseRequest, ResponseRequestPipe } from './response-request.dto.js';
 import { type ResponseMode, ResponseResponder } from './response-responder.js';
+import { ResponseStreams } from './response-streams.js';
 
 /** Any valid credential of the organization may run its agents; a new thread needs the permission to make threads. */
 @ApiTags('responses')
@@ -23,6 +29,9 @@ export class ResponsesController {
     private readonly posting: ResponsePosting,
     private readonly reader: ResponseReader,
     private readonly responder: ResponseResponder,
+    private readonly streams: ResponseStreams,
+    private readonly superseding: AnswerSuperseding,
+    private readonly budget: AnswerBudget,
     private readonly http: HttpTelemetry,
   ) {}
 
@@ -45,20 +54,76 @@ export class ResponsesController {
       trace,
       idempotencyKey: undefined,
     });
-    const { post, threadId } = checked;
-    return this.responder.start({ caller, request, reply }, { threadId, begunBy: null, mode: modeOf(input) }, post);
+    return this.responder.start({ caller, request, reply }, checked, modeOf(input));
   }
 
   @Get(':responseId')
   @AnswersAsOpenAi()
-  @ApiOperation({ summary: 'Reads a response, however far it is.' })
+  @ApiOperation({ summary: 'Reads a response, however far it is, or its events from the beginning or after one.' })
+  @ApiQuery({ name: 'stream', required: false, enum: ['true', 'false'] })
+  @ApiQuery({
+    name: 'starting_after',
+    required: false,
+    schema: { type: 'integer', minimum: 0 },
+    description: 'With stream=true: only the events after the one with this sequence number.',
+  })
+  @ApiProduces('application/json', 'text/event-stream')
   async get(
+    @Param('responseId') responseId: string,
+    @Query() query: Record<string, unknown>,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @Caller() caller: Principal,
+  ): Promise<ResponseObject | undefined> {
+    const { stream, startingAfter } = parseResponseQuery(query);
+    const found = await this.reader.find(caller, responseId);
+    if (!stream) return this.responder.read({ caller, request, reply }, found);
+    await this.streams.resume({ caller, request, reply }, found, startingAfter);
+    return undefined;
+  }
+
+  @Post(':responseId/cancel')
+  @HttpCode(200)
+  @AnswersAsOpenAi()
+  @ApiOperation({ summary: 'Cancels the run of a response. A response that is over does not change.' })
+  async cancel(
     @Param('responseId') responseId: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @Caller() caller: Principal,
   ): Promise<ResponseObject> {
-    return this.responder.read({ caller, request, reply }, await this.reader.find(caller, responseId));
+    return this.responder.cancel({ caller, request, reply }, await this.reader.find(caller, responseId));
+  }
+
+  @Get(':responseId/input_items')
+  @AnswersAsOpenAi()
+  @ApiOperation({ summary: 'Lists the input of a response, the newest item first.' })
+  @ApiQuery({ name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } })
+  @ApiQuery({ name: 'order', required: false, enum: ['asc', 'desc'] })
+  @ApiQuery({ name: 'after', required: false, description: 'The id of the item before the first one.' })
+  async inputItems(
+    @Param('responseId') responseId: string,
+    @Query() query: Record<string, unknown>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @Caller() caller: Principal,
+  ): Promise<InputItemList> {
+    const range = parseInputItemsQuery(query);
+    const found = await this.reader.find(caller, responseId);
+    const answer = this.budget.openAnswer(caller);
+    return holdUntilSent(answer, reply, async (held) => pageOf(await this.reader.readInput(found, held), range));
+  }
+
+  @Delete(':responseId')
+  @AnswersAsOpenAi()
+  @ApiOperation({ summary: 'Takes the newest response of a thread out of it. Its messages are superseded.' })
+  async delete(
+    @Param('responseId') responseId: string,
+    @Caller() caller: Principal,
+  ): Promise<{ id: string; object: 'response'; deleted: true }> {
+    const found = await this.reader.find(caller, responseId);
+    requireOver(found, 'response_id');
+    await this.superseding.supersede(found.run);
+    return { id: responseId, object: 'response', deleted: true };
   }
 }
 

@@ -4,6 +4,7 @@ import { AgentsModule } from '../../agents/agents.module.js';
 import { FileRecordsModule } from '../files/files.module.js';
 import { LongReadsModule } from '../../platform/database/long-reads.module.js';
 import { PreparedStatementsModule } from '../../platform/database/prepared-statements.module.js';
+import { AnswerSuperseding } from './answer-superseding.js';
 import { MessageEntity } from './message.entity.js';
 import { ThreadCopying } from './thread-copying.js';
 import { ThreadEntity } from './thread.entity.js';
@@ -21,7 +22,7 @@ import { TranscriptService } from './transcript.service.js';
     AgentsModule,
     FileRecordsModule,
   ],
-  providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, TranscriptService],
-  exports: [ThreadCopying, ThreadService, TranscriptService],
+  providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, AnswerSuperseding, TranscriptService],
+  exports: [AnswerSuperseding, ThreadCopying, ThreadService, TranscriptService],
 })
 export class ThreadsModule {}

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { UIMessage } from 'ai';
-import { type EntityManager, Repository } from 'typeorm';
+import { type EntityManager, IsNull, MoreThan, Repository } from 'typeorm';
 import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { DEFAULT_LIMIT } from '../../core/paging/list-input.js';
@@ -97,6 +97,38 @@ export class TranscriptService {
     const size = await query.clone().select(`sum(${MESSAGE_BYTES})`, 'bytes').getRawOne<{ bytes: string | null }>();
     answer.reserve(Number(size?.bytes ?? 0) * HELD_PER_JSON_BYTE);
     return (await query.orderBy('message.ordinal').getMany()).map(toItem);
+  }
+
+  /**
+   * The last questions and answers of a thread, oldest first, without superseded ones.
+   * @param place.upTo the position of the last run that counts
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async findTail(
+    place: { organizationId: string; threadId: string; upTo?: number | undefined; count: number },
+    answer: HeldAnswer,
+  ): Promise<MessageItem[]> {
+    const { organizationId, threadId, upTo, count } = place;
+    const query = this.messages
+      .createQueryBuilder('message')
+      .where({ organizationId, threadId, supersededBy: IsNull() })
+      .andWhere(`message.role <> 'system'`)
+      .orderBy({ 'message.runPosition': 'DESC', 'message.ordinal': 'DESC' })
+      .limit(count);
+    if (upTo !== undefined) query.andWhere('message.runPosition <= :upTo', { upTo });
+    const sizes = await query.clone().select(MESSAGE_BYTES, 'bytes').getRawMany<{ bytes: string }>();
+    answer.reserve(sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) * HELD_PER_JSON_BYTE);
+    return (await query.getMany()).toReversed().map(toItem);
+  }
+
+  /** Whether a thread has gone on after the answer of a run. */
+  async isFollowed({
+    organizationId,
+    threadId,
+    position,
+  }: Pick<TranscriptRun, 'organizationId' | 'threadId' | 'position'>): Promise<boolean> {
+    const later = { organizationId, threadId, supersededBy: IsNull(), runPosition: MoreThan(position) };
+    return (await this.messages.findOne({ select: { id: true }, where: later })) !== null;
   }
 
   /** The stored part of a run's answer; null if nothing is stored yet. */

@@ -152,6 +152,12 @@ export class RunReader {
     return run;
   }
 
+  /** The run that was posted to the thread last; undefined without any. */
+  async findLastId(organizationId: string, threadId: string): Promise<string | undefined> {
+    const where = { organizationId, threadId };
+    return (await this.runs.findOne({ select: { id: true }, where, order: { position: 'DESC' } }))?.id;
+  }
+
   /** The runs of a thread that are not finished, in their order. */
   findOpen(organizationId: string, threadId: string): Promise<RunEntity[]> {
     return this.runs.find({

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { AnswerBudget } from '../../core/answers/answer-budget.js';
+import type { Principal } from '../../core/principal.js';
+import type { RunEntity } from '../runs/records/run.entity.js';
+import { RunReader } from '../runs/records/run-reader.js';
+import { ThreadCopying } from '../threads/thread-copying.js';
+import { TranscriptService } from '../threads/transcript.service.js';
+import { requireOver, ResponseReader } from './response-reader.js';
+
+const PATH = 'previous_response_id';
+
+/** The response that a request continues, and its place in its thread. */
+export interface PreviousResponse {
+  readonly run: RunEntity;
+  /** The run or the approval in its id. */
+  readonly uuid: string;
+  /** The thread has gone on after it. */
+  readonly isFollowed: boolean;
+  /** The run that was posted to the thread last. */
+  readonly lastRunId: string;
+  /** The last message that belongs to it. */
+  readonly lastMessageId: string;
+}
+
+/** Finds the responses that requests continue. */
+@Injectable()
+export class PreviousResponses {
+  constructor(
+    private readonly reader: ResponseReader,
+    private readonly runs: RunReader,
+    private readonly transcript: TranscriptService,
+    private readonly copying: ThreadCopying,
+    private readonly budget: AnswerBudget,
+  ) {}
+
+  /** @throws DomainError `run_not_found`, also for a deleted one; `permission_denied`; `thread_busy` until it is over */
+  async find(caller: Principal, id: string): Promise<PreviousResponse> {
+    const found = await this.reader.find(caller, id, PATH);
+    requireOver(found, PATH);
+    const { run, begunBy } = found;
+    const answer = this.budget.openAnswer(caller);
+    try {
+      const question = await this.reader.requireQuestion(run, answer, PATH);
+      const hasAnswer = (await this.transcript.findAnswerItem(run, answer)) !== null;
+      return {
+        run,
+        uuid: begunBy ?? run.id,
+        isFollowed: await this.transcript.isFollowed(run),
+        lastRunId: (await this.runs.findLastId(run.organizationId, run.threadId)) ?? run.id,
+        lastMessageId: hasAnswer ? run.messageId : (question.at(-1)?.id ?? run.messageId),
+      };
+    } finally {
+      answer.release();
+    }
+  }
+
+  /** The run of a response. @throws DomainError `run_not_found`, `permission_denied` */
+  async runOf(caller: Principal, id: string): Promise<string> {
+    return (await this.reader.find(caller, id, PATH)).run.id;
+  }
+
+  /** Copies the thread up to the response. Returns the id of the copy. */
+  copy({ run, lastMessageId }: PreviousResponse, caller: Principal): Promise<string> {
+    return this.copying.copy({ id: run.threadId, until_message_id: lastMessageId }, caller);
+  }
+}

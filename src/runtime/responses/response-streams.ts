@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import { AnswerBudget, HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
+import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
+import { RunEvents } from '../events/run-events.js';
+import type { RunEntity } from '../runs/records/run.entity.js';
+import type { AcceptedRun } from '../runs/run-request.service.js';
+import { NOTHING_READ } from '../streaming/reader-position.js';
+import type { RunStream } from '../streaming/run-stream.js';
+import { RunStreamService } from '../streaming/run-stream.service.js';
+import { StreamResponder } from '../streaming/stream-responder.js';
+import { RunWaiting } from '../turns/run-waiting.js';
+import { ResponseEvents } from './response-events.js';
+import type { ResponseExchange } from './response-exchange.js';
+import { responseId } from './response-ids.js';
+import { fault } from './response-input.js';
+import { type FoundResponse, ResponseReader } from './response-reader.js';
+
+/** A stream waits for as long as its run does. */
+const WAIT_MS = 2 ** 31 - 1;
+
+/** The response that is streamed, before its run is read. */
+interface StreamedResponse {
+  readonly runId: string;
+  readonly begunBy: string | null;
+  /** The last event that the reader has. */
+  readonly startingAfter?: number | undefined;
+}
+
+/** Answers with the events of responses. */
+@Injectable()
+export class ResponseStreams {
+  constructor(
+    private readonly streams: RunStreamService,
+    private readonly streaming: StreamResponder,
+    private readonly waiting: RunWaiting,
+    private readonly events: RunEvents,
+    private readonly reader: ResponseReader,
+    private readonly budget: AnswerBudget,
+  ) {}
+
+  /**
+   * Starts a run, or lets it continue, and answers with the events of its response.
+   * @param begunBy the approval that the response begins with; null for the first answer of the run
+   */
+  async start(
+    exchange: ResponseExchange,
+    { threadId, begunBy }: { threadId: string; begunBy: string | null },
+    start: () => Promise<AcceptedRun>,
+  ): Promise<void> {
+    const topic = { organizationId: exchange.caller.organization.id, threadId };
+    await this.respond(exchange, begunBy, undefined, (newForm) =>
+      this.streams.openWith(topic, { aiVersion: undefined, newForm }, start),
+    );
+  }
+
+  /**
+   * Answers with the events of a response, or with those after one that the reader has.
+   * @throws DomainError `stream_expired`; `invalid_stream_position` if the response has no such event yet
+   */
+  async resume(
+    exchange: ResponseExchange,
+    { run, begunBy }: FoundResponse,
+    startingAfter: number | undefined,
+  ): Promise<void> {
+    const { id: taskId, threadId } = run;
+    if (startingAfter !== undefined) await this.requireEvent(exchange, { run, begunBy }, startingAfter);
+    await this.respond(exchange, begunBy, startingAfter, async (newForm) => {
+      const query = { taskId, after: NOTHING_READ, follow: false, idle204: false, aiVersion: undefined, newForm };
+      // With a run and without `idle204`, there is a stream.
+      return (await this.streams.openStream(exchange.caller, threadId, query)) as RunStream;
+    });
+  }
+
+  private async respond(
+    exchange: ResponseExchange,
+    begunBy: string | null,
+    startingAfter: number | undefined,
+    open: (newForm: (runId: string) => ResponseEvents) => Promise<RunStream>,
+  ): Promise<void> {
+    const onAsk = (run: RunEntity): void => void this.leaveOnceWaiting(exchange, run, () => stream);
+    const stream = await open((runId) => this.eventsOf(exchange, { runId, begunBy, startingAfter }, onAsk));
+    void exchange.reply.status(200);
+    this.streaming.respond(stream, exchange);
+  }
+
+  private eventsOf(
+    { caller, reply }: ResponseExchange,
+    { runId, begunBy, startingAfter }: StreamedResponse,
+    onAsk?: (run: RunEntity) => void,
+  ): ResponseEvents {
+    const find = async (): Promise<FoundResponse> => ({
+      ...(await this.reader.find(caller, responseId(runId))),
+      begunBy,
+    });
+    const hold = <T>(work: (found: FoundResponse, answer: HeldAnswer) => Promise<T>): Promise<T> =>
+      holdUntilSent(this.budget.openAnswer(caller), reply, async (answer) => work(await find(), answer));
+    return new ResponseEvents({
+      runId,
+      startingAfter,
+      begin: () => hold((found, answer) => this.reader.readBegun(found, answer)),
+      read: (roundOf) => hold((found, answer) => this.reader.read(found, answer, roundOf)),
+      // Without it, the reader leaves when the run is over.
+      onAsk: () =>
+        void (
+          onAsk &&
+          find().then(
+            ({ run }) => onAsk(run),
+            () => undefined,
+          )
+        ),
+    });
+  }
+
+  /** Counts the events of the response so far: they are the same for each reader. */
+  private async requireEvent(exchange: ResponseExchange, found: FoundResponse, number: number): Promise<void> {
+    const { run, begunBy } = found;
+    const answer = this.budget.openAnswer(exchange.caller);
+    try {
+      const events = this.eventsOf(exchange, { runId: run.id, begunBy, startingAfter: Infinity });
+      await events.begin();
+      for (const frame of await this.events.readFrames(run, run.id)) {
+        answer.reserve(frame.length * HELD_PER_JSON_BYTE);
+        events.write(frame);
+      }
+      const { status } = await this.reader.read(found, answer);
+      if (status !== 'queued' && status !== 'in_progress') await events.end();
+      if (number <= events.lastNumber) return;
+    } finally {
+      answer.release();
+    }
+    throw fault('invalid_stream_position', 'starting_after', 'The response has no event with this number.');
+  }
+
+  /** Ends the reader's stream when the run waits for approvals: the response is complete then. */
+  private async leaveOnceWaiting(
+    { caller, reply }: ResponseExchange,
+    run: RunEntity,
+    streamOf: () => RunStream,
+  ): Promise<void> {
+    const end = await this.waiting.untilOver(run, { caller, reply, withinMs: WAIT_MS });
+    if (end === 'over') streamOf().giveUpWaiting(run.id);
+  }
+}
