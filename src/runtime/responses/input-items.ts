@@ -5,7 +5,7 @@ import { approvalRequestId } from './response-ids.js';
 import type { InputItemsQuery } from './response-query.js';
 
 /** An item of the input of a response, as `GET …/input_items` lists it. */
-export type InputItem = { readonly type: string; readonly id: string };
+export type InputItem = { readonly type: string; readonly id: string; readonly [member: string]: unknown };
 
 /** A page of them. */
 export interface InputItemList {
@@ -39,7 +39,9 @@ export function approvalItemsOf(parts: UIMessage['parts'], approvalId: string): 
     steps.at(-1)?.push({
       type: 'mcp_approval_response',
       id: `mcpa_${id}`,
-      ...{ approval_request_id: approvalRequestId(id), approve: approved, reason: reason ?? null },
+      approval_request_id: approvalRequestId(id),
+      approve: approved,
+      reason: reason ?? null,
     });
   }
   return steps.find((items) => items.some(({ id }) => id === `mcpa_${approvalId}`)) ?? [];

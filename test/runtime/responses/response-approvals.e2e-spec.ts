@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import type OpenAI from 'openai';
+import { newTenant } from '../../support/tenant.js';
+import { succeed } from '../../support/agent-runs.js';
+import { useApprovalsApp } from '../approvals/approvals.support.js';
+import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
+
+type Item = OpenAI.Responses.ResponseOutputItem;
+type ApprovalRequest = Item & { type: 'mcp_approval_request' };
+
+const own = useApprovalsApp(newTenant);
+
+/** Scripts the calls of the next step, and the answer to their results. */
+function script(...names: string[]): void {
+  own.model.script(
+    { kind: 'tool-calls', calls: names.map((name) => ({ name, arguments: { to: 'Ann' } })) },
+    { kind: 'text', deltas: ['All ', 'done.'] },
+  );
+}
+
+const newAgent = (rule: unknown) => own.createAgent(rule, { tier: 'thinking' });
+const client = () => openAiClient(own.app);
+
+const requestsOf = ({ output }: Pick<OpenAI.Responses.Response, 'output'>) =>
+  output.filter((item): item is ApprovalRequest => item.type === 'mcp_approval_request');
+
+const answerTo = ({ id }: ApprovalRequest, approve: boolean, reason?: string) =>
+  ({ type: 'mcp_approval_response', approval_request_id: id, approve, ...(reason && { reason }) }) as const;
+
+describe('the tool calls of a response', () => {
+  it('are items of its output and of its events', async () => {
+    const agentId = await newAgent('none');
+    script('send');
+    const events = await collect(await client().responses.create({ model: agentId, input: 'go', stream: true }));
+    const final = finalOf(events);
+    expect(final.output).toMatchObject([
+      {
+        type: 'mcp_call',
+        name: 'send',
+        server_label: agentId,
+        arguments: '{"to":"Ann"}',
+        output: 'send done',
+        error: null,
+        status: 'completed',
+        approval_request_id: null,
+      },
+      { type: 'message', content: [{ text: 'All done.' }] },
+    ]);
+    const ofCall = events.filter(
+      (event) => 'item_id' in event && event.item_id === (final.output[0] as { id: string }).id,
+    );
+    expect(ofCall.map(({ type }) => type)).toEqual([
+      'response.mcp_call_arguments.delta',
+      'response.mcp_call_arguments.done',
+      'response.mcp_call.in_progress',
+      'response.mcp_call.completed',
+    ]);
+    const done = events.flatMap((event) => (event.type === 'response.output_item.done' ? [event.item] : []));
+    expect(done).toEqual(final.output);
+  });
+});
+
+describe('a response whose calls need approvals', () => {
+  it('ends with the requests, and the answers begin the next response of the same run', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    expect(asked).toMatchObject({ status: 'completed', usage: expect.anything() });
+    const [request] = requestsOf(asked);
+    expect(asked.output).toEqual([
+      { type: 'mcp_approval_request', id: request?.id, name: 'send', server_label: agentId, arguments: '{"to":"Ann"}' },
+    ]);
+    expect(own.upstream.calls).toEqual([]);
+    const input = [answerTo(request as ApprovalRequest, true)];
+    const answered = await client().responses.create({ previous_response_id: asked.id, input });
+    expect(answered).toMatchObject({
+      status: 'completed',
+      previous_response_id: asked.id,
+      conversation: asked.conversation,
+      metadata: { taskId: taskIdOf(asked) },
+    });
+    expect(answered.id).not.toBe(asked.id);
+    expect(answered.output).toMatchObject([
+      { type: 'mcp_call', name: 'send', status: 'completed', approval_request_id: request?.id, output: 'send done' },
+      { type: 'message', content: [{ text: 'All done.' }] },
+    ]);
+    expect(own.upstream.calls).toHaveLength(1);
+    expect(await client().responses.retrieve(answered.id)).toEqual(answered);
+    expect(await client().responses.retrieve(asked.id)).toMatchObject({ status: 'completed', output: asked.output });
+    const items = await client().responses.inputItems.list(answered.id);
+    expect(items.data).toMatchObject([
+      { type: 'mcp_approval_response', approval_request_id: request?.id, approve: true },
+    ]);
+    own.model.script({ kind: 'text', deltas: ['Bye.'] });
+    const next = await client().responses.create({ previous_response_id: answered.id, input: 'thanks' });
+    expect(next).toMatchObject({ previous_response_id: answered.id, conversation: asked.conversation });
+  });
+
+  it('is streamed up to the requests, and on from the answers', async () => {
+    const agentId = await newAgent(['send']);
+    script('look', 'send');
+    const events = await collect(await client().responses.create({ model: agentId, input: 'go', stream: true }));
+    const asked = finalOf(events);
+    expect(asked.status).toBe('completed');
+    expect(asked.output.map(({ type }) => type).toSorted()).toEqual(['mcp_approval_request', 'mcp_call']);
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const rest = await collect(await client().responses.create({ model: agentId, input, stream: true }));
+    expect(rest.map((event) => event.sequence_number)).toEqual(rest.map((_, index) => index));
+    const answered = finalOf(rest);
+    expect(answered.output).toMatchObject([{ type: 'mcp_call', name: 'send' }, { type: 'message' }]);
+    expect(rest.flatMap((event) => (event.type === 'response.output_item.done' ? [event.item] : []))).toEqual(
+      answered.output,
+    );
+    const added = rest.flatMap((event) => (event.type === 'response.output_item.added' ? [event.output_index] : []));
+    expect(added).toEqual([0, 1]);
+    for (const sent of [events, rest]) {
+      const again = await client().responses.retrieve(finalOf(sent).id, { stream: true });
+      expect((await collect(again)).slice(0, -1)).toEqual(sent.slice(0, -1));
+    }
+  });
+
+  it('goes on without a call that is denied', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, false, 'Not Ann.')];
+    const answered = await client().responses.create({ previous_response_id: asked.id, input });
+    expect(answered.output).toMatchObject([{ type: 'message', content: [{ text: 'All done.' }] }]);
+    expect(own.upstream.calls).toEqual([]);
+    const again = client().responses.create({ input: [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)] });
+    await expect(again).rejects.toMatchObject({ status: 409, code: 'approval_closed' });
+  });
+
+  it('takes all answers together, from callers that may approve', async () => {
+    const agentId = await newAgent('all');
+    script('send', 'put');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const [send, put] = requestsOf(asked) as [ApprovalRequest, ApprovalRequest];
+    const one = client().responses.create({ input: [answerTo(send, true)] });
+    await expect(one).rejects.toMatchObject({ status: 400, code: 'input_mismatch' });
+    const busy = client().responses.create({ previous_response_id: asked.id, input: 'hello' });
+    await expect(busy).rejects.toMatchObject({ status: 409, code: 'thread_busy' });
+    const permissions = { self: ['COLLECTION_THREADS_CREATE'], '*': ['*'] };
+    const { key } = await succeed<{ key: string }>(own.app, 'API_KEY_CREATE', { name: 'chat', permissions });
+    const input = [answerTo(send, true), answerTo(put, false)];
+    const chat = openAiClient({ ...own.app, apiKey: key });
+    await expect(chat.responses.create({ input })).rejects.toMatchObject({ status: 403, code: 'permission_denied' });
+    const answered = await client().responses.create({ input });
+    expect(answered.output).toMatchObject([{ type: 'mcp_call', name: 'send' }, { type: 'message' }]);
+  });
+});
