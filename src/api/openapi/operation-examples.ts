@@ -48,6 +48,7 @@ const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
   regenerateAnswer: {},
   answerApproval: { approved: true },
   cancelRuns: { taskId: TASK_ID },
+  createResponse: { model: AGENT_ID, input: 'Hello' },
   exportRecords: {
     records: 'calls',
     format: 'csv',
@@ -77,6 +78,7 @@ const PARAMETER_EXAMPLES: Readonly<Record<string, string>> = {
   toolName: 'echo',
   approvalId: APPROVAL_ID,
   fileId: FILE_ID,
+  responseId: `resp_${TASK_ID}`,
 };
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['post']>;

@@ -47,7 +47,7 @@ export function describeRoute(operation: Operation, access: RouteAccess, schemas
   const own = RESPONSES[operationId] ?? (access === 'mcp' ? mcpResponses(operationId) : undefined);
   const responses = own ?? operation.responses;
   // Nest adds an empty response for each method, which ours replace.
-  operation.responses = { ...responses, ...(access !== 'mcp' && access !== 'public' && { default: PROBLEM }) };
+  operation.responses = { ...(access !== 'mcp' && access !== 'public' && { default: PROBLEM }), ...responses };
   if (access === 'mcp' && operationId.startsWith('send')) {
     operation.requestBody = { required: true, content: { 'application/json': { schema: refTo('JsonRpcRequest') } } };
   }
@@ -61,7 +61,7 @@ export function describeRoute(operation: Operation, access: RouteAccess, schemas
   );
   for (const content of contents) {
     for (const [type, media] of Object.entries(content)) {
-      if (type === EVENTS && access !== 'mcp') {
+      if (type === EVENTS && access !== 'mcp' && media.schema?.['contentMediaType'] === undefined) {
         Object.assign(media, { schema: EVENT_STREAM, example: EVENT_STREAM_EXAMPLE });
       } else if (media.schema !== undefined) {
         media.schema = schemas.refOr(media.schema);

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiOperation, ApiParam, ApiProduces, ApiQuery, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
 import { AnswerBudget } from '../../core/answers/answer-budget.js';
@@ -17,6 +17,7 @@ import { parseInputItemsQuery, parseResponseQuery } from './response-query.js';
 import { requireOver, ResponseReader } from './response-reader.js';
 import { ResponseRequest, ResponseRequestPipe } from './response-request.dto.js';
 import { type ResponseMode, ResponseResponder } from './response-responder.js';
+import { DescribesObject, DescribesResponse } from './response-schemas.js';
 import { ResponseStreams } from './response-streams.js';
 
 /** Any valid credential of the organization may run its agents; a new thread needs the permission to make threads. */
@@ -40,7 +41,7 @@ export class ResponsesController {
   @AnswersAsOpenAi()
   @ApiOperation({ summary: "Asks an agent, as OpenAI's clients do. The response is a run of a thread." })
   @ApiBody({ schema: schemaOf(ResponseRequest) })
-  @ApiProduces('application/json', 'text/event-stream')
+  @DescribesResponse({ isStreamed: true })
   async create(
     @Body(ResponseRequestPipe) input: ResponseRequest,
     @Req() request: FastifyRequest,
@@ -67,7 +68,7 @@ export class ResponsesController {
     schema: { type: 'integer', minimum: 0 },
     description: 'With stream=true: only the events after the one with this sequence number.',
   })
-  @ApiProduces('application/json', 'text/event-stream')
+  @DescribesResponse({ isStreamed: true })
   async get(
     @Param('responseId') responseId: string,
     @Query() query: Record<string, unknown>,
@@ -85,6 +86,7 @@ export class ResponsesController {
   @Post(':responseId/cancel')
   @HttpCode(200)
   @AnswersAsOpenAi()
+  @DescribesResponse({ isStreamed: false })
   @ApiOperation({ summary: 'Cancels the run of a response. A response that is over does not change.' })
   async cancel(
     @Param('responseId') responseId: string,
@@ -97,6 +99,7 @@ export class ResponsesController {
 
   @Get(':responseId/input_items')
   @AnswersAsOpenAi()
+  @DescribesObject('A page of items', ['object', 'data', 'first_id', 'last_id', 'has_more'])
   @ApiOperation({ summary: 'Lists the input of a response, the newest item first.' })
   @ApiQuery({ name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } })
   @ApiQuery({ name: 'order', required: false, enum: ['asc', 'desc'] })
@@ -115,6 +118,7 @@ export class ResponsesController {
 
   @Delete(':responseId')
   @AnswersAsOpenAi()
+  @DescribesObject('The response is deleted', ['id', 'object', 'deleted'])
   @ApiOperation({ summary: 'Takes the newest response of a thread out of it. Its messages are superseded.' })
   async delete(
     @Param('responseId') responseId: string,
