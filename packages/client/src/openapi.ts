@@ -1600,6 +1600,92 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the active agents that the caller can run, as models. */
+        get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/v1/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks an agent, as OpenAI's clients do. The response is a run of a thread. */
+        post: operations["createResponse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/v1/responses/{responseId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a response, however far it is, or its events from the beginning or after one. */
+        get: operations["getResponse"];
+        put?: never;
+        post?: never;
+        /** Takes the newest response of a thread out of it. Its messages are superseded. */
+        delete: operations["deleteResponse"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/v1/responses/{responseId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancels the run of a response. A response that is over does not change. */
+        post: operations["cancelResponse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/v1/responses/{responseId}/input_items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the input of a response, the newest item first. */
+        get: operations["listInputItems"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/mcp/self": {
         parameters: {
             query?: never;
@@ -2714,7 +2800,7 @@ export interface components {
             status: number;
             detail: string;
             /** @enum {string} */
-            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_envelope" | "invalid_arguments" | "address_refused" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "tool_unapproved" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "price_missing" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "spend_limit_reached" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
+            code: "invalid_request" | "malformed_json" | "unknown_property" | "thread_id_in_body" | "user_message_count" | "role_not_allowed" | "part_type_not_supported" | "file_url_unsupported" | "file_type_mismatch" | "file_unsupported" | "temperature_out_of_range" | "unknown_tier" | "agent_mismatch" | "invalid_stream_position" | "invalid_cursor" | "invalid_rpc_request" | "header_mismatch" | "invalid_envelope" | "invalid_arguments" | "address_refused" | "input_mismatch" | "tools_unsupported" | "credential_missing" | "credential_invalid" | "credential_expired" | "organization_mismatch" | "insufficient_scope" | "permission_denied" | "tool_unapproved" | "origin_refused" | "upstream_authorization_required" | "link_expired" | "csrf_invalid" | "permission_widening" | "not_found" | "unknown_route" | "unknown_tool" | "unknown_method" | "session_not_found" | "thread_not_found" | "agent_not_found" | "message_not_found" | "run_not_found" | "approval_not_found" | "file_not_found" | "method_not_allowed" | "request_timeout" | "request_abandoned" | "thread_exists" | "idempotency_conflict" | "thread_busy" | "approval_closed" | "superseded" | "conflict" | "last_owner" | "agent_cycle" | "limit_reached" | "price_missing" | "stream_expired" | "file_deleted" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "too_many_runs" | "rate_limited" | "spend_limit_reached" | "too_many_anonymous_calls" | "internal" | "upstream_protocol" | "tool_schema_invalid" | "upstream_timeout" | "upstream_unreachable" | "upstream_unauthorized" | "upstream_busy" | "connection_unavailable" | "answer_memory_exhausted" | "storage_unavailable" | "payment_required" | "not_acceptable" | "proxy_authentication_required" | "gone" | "length_required" | "precondition_failed" | "uri_too_long" | "range_not_satisfiable" | "expectation_failed" | "im_a_teapot" | "misdirected_request" | "unprocessable_entity" | "locked" | "failed_dependency" | "precondition_required" | "too_many_requests" | "unrecoverable_error" | "not_implemented" | "bad_gateway" | "service_unavailable" | "gateway_timeout" | "http_version_not_supported" | "insufficient_storage" | "loop_detected";
             request_id: string;
             errors?: {
                 path: string;
@@ -2724,6 +2810,24 @@ export interface components {
         };
         RegenerateRequest: {
             messageId?: string;
+        };
+        ResponseRequest: {
+            model?: string;
+            input: unknown;
+            instructions?: string;
+            previous_response_id?: string;
+            conversation: unknown;
+            store?: boolean;
+            stream?: boolean;
+            background?: boolean;
+            temperature?: number;
+            /** @description Keys of 1 to 64 of A-Z, a-z, 0-9, _, . and -. */
+            metadata?: {
+                [key: string]: string;
+            };
+            tools: unknown;
+            tool_choice: unknown;
+            text: unknown;
         };
         RetentionInput: {
             threads_days?: number | null;
@@ -9460,6 +9564,535 @@ export interface operations {
                 };
             };
             default: components["responses"]["Problem"];
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The models */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {} */
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Any error, in OpenAI's envelope */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "What is new?",
+                     *         "type": "text",
+                     *         "code": "text",
+                     *         "param": "text"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        error: {
+                            message: string;
+                            type: string;
+                            /** @description A code of `docs/api/errors.md`. */
+                            code: string;
+                            /** @description The path of the first fault in the request. */
+                            param: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    createResponse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "0198f0a0-0000-7000-8000-000000000002",
+                 *       "input": "Hello"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ResponseRequest"];
+            };
+        };
+        responses: {
+            /** @description The response; with `stream`, its events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "text",
+                     *       "object": "response",
+                     *       "created_at": 1,
+                     *       "completed_at": 1,
+                     *       "status": "queued",
+                     *       "model": "gpt-5",
+                     *       "conversation": {
+                     *         "id": "text"
+                     *       },
+                     *       "previous_response_id": "text",
+                     *       "output": [
+                     *         {}
+                     *       ],
+                     *       "usage": {},
+                     *       "error": {},
+                     *       "metadata": {
+                     *         "customer": "4711"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description `resp_` and the `taskId` of the run */
+                        id: string;
+                        /** @enum {string} */
+                        object: "response";
+                        created_at: number;
+                        completed_at?: number | null;
+                        /** @enum {string} */
+                        status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+                        /** @description The agent */
+                        model: string;
+                        conversation?: {
+                            /** @description The thread */
+                            id: string;
+                        };
+                        previous_response_id?: string | null;
+                        /** @description Items: message, reasoning, mcp_call, mcp_approval_request */
+                        output: {
+                            [key: string]: unknown;
+                        }[];
+                        usage: {
+                            [key: string]: unknown;
+                        } | null;
+                        error: {
+                            [key: string]: unknown;
+                        } | null;
+                        metadata: {
+                            [key: string]: string;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Any error, in OpenAI's envelope */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "What is new?",
+                     *         "type": "text",
+                     *         "code": "text",
+                     *         "param": "text"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        error: {
+                            message: string;
+                            type: string;
+                            /** @description A code of `docs/api/errors.md`. */
+                            code: string;
+                            /** @description The path of the first fault in the request. */
+                            param: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    getResponse: {
+        parameters: {
+            query?: {
+                /** @description With stream=true: only the events after the one with this sequence number. */
+                starting_after?: number;
+                stream?: "true" | "false";
+            };
+            header?: never;
+            path: {
+                /** @example resp_01a1fc0f-ac11-77b3-84e0-942cb7270dad */
+                responseId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The response; with `stream`, its events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "text",
+                     *       "object": "response",
+                     *       "created_at": 1,
+                     *       "completed_at": 1,
+                     *       "status": "queued",
+                     *       "model": "gpt-5",
+                     *       "conversation": {
+                     *         "id": "text"
+                     *       },
+                     *       "previous_response_id": "text",
+                     *       "output": [
+                     *         {}
+                     *       ],
+                     *       "usage": {},
+                     *       "error": {},
+                     *       "metadata": {
+                     *         "customer": "4711"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description `resp_` and the `taskId` of the run */
+                        id: string;
+                        /** @enum {string} */
+                        object: "response";
+                        created_at: number;
+                        completed_at?: number | null;
+                        /** @enum {string} */
+                        status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+                        /** @description The agent */
+                        model: string;
+                        conversation?: {
+                            /** @description The thread */
+                            id: string;
+                        };
+                        previous_response_id?: string | null;
+                        /** @description Items: message, reasoning, mcp_call, mcp_approval_request */
+                        output: {
+                            [key: string]: unknown;
+                        }[];
+                        usage: {
+                            [key: string]: unknown;
+                        } | null;
+                        error: {
+                            [key: string]: unknown;
+                        } | null;
+                        metadata: {
+                            [key: string]: string;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * @example event: message
+                     *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Any error, in OpenAI's envelope */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "What is new?",
+                     *         "type": "text",
+                     *         "code": "text",
+                     *         "param": "text"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        error: {
+                            message: string;
+                            type: string;
+                            /** @description A code of `docs/api/errors.md`. */
+                            code: string;
+                            /** @description The path of the first fault in the request. */
+                            param: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    deleteResponse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example resp_01a1fc0f-ac11-77b3-84e0-942cb7270dad */
+                responseId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The response is deleted */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {} */
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Any error, in OpenAI's envelope */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "What is new?",
+                     *         "type": "text",
+                     *         "code": "text",
+                     *         "param": "text"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        error: {
+                            message: string;
+                            type: string;
+                            /** @description A code of `docs/api/errors.md`. */
+                            code: string;
+                            /** @description The path of the first fault in the request. */
+                            param: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    cancelResponse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example resp_01a1fc0f-ac11-77b3-84e0-942cb7270dad */
+                responseId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "text",
+                     *       "object": "response",
+                     *       "created_at": 1,
+                     *       "completed_at": 1,
+                     *       "status": "queued",
+                     *       "model": "gpt-5",
+                     *       "conversation": {
+                     *         "id": "text"
+                     *       },
+                     *       "previous_response_id": "text",
+                     *       "output": [
+                     *         {}
+                     *       ],
+                     *       "usage": {},
+                     *       "error": {},
+                     *       "metadata": {
+                     *         "customer": "4711"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description `resp_` and the `taskId` of the run */
+                        id: string;
+                        /** @enum {string} */
+                        object: "response";
+                        created_at: number;
+                        completed_at?: number | null;
+                        /** @enum {string} */
+                        status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+                        /** @description The agent */
+                        model: string;
+                        conversation?: {
+                            /** @description The thread */
+                            id: string;
+                        };
+                        previous_response_id?: string | null;
+                        /** @description Items: message, reasoning, mcp_call, mcp_approval_request */
+                        output: {
+                            [key: string]: unknown;
+                        }[];
+                        usage: {
+                            [key: string]: unknown;
+                        } | null;
+                        error: {
+                            [key: string]: unknown;
+                        } | null;
+                        metadata: {
+                            [key: string]: string;
+                        };
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Any error, in OpenAI's envelope */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "What is new?",
+                     *         "type": "text",
+                     *         "code": "text",
+                     *         "param": "text"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        error: {
+                            message: string;
+                            type: string;
+                            /** @description A code of `docs/api/errors.md`. */
+                            code: string;
+                            /** @description The path of the first fault in the request. */
+                            param: string | null;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    listInputItems: {
+        parameters: {
+            query?: {
+                /** @description The id of the item before the first one. */
+                after?: unknown;
+                order?: "asc" | "desc";
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @example resp_01a1fc0f-ac11-77b3-84e0-942cb7270dad */
+                responseId: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of items */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {} */
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Any error, in OpenAI's envelope */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "What is new?",
+                     *         "type": "text",
+                     *         "code": "text",
+                     *         "param": "text"
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        error: {
+                            message: string;
+                            type: string;
+                            /** @description A code of `docs/api/errors.md`. */
+                            code: string;
+                            /** @description The path of the first fault in the request. */
+                            param: string | null;
+                        };
+                    };
+                };
+            };
         };
     };
     sendToManagementTools: {
