@@ -55,7 +55,11 @@ export function faultOf(
   // A part that answers too late on a busy machine is away; readiness names the parts in a document of its own.
   if (step.label.includes('health') && status === 503) return isJson(text) ? undefined : 'The answer is not JSON.';
   if (status >= 400)
-    return problemFault(status, type, text, requestId) ?? refusedServerError(step, status, codeOf(text));
+    return (
+      (step.path.includes('/v1/') && type !== PROBLEM
+        ? openAiFault(status, type, text)
+        : problemFault(status, type, text, requestId)) ?? refusedServerError(step, status, codeOf(text))
+    );
   if (type.startsWith('application/jsonl')) return isJsonLines(text) ? undefined : 'The answer is not JSON lines.';
   return type.startsWith('application/json') && !isJson(text) ? 'The answer is not JSON.' : undefined;
 }
@@ -75,7 +79,8 @@ function refusedServerError(step: Step, status: number, code: string | undefined
   if (status < 500) return undefined;
   if (status === 503 && code === 'answer_memory_exhausted') return undefined;
   // An agent that is inactive takes no messages.
-  if (status === 503 && code === 'connection_unavailable' && step.label.endsWith('/messages')) return undefined;
+  if (status === 503 && code === 'connection_unavailable' && /\/(?:messages|responses)$/.test(step.label))
+    return undefined;
   const leadsUpstream = step.isRpc && !step.label.endsWith('mcp/self');
   if (leadsUpstream && code !== undefined && UPSTREAM_FAULTS.has(code)) return undefined;
   return `${status} ${code} is not allowed here.`;
@@ -97,6 +102,17 @@ function problemFault(status: number, type: string, text: string, requestId: str
   return errors === undefined || (Array.isArray(errors) && errors.every(isFieldFault))
     ? undefined
     : 'The list of errors is malformed.';
+}
+
+/** Errors about responses have the form of OpenAI's. */
+function openAiFault(status: number, type: string, text: string): string | undefined {
+  if (!type.startsWith('application/json')) return `The error is ${type || 'without a content type'}.`;
+  const { code, message, param } = (parsed(text)?.['error'] ?? {}) as Record<string, unknown>;
+  if (typeof code !== 'string' || !Object.hasOwn(ERROR_CODES, code))
+    return `The code ${JSON.stringify(code)} is not known.`;
+  if (ERROR_CODES[code as ErrorCode][0] !== status) return `The status ${status} is not that of ${code}.`;
+  const isWhole = typeof message === 'string' && message !== '' && (param === null || typeof param === 'string');
+  return isWhole ? undefined : 'The message or the param is wrong.';
 }
 
 function isFieldFault(error: unknown): boolean {

@@ -85,6 +85,11 @@ const PLACES: Readonly<Record<string, fc.Arbitrary<string>>> = {
     { weight: 2, arbitrary: fc.constant('@@run:0@@') },
     { weight: 1, arbitrary: oddSegment },
   ),
+  responseId: fc.oneof(
+    { weight: 12, arbitrary: fc.nat(3).map((index) => `resp_@@run:${index}@@`) },
+    { weight: 2, arbitrary: fc.constant('resp_@@approval:0@@') },
+    { weight: 1, arbitrary: oddSegment },
+  ),
   fileId: fc.oneof(
     { weight: 12, arbitrary: fc.nat(3).map((index) => `@@file:${index}@@`) },
     { weight: 2, arbitrary: fc.constant('@@run:0@@') },
@@ -240,7 +245,7 @@ const forms: fc.Arbitrary<Record<string, string>> = fc.oneof(
 function routeStep(path: string, method: string, operation: Operation): fc.Arbitrary<Step> {
   const { parameters = [] } = operation;
   const isStream = /\/(?:stream|events)$/.test(path);
-  const isAsked = isStream || path.endsWith('/{taskId}');
+  const isAsked = isStream || /\/(?:\{taskId\}|\{responseId\}|input_items)$/.test(path);
   const isTurn = /\/(?:messages|steer|regenerate)$/.test(path);
   const schema = schemaOf(operation);
   const inPath = parameters.filter(({ in: place, name }) => place === 'path' && name !== 'org').map(({ name }) => name);
@@ -300,8 +305,20 @@ const runMeaning: Meaning = (path, isSound) => {
       { weight: isSound ? 1_000 : 5, arbitrary: fc.constant('@@agent-here:0@@') },
       { weight: 1, arbitrary: ref('agent') },
     );
+  if (name === 'model' || name === 'input' || name === 'previous_response_id') return responseMember(name, isSound);
   return name === 'taskId' ? ref('run') : undefined;
 };
+
+/** A member of a response request that decides whether it is one. */
+function responseMember(name: 'model' | 'input' | 'previous_response_id', isSound: boolean): fc.Arbitrary<unknown> {
+  const weight = isSound ? 1_000 : 5;
+  if (name === 'model') return fc.oneof({ weight, arbitrary: fc.constant('@@agent-here:0@@') }, ref('agent'));
+  if (name === 'input') {
+    const items = texts.map((content) => [{ role: 'user', content }]);
+    return fc.oneof({ weight, arbitrary: texts }, { weight: 5, arbitrary: items }, oddString);
+  }
+  return fc.nat(3).map((index) => `resp_@@run:${index}@@`);
+}
 
 /** Routes that are not part of the documented interface, and some that do not exist. */
 function undocumented(): fc.Arbitrary<Step> {
