@@ -6,6 +6,7 @@ import type { MessageItem } from '../threads/thread.dto.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import { segmentsOf } from './output-items.js';
 import { type EarlierItem, fault, textOf } from './response-input.js';
+import { withAnswer } from './with-answer.js';
 
 /** One side's text in a conversation, with everything that one side has said in a row. */
 interface Turn {
@@ -34,13 +35,10 @@ export class ConversationTail {
    */
   async require(caller: Principal, { threadId, upTo }: Place, earlier: readonly EarlierItem[]): Promise<void> {
     if (earlier.length === 0) return;
-    const answer = this.budget.openAnswer(caller);
-    try {
-      const place = { organizationId: caller.organization.id, threadId, upTo, count: earlier.length + 1 };
+    const place = { organizationId: caller.organization.id, threadId, upTo, count: earlier.length + 1 };
+    await withAnswer(this.budget, caller, async (answer) => {
       compare(await this.transcript.findTail(place, answer), earlier);
-    } finally {
-      answer.release();
-    }
+    });
   }
 }
 

@@ -6,6 +6,7 @@ import { RunReader } from '../runs/records/run-reader.js';
 import { ThreadCopying } from '../threads/thread-copying.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import { requireOver, ResponseReader } from './response-reader.js';
+import { withAnswer } from './with-answer.js';
 
 const PATH = 'previous_response_id';
 
@@ -38,8 +39,7 @@ export class PreviousResponses {
     const found = await this.reader.find(caller, id, PATH);
     requireOver(found, PATH);
     const { run, begunBy } = found;
-    const answer = this.budget.openAnswer(caller);
-    try {
+    return withAnswer(this.budget, caller, async (answer) => {
       const question = await this.reader.requireQuestion(run, answer, PATH);
       const hasAnswer = (await this.transcript.findAnswerItem(run, answer)) !== null;
       return {
@@ -49,9 +49,7 @@ export class PreviousResponses {
         lastRunId: (await this.runs.findLastId(run.organizationId, run.threadId)) ?? run.id,
         lastMessageId: hasAnswer ? run.messageId : (question.at(-1)?.id ?? run.messageId),
       };
-    } finally {
-      answer.release();
-    }
+    });
   }
 
   /** The run of a response. @throws DomainError `run_not_found`, `permission_denied` */

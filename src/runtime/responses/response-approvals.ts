@@ -7,6 +7,7 @@ import { ApprovalService } from '../approvals/approval.service.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { fault, type SentApproval } from './response-input.js';
+import { withAnswer } from './with-answer.js';
 
 /** Lets runs continue whose approval requests are answered. */
 @Injectable()
@@ -38,15 +39,10 @@ export class ResponseApprovals {
       throw fault('input_mismatch', 'input', 'The approval requests must be of one response.');
     }
     const ids = new Set(sent.map(({ approvalId }) => approvalId));
-    const answer = this.budget.openAnswer(caller);
-    try {
-      const pending = (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
-      const open = pending.find(({ id }) => !ids.has(id));
-      if (open === undefined) return run;
-      throw fault('input_mismatch', 'input', `The approval request for ${open.tool_name} has to be answered, too.`);
-    } finally {
-      answer.release();
-    }
+    const pending = await withAnswer(this.budget, caller, (answer) => this.runs.pendingOf([run], answer));
+    const open = pending.get(run.id)?.find(({ id }) => !ids.has(id));
+    if (open === undefined) return run;
+    throw fault('input_mismatch', 'input', `The approval request for ${open.tool_name} has to be answered, too.`);
   }
 
   /** Records the answers. The run continues with the last one. @throws what `ApprovalService.answer` throws */

@@ -236,8 +236,8 @@ export class ResponseEvents implements FrameForm {
     if (call === undefined) return;
     this.settle('completed');
     this.calls.set(toolCallId, { ...call, facts: { ...call.facts, approvalId } });
+    if (!this.asked) this.source.onAsk();
     this.asked = true;
-    this.source.onAsk();
     const item = approvalItem(this.agentId, { ...call.facts, approvalId });
     const outputIndex = this.nextIndex();
     this.emit('response.output_item.added', { output_index: outputIndex, item });

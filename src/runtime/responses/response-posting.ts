@@ -5,6 +5,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import { isRecord } from '../../core/is-record.js';
 import { requirePermission } from '../../core/require-permission.js';
+import { idempotencyOf } from '../runs/idempotency.js';
 import type { RunRequest } from '../runs/run-request.dto.js';
 import { type AcceptedRun, type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { ThreadService } from '../threads/thread.service.js';
@@ -74,7 +75,8 @@ export class ResponsePosting {
     }
     requirePermission(caller, 'COLLECTION_THREADS_CREATE');
     const agent = await this.agentFor(request, caller.organization.id);
-    const threadId = newId();
+    const key = keyOf(call);
+    const threadId = key ?? newId();
     const metadata = request.metadata ?? {};
     const untagged = { ...asked, request: { ...request, metadata: null } };
     const post = async (): Promise<AcceptedRun> => {
@@ -90,13 +92,17 @@ export class ResponsePosting {
     const { virtualMcpId } = await this.threads.findThread(caller.organization.id, threadId);
     const agent = await this.agentFor(asked.request, caller.organization.id, virtualMcpId);
     await this.tail.require(caller, { threadId }, asked.input.earlier);
-    const post = (): Promise<AcceptedRun> => this.postTo(threadId, agent.id, asked, { previous: null, tail: newId() });
+    const tail = keyOf(asked.call) ?? newId();
+    const post = (): Promise<AcceptedRun> => this.postTo(threadId, agent.id, asked, { previous: null, tail });
     return { threadId, begunBy: null, post };
   }
 
   private async continueResponse(previousId: string, asked: Asked): Promise<CheckedResponse> {
     const { request, input, call } = asked;
     const { caller } = call;
+    if (keyOf(call) !== undefined) {
+      throw fault('invalid_request', 'Idempotency-Key', 'Is not taken with a previous response. Use conversation.');
+    }
     const place = await this.previous.find(caller, previousId);
     const { run, uuid: previous } = place;
     const agent = await this.agentFor(request, caller.organization.id, run.agentId);
@@ -150,14 +156,15 @@ export class ResponsePosting {
     return agent;
   }
 
-  /** A thread whose first message is refused is not kept. */
+  /** A thread whose first message is refused is not kept, unless another request with its key can have it. */
   private async postToNew(
     ...[threadId, agentId, asked, place]: Parameters<ResponsePosting['postTo']>
   ): Promise<AcceptedRun> {
     try {
       return await this.postTo(threadId, agentId, asked, place);
     } catch (error) {
-      if (error instanceof DomainError) await this.threads.delete(threadId, asked.call.caller).catch(() => undefined);
+      if (error instanceof DomainError && asked.call.idempotencyKey === undefined)
+        await this.threads.delete(threadId, asked.call.caller).catch(() => undefined);
       throw error;
     }
   }
@@ -213,6 +220,14 @@ function previousOf({ request, input }: Asked): string | undefined {
   if (request.previous_response_id != null) return request.previous_response_id;
   const runId = input.earlier.flatMap(({ id }) => (id === undefined ? [] : (runOfItem(id) ?? []))).at(-1);
   return runId === undefined ? undefined : responseId(runId);
+}
+
+/**
+ * An id that requests of the same caller with the same `Idempotency-Key` have in common; undefined without one.
+ * @throws DomainError `invalid_request` for a malformed key
+ */
+function keyOf({ caller, idempotencyKey }: RunRequestCall): string | undefined {
+  return idempotencyOf(idempotencyKey, { caller: caller.callerId, key: idempotencyKey })?.hash;
 }
 
 /** @throws DomainError `invalid_request` */

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { AnswerBudget, HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
-import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import type { AcceptedRun } from '../runs/run-request.service.js';
@@ -14,6 +13,7 @@ import type { ResponseExchange } from './response-exchange.js';
 import { responseId } from './response-ids.js';
 import { fault } from './response-input.js';
 import { type FoundResponse, ResponseReader } from './response-reader.js';
+import { withAnswer } from './with-answer.js';
 
 /** A stream waits for as long as its run does. */
 const WAIT_MS = 2 ** 31 - 1;
@@ -80,11 +80,11 @@ export class ResponseStreams {
     const onAsk = (run: RunEntity): void => void this.leaveOnceWaiting(exchange, run, () => stream);
     const stream = await open((runId) => this.eventsOf(exchange, { runId, begunBy, startingAfter }, onAsk));
     void exchange.reply.status(200);
-    this.streaming.respond(stream, exchange);
+    this.streaming.respond(stream, exchange, {});
   }
 
   private eventsOf(
-    { caller, reply }: ResponseExchange,
+    { caller }: ResponseExchange,
     { runId, begunBy, startingAfter }: StreamedResponse,
     onAsk?: (run: RunEntity) => void,
   ): ResponseEvents {
@@ -93,7 +93,7 @@ export class ResponseStreams {
       begunBy,
     });
     const hold = <T>(work: (found: FoundResponse, answer: HeldAnswer) => Promise<T>): Promise<T> =>
-      holdUntilSent(this.budget.openAnswer(caller), reply, async (answer) => work(await find(), answer));
+      withAnswer(this.budget, caller, async (answer) => work(await find(), answer));
     return new ResponseEvents({
       runId,
       startingAfter,
@@ -114,8 +114,7 @@ export class ResponseStreams {
   /** Counts the events of the response so far: they are the same for each reader. */
   private async requireEvent(exchange: ResponseExchange, found: FoundResponse, number: number): Promise<void> {
     const { run, begunBy } = found;
-    const answer = this.budget.openAnswer(exchange.caller);
-    try {
+    const lastNumber = await withAnswer(this.budget, exchange.caller, async (answer) => {
       const events = this.eventsOf(exchange, { runId: run.id, begunBy, startingAfter: Infinity });
       await events.begin();
       for (const frame of await this.events.readFrames(run, run.id)) {
@@ -124,10 +123,9 @@ export class ResponseStreams {
       }
       const { status } = await this.reader.read(found, answer);
       if (status !== 'queued' && status !== 'in_progress') await events.end();
-      if (number <= events.lastNumber) return;
-    } finally {
-      answer.release();
-    }
+      return events.lastNumber;
+    });
+    if (number <= lastNumber) return;
     throw fault('invalid_stream_position', 'starting_after', 'The response has no event with this number.');
   }
 

@@ -1,5 +1,5 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
 import { AnswerBudget } from '../../core/answers/answer-budget.js';
@@ -41,9 +41,15 @@ export class ResponsesController {
   @AnswersAsOpenAi()
   @ApiOperation({ summary: "Asks an agent, as OpenAI's clients do. The response is a run of a thread." })
   @ApiBody({ schema: schemaOf(ResponseRequest) })
+  @ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description: 'Requests that repeat this key within 24 hours return the same run.',
+  })
   @DescribesResponse({ isStreamed: true })
   async create(
     @Body(ResponseRequestPipe) input: ResponseRequest,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @Caller() caller: Principal,
@@ -53,7 +59,7 @@ export class ResponsesController {
       caller,
       requestId: request.id,
       trace,
-      idempotencyKey: undefined,
+      idempotencyKey,
     });
     return this.responder.start({ caller, request, reply }, checked, modeOf(input));
   }

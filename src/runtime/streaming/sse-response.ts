@@ -13,7 +13,6 @@ const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   connection: 'keep-alive',
-  'x-vercel-ai-ui-message-stream': 'v1',
   'x-accel-buffering': 'no',
 };
 

@@ -10,6 +10,9 @@ import type { RunStream } from './run-stream.js';
 import { SseResponse } from './sse-response.js';
 import { StreamEnding } from './stream-ending.js';
 
+/** Chunks of `ai`. */
+const UI_MESSAGE_STREAM = { 'x-vercel-ai-ui-message-stream': 'v1' };
+
 /** The HTTP request and response of a stream. */
 interface StreamExchange {
   caller: Principal;
@@ -30,13 +33,21 @@ export class StreamResponder {
     private readonly streams: OpenStreams,
   ) {}
 
-  /** Sends the headers, and returns: a request in progress would hold the objects of every caller up to the router. */
-  respond(stream: RunStream, { caller, request, reply }: StreamExchange): void {
+  /**
+   * Sends the headers, and returns: a request in progress would hold the objects of every caller up to the router.
+   * @param headers that say what the frames are
+   */
+  respond(
+    stream: RunStream,
+    { caller, request, reply }: StreamExchange,
+    headers: Readonly<Record<string, string>> = UI_MESSAGE_STREAM,
+  ): void {
     const { raw } = reply;
     // Also makes the frames end.
     raw.on('close', () => stream.close());
     // The reader may have disconnected while the stream was being opened.
     if (raw.destroyed) return stream.close();
+    void reply.headers(headers);
     const response = SseResponse.open(reply, () => this.budget.openAnswer(caller));
     void this.write(stream, response, { caller, requestId: request.id, raw });
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
-import { createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { collect, finalOf, openAiClient, taskIdOf, textsIn, textsOf } from './responses.support.js';
 
@@ -66,6 +66,43 @@ describe("a response to OpenAI's client", () => {
     const { output_text: text, ...stored } = await openai.responses.retrieve(final.id);
     expect(stored).toEqual(final);
     expect([...textsIn(final).values()]).toEqual([text]);
+  });
+
+  it('is one response for requests with the same key', async () => {
+    const ask = (input: string, extra: object = {}) =>
+      openai.responses.create({ model: agentId, input, ...extra }, { headers: { 'idempotency-key': key } });
+    const key = unusedId();
+    const all = await Promise.all([ask('hello'), ask('hello'), ask('hello')]);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(1);
+    await expect(ask('other')).rejects.toMatchObject({ status: 409, code: 'idempotency_conflict' });
+    const conversation = all[0].conversation?.id ?? '';
+    const next = await openai.responses.create(
+      { conversation, input: 'x' },
+      { headers: { 'idempotency-key': `${key}2` } },
+    );
+    const again = await openai.responses.create(
+      { conversation, input: 'x' },
+      { headers: { 'idempotency-key': `${key}2` } },
+    );
+    expect(again.id).toBe(next.id);
+    const refused = ask('x', { previous_response_id: next.id });
+    await expect(refused).rejects.toMatchObject({ status: 400, param: 'Idempotency-Key' });
+  });
+
+  it('has the format of the agent', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] };
+    const shaped = await createAgent(app, [], { output_schema: schema });
+    const ask = (given: Record<string, unknown>) =>
+      openai.responses.create({
+        model: shaped,
+        input: 'hello',
+        background: true,
+        text: { format: { type: 'json_schema', name: 'answer', schema: given } },
+      });
+    expect(await ask({ required: ['a'], properties: { a: { type: 'string' } }, type: 'object' })).toMatchObject({
+      object: 'response',
+    });
+    await expect(ask({ type: 'object' })).rejects.toMatchObject({ status: 400, param: 'text.format.schema' });
   });
 
   it('is what its stream helper makes of the events', async () => {
