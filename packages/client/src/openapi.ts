@@ -9626,7 +9626,10 @@ export interface operations {
     createResponse: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Requests that repeat this key within 24 hours return the same run. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /**
                  * @description Organization slug
