@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type OpenAI from 'openai';
+import OpenAI from 'openai';
 import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { collect, finalOf, openAiClient, taskIdOf, textsIn, textsOf } from './responses.support.js';
@@ -17,6 +17,8 @@ afterAll(() => app?.close());
 
 describe("a response to OpenAI's client", () => {
   it('is the answer of a run on a new thread', async () => {
+    const { url, org, apiKey } = app;
+    const openai = new OpenAI({ baseURL: `${url}/api/${org}/v1`, apiKey });
     const response = await openai.responses.create({ model: agentId, input: 'hello' });
     expect(response).toMatchObject({ object: 'response', status: 'completed', model: agentId, error: null });
     expect(response.output_text).toContain('You said: hello');
