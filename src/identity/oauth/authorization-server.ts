@@ -11,6 +11,7 @@ import { sendPage } from '../../platform/pages/send-page.js';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import { ClientDocumentFetch } from './client-document-fetch.js';
 import { Consents } from './consents.js';
+import { MachineClients } from './machine-clients.js';
 import { renderOauthError } from './oauth-error-page.js';
 import { MAX_PER_HOUR, OauthAdapter, TOO_MANY_REGISTRATIONS } from './oauth-adapter.js';
 import { answerOutages } from './oauth-outages.js';
@@ -55,6 +56,7 @@ export class AuthorizationServer {
     private readonly consents: Consents,
     private readonly sessions: BrowserSessions,
     private readonly documents: ClientDocumentFetch,
+    private readonly machines: MachineClients,
   ) {}
 
   /** Answers a request to one of its endpoints. */
@@ -117,6 +119,7 @@ export class AuthorizationServer {
         findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
         loadExistingGrant: async (ctx) => (await this.consents.findGiven(ctx)) ?? this.consents.grantAgain(ctx, origin),
         renderError: renderOauthError,
+        requireOwnResource: (resource, clientId) => this.machines.requireOwn(resource, clientId),
         fetch: (url, options) => this.documents.fetchDocument(url, options, this.currentSource()),
         signingKeys,
         cookieKeys: signingKeys.map(cookieKeyOf),
@@ -143,8 +146,8 @@ export class AuthorizationServer {
 }
 
 /** Gives access and refresh tokens the prefix by which logs and the guard recognize them. */
-function markTokens({ AccessToken, RefreshToken }: Provider): void {
-  for (const { prototype } of [AccessToken, RefreshToken] as unknown as {
+function markTokens({ AccessToken, ClientCredentials, RefreshToken }: Provider): void {
+  for (const { prototype } of [AccessToken, ClientCredentials, RefreshToken] as unknown as {
     prototype: { generateTokenId(): string };
   }[]) {
     const generate = prototype.generateTokenId;

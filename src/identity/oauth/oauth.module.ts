@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
 import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
 import { NetModule } from '../../platform/net/net.module.js';
@@ -11,6 +12,7 @@ import { AuthorizationServer } from './authorization-server.js';
 import { ClientDocumentFetch } from './client-document-fetch.js';
 import { ConsentController } from './consent.controller.js';
 import { Consents } from './consents.js';
+import { MachineClients } from './machine-clients.js';
 import { OauthClients } from './oauth-clients.js';
 import { OauthController } from './oauth.controller.js';
 import { OauthGrants } from './oauth-grants.js';
@@ -29,6 +31,7 @@ import { SigningKeys } from './signing-keys.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([OauthRecordEntity, OauthGrantEntity, OauthClientEntity, OauthSigningKeyEntity]),
+    ApiKeysModule,
     AuditEventsModule,
     BrowserSessionsModule,
     NetModule,
@@ -42,6 +45,7 @@ import { SigningKeys } from './signing-keys.js';
     AuthorizationServer,
     ClientDocumentFetch,
     Consents,
+    MachineClients,
     OauthClients,
     OauthGrants,
     OauthGrantsRepository,
