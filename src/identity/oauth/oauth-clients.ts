@@ -9,9 +9,15 @@ import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
 import { requireRoom } from '../../platform/database/require-room.js';
 import { isLoopback } from '../../core/loopback.js';
+import { IdJagVerifier } from '../trusted-issuers/id-jag.verifier.js';
 import { ApiKeyService } from '../api-keys/api-key.service.js';
 import { faultOfKey, publicPartOf } from './client-keys.js';
-import type { OauthClientCreated, OauthClientCreateInput, OauthClientItem } from './oauth.dto.js';
+import {
+  JWT_BEARER_GRANT,
+  type OauthClientCreated,
+  type OauthClientCreateInput,
+  type OauthClientItem,
+} from './oauth.dto.js';
 import { OauthClientEntity } from './records/oauth-client.entity.js';
 import { OauthRecordsRepository } from './records/oauth-records.repository.js';
 
@@ -46,6 +52,7 @@ export class OauthClients {
     @InjectRepository(OauthClientEntity) private readonly clients: Repository<OauthClientEntity>,
     private readonly records: OauthRecordsRepository,
     private readonly apiKeys: ApiKeyService,
+    private readonly assertions: IdJagVerifier,
     private readonly events: AuditEvents,
   ) {}
 
@@ -54,7 +61,7 @@ export class OauthClients {
    *   key that cannot be used; `permission_widening` for more than the caller holds; `limit_reached`
    */
   async create(input: OauthClientCreateInput, caller: Principal): Promise<OauthClientCreated> {
-    const faults = faultsOf(input);
+    const faults = faultsOf(input, this.assertions);
     if (faults.length > 0) throw new DomainError('invalid_request', 'The client cannot be set up like this.', faults);
     const client = newClient(input, caller.organization.id);
     const secret = client.auth === 'secret' ? newSecret() : undefined;
@@ -83,6 +90,11 @@ export class OauthClients {
   async list(caller: Principal): Promise<OauthClientItem[]> {
     const { id: organizationId } = caller.organization;
     return (await this.clients.find({ where: { organizationId }, order: { createdAt: 'ASC', id: 'ASC' } })).map(toItem);
+  }
+
+  /** The organization that has set the client up; undefined for a client that has registered itself. */
+  async findOrganization(clientId: string): Promise<string | undefined> {
+    return (await this.clients.findOneBy({ clientId }))?.organizationId;
   }
 
   /**
@@ -138,11 +150,16 @@ function metadataOf(
   };
 }
 
-function faultsOf({ redirect_uris, grant_types, permissions, auth, jwks }: OauthClientCreateInput): FieldError[] {
+function faultsOf(
+  { redirect_uris, grant_types, permissions, auth, jwks }: OauthClientCreateInput,
+  { isOffered }: IdJagVerifier,
+): FieldError[] {
   const isUnattended = grant_types !== undefined;
+  const presentsAssertions = grant_types?.includes(JWT_BEARER_GRANT) ?? false;
   const actsForItself = grant_types?.includes('client_credentials') ?? false;
   return [
     ...faultUnless((redirect_uris === undefined) === isUnattended, 'redirect_uris', 'Send either this or grant_types.'),
+    ...faultUnless(isOffered || !presentsAssertions, 'grant_types', 'No issuer in TRUSTED_ISSUERS has id_jag.'),
     ...faultUnless((permissions !== undefined) === actsForItself, 'permissions', 'This belongs to client_credentials.'),
     ...faultUnless(auth === undefined || isUnattended, 'auth', 'This belongs to grant_types.'),
     ...faultUnless((jwks !== undefined) === (auth === 'jwks'), 'jwks', 'This belongs to auth: jwks.'),

@@ -20,8 +20,11 @@ import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { JwksInput } from './client-keys.js';
 import { CLIENT_AUTHS, type ClientAuth } from './records/oauth-client.entity.js';
 
+/** RFC 7523 §2.1 */
+export const JWT_BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+
 /** The grants of clients that send nobody to the consent page. */
-export const UNATTENDED_GRANTS = ['client_credentials'] as const;
+export const UNATTENDED_GRANTS = ['client_credentials', JWT_BEARER_GRANT] as const;
 type UnattendedGrant = (typeof UNATTENDED_GRANTS)[number];
 
 const CONFIDENTIAL_AUTHS = ['secret', 'jwks'] as const;
@@ -100,7 +103,11 @@ export class OauthClientCreateInput {
   @MaxLength(2048, { each: true })
   redirect_uris?: string[];
 
-  /** `client_credentials` for a client that acts for itself. Absent for one that sends people to the consent page. */
+  /**
+   * How a client without a browser gets its tokens: for itself (`client_credentials`), or for a person for whom an
+   * identity provider of `TRUSTED_ISSUERS` vouches (`urn:ietf:params:oauth:grant-type:jwt-bearer`). Absent for a client that sends people to
+   * the consent page.
+   */
   @MayBeAbsent()
   @IsArray()
   @ArrayMinSize(1)

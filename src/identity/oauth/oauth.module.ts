@@ -5,6 +5,7 @@ import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
 import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
 import { NetModule } from '../../platform/net/net.module.js';
 import { PagesModule } from '../../platform/pages/pages.module.js';
+import { TrustedIssuersModule } from '../trusted-issuers/trusted-issuers.module.js';
 import { UsersModule } from '../users/users.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
 import { AccessTokenVerifier } from './access-token.verifier.js';
@@ -12,6 +13,7 @@ import { AuthorizationServer } from './authorization-server.js';
 import { ClientDocumentFetch } from './client-document-fetch.js';
 import { ConsentController } from './consent.controller.js';
 import { Consents } from './consents.js';
+import { EnterpriseGrants } from './enterprise-grants.js';
 import { MachineClients } from './machine-clients.js';
 import { OauthClients } from './oauth-clients.js';
 import { OauthController } from './oauth.controller.js';
@@ -36,6 +38,7 @@ import { SigningKeys } from './signing-keys.js';
     BrowserSessionsModule,
     NetModule,
     PagesModule,
+    TrustedIssuersModule,
     UsersModule,
     VaultModule,
   ],
@@ -45,6 +48,7 @@ import { SigningKeys } from './signing-keys.js';
     AuthorizationServer,
     ClientDocumentFetch,
     Consents,
+    EnterpriseGrants,
     MachineClients,
     OauthClients,
     OauthGrants,
