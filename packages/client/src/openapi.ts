@@ -2600,7 +2600,7 @@ export interface components {
         OauthClientCreateInput: {
             name: string;
             redirect_uris?: string[];
-            grant_types?: "client_credentials"[];
+            grant_types?: ("client_credentials" | "urn:ietf:params:oauth:grant-type:jwt-bearer")[];
             /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
             permissions?: {
                 [key: string]: string[];
