@@ -66,7 +66,8 @@ export class IdJagVerifier {
     const trusted = this.issuers.find(({ issuer }) => issuer === named);
     if (trusted === undefined) throw new DomainError('credential_invalid');
     const { payload } = await verifySignature(assertion, trusted, this.keys, {
-      audience,
+      // Clients that parse the address ask for it with a slash.
+      audience: [audience, `${audience}/`],
       typ: ID_JAG_TYPE,
       maxTokenAge: MAX_AGE_S,
       requiredClaims: ['sub', 'jti', 'client_id', 'resource'],

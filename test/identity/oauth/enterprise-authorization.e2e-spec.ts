@@ -1,5 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, CrossAppAccessProvider, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { exportSPKI, type JWTPayload, SignJWT } from 'jose';
 import supertest from 'supertest';
 import { startTestApp, type TestApp } from '../../support/app.js';
@@ -128,6 +129,26 @@ describe('an assertion of the identity provider', () => {
     });
   });
 
+  it('is what an MCP client of the field presents', async () => {
+    const person = await newPerson();
+    const { client_id: clientId, client_secret: clientSecret } = client;
+    const asked: object[] = [];
+    const authProvider = new CrossAppAccessProvider({
+      clientId,
+      clientSecret,
+      expectedIssuer: first.url,
+      assertion: ({ authorizationServerUrl: aud, resourceUrl: resource, scope }) => {
+        asked.push({ aud, resource });
+        return assertionFor(person, { aud, resource, scope });
+      },
+    });
+    const connected = new Client({ name: 'test', version: '1.0.0' });
+    await connected.connect(new StreamableHTTPClientTransport(new URL(self()), { authProvider }));
+    expect((await connected.listTools()).tools.map(({ name }) => name)).toContain('MEMBER_LIST');
+    await connected.close();
+    expect(asked).toHaveLength(1);
+  });
+
   it('names the person by its subject once it is linked, whatever the address', async () => {
     const person = await newPerson();
     await tokenFor(person);
@@ -165,7 +186,7 @@ describe('an assertion of the identity provider', () => {
 
   it('opens no more than the scopes that it names', async () => {
     const person = await newPerson();
-    await exchange(await assertionFor(person, { scope: 'mcp other' })).expect(200);
+    await exchange(await assertionFor(person, { scope: 'mcp other', aud: `${first.url}/` })).expect(200);
     expect(await refusal(exchange(await assertionFor(person, { scope: 'other' })))).toEqual([400, 'invalid_scope']);
     const asked = { scope: 'api' };
     expect(await refusal(exchange(await assertionFor(person), asked))).toEqual([400, 'invalid_scope']);
