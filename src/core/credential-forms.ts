@@ -2,10 +2,10 @@
 export const HIDDEN = '***';
 
 /**
- * Matches the form of API keys (`api-key-value.ts`), browser tokens and OAuth tokens, including truncated ones, but not
- * the 12-character prefix that lists of keys show.
+ * Matches the form of API keys (`api-key-value.ts`), browser tokens, OAuth tokens and secrets of OAuth clients, including
+ * truncated ones, but not the 12-character prefix that lists of keys show.
  */
-export const CREDENTIAL_FORM = 'sbx_[0-9A-Za-z]{12,}|sb[to]_[0-9A-Za-z_-]{24,}';
+export const CREDENTIAL_FORM = 'sbx_[0-9A-Za-z]{12,}|sb[ots]_[0-9A-Za-z_-]{24,}';
 const FORMS = new RegExp(CREDENTIAL_FORM, 'g');
 const FORM_IN_TEXT = new RegExp(CREDENTIAL_FORM);
 /** A path that is percent-encoded more often than this cannot match a route. */

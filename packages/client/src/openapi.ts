@@ -849,7 +849,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets up an OAuth client that can neither register itself nor publish a metadata document. It is a public client: it uses PKCE and has no secret. */
+        /** Sets up an OAuth client by hand. With redirect_uris: a public client that can neither register itself nor publish a metadata document; it uses PKCE and has no secret. With grant_types: a program without a browser, which has a secret or keys of its own. With client_credentials it acts for itself, within permissions and within what its maker may do, and it ends with an API key that is made for it. Only this response contains the secret. */
         post: operations["OAUTH_CLIENT_CREATE"];
         delete?: never;
         options?: never;
@@ -866,7 +866,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes an OAuth client that was set up by hand, and ends all sign-ins with it. */
+        /** Deletes an OAuth client that was set up by hand, ends all sign-ins with it, and deletes the API key with which it acted. */
         post: operations["OAUTH_CLIENT_DELETE"];
         delete?: never;
         options?: never;
@@ -2448,6 +2448,11 @@ export interface components {
                 };
             };
         };
+        JwksInput: {
+            keys: {
+                [key: string]: unknown;
+            }[];
+        };
         KeyRateLimitInput: {
             per_minute?: number | null;
         };
@@ -2680,7 +2685,19 @@ export interface components {
         NoInput: Record<string, unknown>;
         OauthClientCreateInput: {
             name: string;
-            redirect_uris: string[];
+            redirect_uris?: string[];
+            grant_types?: ("client_credentials" | "urn:ietf:params:oauth:grant-type:jwt-bearer")[];
+            /** @description `self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; `*` as tool: all tools. At most 1000 resources, 1000 tools of each, and 32768 bytes of JSON. */
+            permissions?: {
+                [key: string]: string[];
+            };
+            /** @enum {string} */
+            auth?: "secret" | "jwks";
+            jwks?: components["schemas"]["JwksInput"];
+        };
+        OauthClientCreated: {
+            item: components["schemas"]["OauthClientItem"];
+            client_secret?: string;
         };
         OauthClientDeleteInput: {
             /** Format: uuid */
@@ -2692,13 +2709,14 @@ export interface components {
             client_id: string;
             name: string;
             redirect_uris: string[];
+            grant_types: string[];
+            /** @enum {string} */
+            auth: "none" | "secret" | "jwks";
+            api_key_id: string | null;
             created_at: string;
         };
         OauthClientList: {
             items: components["schemas"]["OauthClientItem"][];
-        };
-        OauthClientOutput: {
-            item: components["schemas"]["OauthClientItem"];
         };
         OauthGrantItem: {
             /** Format: uuid */
@@ -6904,10 +6922,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "support-bot",
-                 *       "redirect_uris": [
-                 *         "https://client.example.com/callback"
-                 *       ]
+                 *       "name": "support-bot"
                  *     }
                  */
                 "application/json": components["schemas"]["OauthClientCreateInput"];
@@ -6929,11 +6944,17 @@ export interface operations {
                      *         "redirect_uris": [
                      *           "https://client.example.com/callback"
                      *         ],
+                     *         "grant_types": [
+                     *           "text"
+                     *         ],
+                     *         "auth": "none",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z"
-                     *       }
+                     *       },
+                     *       "client_secret": "text"
                      *     }
                      */
-                    "application/json": components["schemas"]["OauthClientOutput"];
+                    "application/json": components["schemas"]["OauthClientCreated"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -7017,6 +7038,11 @@ export interface operations {
                      *           "redirect_uris": [
                      *             "https://client.example.com/callback"
                      *           ],
+                     *           "grant_types": [
+                     *             "text"
+                     *           ],
+                     *           "auth": "none",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "created_at": "2026-11-23T08:30:00.000Z"
                      *         }
                      *       ]

@@ -141,7 +141,7 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     TRUSTED_ISSUERS: {
       meaning:
         'OpenID providers whose JWTs are accepted for members: a JSON list of `{issuer, audience, algorithms?, ' +
-        'email_claim?}` ([identity](identity.md#tokens-of-your-openid-providers)).',
+        'email_claim?, id_jag?}` ([identity](identity.md#tokens-of-your-openid-providers)).',
       example: '[{"issuer":"https://issuer.example.com","audience":"signalbox"}]',
     },
   },

@@ -4,16 +4,22 @@ import { ISSUER_ALGORITHMS, parseTrustedIssuers } from './trusted-issuers.js';
 const ENTRY = { issuer: 'https://id.example.com', audience: 'signalbox' };
 
 describe('TRUSTED_ISSUERS', () => {
-  it('has defaults for algorithms and the claim', () => {
+  it('has defaults for algorithms and the claim, and lets no provider vouch for people to clients', () => {
     expect(parseTrustedIssuers(JSON.stringify([ENTRY]))).toEqual([
-      { ...ENTRY, algorithms: ISSUER_ALGORITHMS, emailClaim: 'email' },
+      { ...ENTRY, algorithms: ISSUER_ALGORITHMS, emailClaim: 'email', idJag: false },
     ]);
   });
 
-  it('takes both from the entry', () => {
-    const entry = { ...ENTRY, issuer: 'http://localhost:8080/realms/one', algorithms: ['ES256'], email_claim: 'upn' };
+  it('takes them from the entry', () => {
+    const entry = {
+      ...ENTRY,
+      issuer: 'http://localhost:8080/realms/one',
+      algorithms: ['ES256'],
+      email_claim: 'upn',
+      id_jag: true,
+    };
     expect(parseTrustedIssuers(JSON.stringify([entry]))).toEqual([
-      { issuer: entry.issuer, audience: ENTRY.audience, algorithms: ['ES256'], emailClaim: 'upn' },
+      { issuer: entry.issuer, audience: ENTRY.audience, algorithms: ['ES256'], emailClaim: 'upn', idJag: true },
     ]);
   });
 
@@ -30,6 +36,7 @@ describe('TRUSTED_ISSUERS', () => {
     ['TRUSTED_ISSUERS[0].algorithms must be', JSON.stringify([{ ...ENTRY, algorithms: ['HS256'] }])],
     ['TRUSTED_ISSUERS[0].algorithms must be', JSON.stringify([{ ...ENTRY, algorithms: ['none'] }])],
     ['TRUSTED_ISSUERS[0].algorithms must be', JSON.stringify([{ ...ENTRY, algorithms: [] }])],
+    ['TRUSTED_ISSUERS[0].id_jag must be', JSON.stringify([{ ...ENTRY, id_jag: 'yes' }])],
     ['TRUSTED_ISSUERS[0].email_claim must be', JSON.stringify([{ ...ENTRY, email_claim: '' }])],
     ['TRUSTED_ISSUERS[0] has the unknown property jwks', JSON.stringify([{ ...ENTRY, jwks: {} }])],
     ['TRUSTED_ISSUERS contains an issuer twice', JSON.stringify([ENTRY, ENTRY])],

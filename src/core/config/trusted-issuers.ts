@@ -12,13 +12,15 @@ export interface TrustedIssuer {
   readonly algorithms: readonly string[];
   /** The claim with the e-mail address of the member. */
   readonly emailClaim: string;
+  /** Whether the provider may vouch for people to OAuth clients (ID-JAG), without their consent. */
+  readonly idJag: boolean;
 }
 
-const PROPERTIES = new Set(['issuer', 'audience', 'algorithms', 'email_claim']);
+const PROPERTIES = new Set(['issuer', 'audience', 'algorithms', 'email_claim', 'id_jag']);
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Parses `TRUSTED_ISSUERS`: a JSON list of `{issuer, audience, algorithms?, email_claim?}`.
+ * Parses `TRUSTED_ISSUERS`: a JSON list of `{issuer, audience, algorithms?, email_claim?, id_jag?}`.
  * @throws ConfigError
  */
 export function parseTrustedIssuers(text: string): readonly TrustedIssuer[] {
@@ -46,7 +48,13 @@ function parseEntry(entry: unknown, index: number): TrustedIssuer {
   if (typeof entry !== 'object' || entry === null) throw new ConfigError(`${at} must be an object.`);
   const unknown = Object.keys(entry).find((name) => !PROPERTIES.has(name));
   if (unknown !== undefined) throw new ConfigError(`${at} has the unknown property ${unknown}.`);
-  const { issuer, audience, algorithms, email_claim: emailClaim } = entry as Record<string, unknown>;
+  const {
+    issuer,
+    audience,
+    algorithms,
+    email_claim: emailClaim,
+    id_jag: idJag = false,
+  } = entry as Record<string, unknown>;
   if (typeof issuer !== 'string' || !isIssuerUrl(issuer)) {
     throw new ConfigError(`${at}.issuer must be an https URL without query and fragment (http only for loopback).`);
   }
@@ -56,7 +64,8 @@ function parseEntry(entry: unknown, index: number): TrustedIssuer {
   }
   if (emailClaim !== undefined && !isText(emailClaim))
     throw new ConfigError(`${at}.email_claim must be the name of a claim.`);
-  return { issuer, audience, algorithms: algorithms ?? ISSUER_ALGORITHMS, emailClaim: emailClaim ?? 'email' };
+  if (typeof idJag !== 'boolean') throw new ConfigError(`${at}.id_jag must be true or false.`);
+  return { issuer, audience, algorithms: algorithms ?? ISSUER_ALGORITHMS, emailClaim: emailClaim ?? 'email', idJag };
 }
 
 function isIssuerUrl(text: string): boolean {

@@ -86,9 +86,15 @@ export class ApiKeyRepository {
    * Inserts a key if `check` does not throw. Locks the maker, so that `check` sees its current permissions and its
    * deletion cannot interleave. Also deletes keys that expired long ago.
    * @param check receives the maker, or undefined if its credential has ended; if it throws, nothing is stored
+   * @param store stores what belongs to the key in the same transaction
    * @throws DomainError `limit_reached`
    */
-  insertAs(caller: Principal, key: NewApiKey, check: (maker: LockedMaker | undefined) => void): Promise<ApiKeyEntity> {
+  insertAs(
+    caller: Principal,
+    key: NewApiKey,
+    check: (maker: LockedMaker | undefined) => void,
+    store?: (manager: EntityManager) => Promise<void>,
+  ): Promise<ApiKeyEntity> {
     const { organizationId } = key;
     return this.keys.manager.transaction(async (manager) => {
       const { maker } = await lockRows(manager, { caller, id: undefined });
@@ -98,6 +104,7 @@ export class ApiKeyRepository {
       await requireShortLine(manager, key.makerKeyId);
       await manager.insert(ApiKeyEntity, key);
       await this.recordChange(manager, caller, { after: key });
+      await store?.(manager);
       return manager.findOneByOrFail(ApiKeyEntity, { id: key.id });
     });
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
@@ -17,7 +18,7 @@ import type {
   ApiKeyUpdateInput,
 } from './api-key.dto.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
-import { ApiKeyRepository, type NewApiKey } from './api-key.repository.js';
+import { ApiKeyRepository, type LockedMaker, type NewApiKey } from './api-key.repository.js';
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../../core/api-key-value.js';
 import { PasswordChanges } from '../users/password-changes.js';
 import { ApiKeyVerifier } from './api-key.verifier.js';
@@ -56,6 +57,39 @@ export class ApiKeyService {
    */
   async create(input: ApiKeyCreateInput, caller: Principal): Promise<ApiKeyCreated> {
     const value = generateApiKey();
+    const created = await this.insert(value, input, caller);
+    const { id, name, rateLimit, spend } = created;
+    return {
+      id,
+      name,
+      key: value,
+      permissions: created.permissions,
+      ...(rateLimit !== null && { rate_limit: rateLimit }),
+      ...(spend !== null && { spend }),
+      expires_at: created.expiresAt?.toISOString() ?? null,
+      created_at: created.createdAt.toISOString(),
+    };
+  }
+
+  /**
+   * Creates a key that acts for something else, such as an OAuth client. Nobody learns its value.
+   * @param store stores what the key acts for, in the same transaction
+   * @throws what `create` throws
+   */
+  async createFor(
+    input: Pick<ApiKeyCreateInput, 'name' | 'permissions'>,
+    caller: Principal,
+    store: (manager: EntityManager, keyId: string) => Promise<void>,
+  ): Promise<void> {
+    await this.insert(generateApiKey(), input, caller, store);
+  }
+
+  private async insert(
+    value: string,
+    input: ApiKeyCreateInput,
+    caller: Principal,
+    store?: (manager: EntityManager, keyId: string) => Promise<void>,
+  ): Promise<ApiKeyEntity> {
     const expiresAt = expiryIn(input.expiresIn ?? null);
     const { permissions } = input;
     const rateLimit = changedRateLimit<KeyRateLimit>(null, input.rate_limit ?? null);
@@ -79,24 +113,14 @@ export class ApiKeyService {
       expiresAt,
     });
     const connectionIds = await this.repository.findConnections(organizationId, permissions);
-    const created = await this.repository.insertAs(caller, key, (locked) => {
+    const check = (locked: LockedMaker | undefined): void => {
       const maker = new KeyMaker(caller, locked);
       maker.assertHolds(permissions);
       KeyMaker.assertOpens(key.resource, connectionIds);
       maker.assertOutlives(expiresAt);
       maker.assertLimits(rateLimit);
-    });
-    const { id, name } = created;
-    return {
-      id,
-      name,
-      key: value,
-      permissions: created.permissions,
-      ...(rateLimit !== null && { rate_limit: rateLimit }),
-      ...(spend !== null && { spend }),
-      expires_at: created.expiresAt?.toISOString() ?? null,
-      created_at: created.createdAt.toISOString(),
     };
+    return this.repository.insertAs(caller, key, check, store && ((manager) => store(manager, key.id)));
   }
 
   /** Returns all keys, unless a limit is given or they exceed the size of a page. */

@@ -5,10 +5,11 @@ import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import { type Principal, principalOrganization } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
+import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { isOauthToken } from './oauth-token-value.js';
-import { type ActiveToken, OauthGrantsRepository } from './oauth-grants.repository.js';
+import { type ActiveClientToken, type ActiveToken, OauthGrantsRepository } from './oauth-grants.repository.js';
 import { recordId } from './records/record-id.js';
 
 /** A revocation in another process must take effect within a second, so tokens are cached for slightly less. */
@@ -18,12 +19,14 @@ const MAX_ENTRIES = 10_000;
 const MAX_QUERIES = 2;
 const MAX_TOKENS_PER_QUERY = 1_000;
 
+type Expiring<T> = T & { readonly expiresAt: Date };
+
 /** Verifies the opaque access tokens of the authorization server. Caches them as `ApiKeyVerifier` caches keys. */
 @Injectable()
 @VerifiesCredentials('oauth')
 export class AccessTokenVerifier implements CredentialSource {
   private readonly logger = new Logger(AccessTokenVerifier.name);
-  private readonly tokens: ReadThroughCache<Principal & { expiresAt: number }>;
+  private readonly tokens: ReadThroughCache<Expiring<Principal> | ActiveClientToken>;
   /** The ids of grants whose use was recorded recently. */
   private readonly recordedUses = new LRUCache<string, true>({
     max: MAX_ENTRIES,
@@ -31,10 +34,13 @@ export class AccessTokenVerifier implements CredentialSource {
     ttlResolution: 1_000,
   });
 
-  constructor(private readonly grants: OauthGrantsRepository) {
+  constructor(
+    private readonly grants: OauthGrantsRepository,
+    private readonly apiKeys: ApiKeyVerifier,
+  ) {
     const read = async (ids: readonly string[]) => {
       const found = await grants.findTokens(ids);
-      return new Map([...found].map(([id, token]) => [id, toPrincipal(token)]));
+      return new Map([...found].map(([id, token]) => [id, 'keyHash' in token ? token : toPrincipal(token)]));
     };
     this.tokens = new ReadThroughCache(read, {
       ttlMs: CACHED_MS,
@@ -53,7 +59,8 @@ export class AccessTokenVerifier implements CredentialSource {
   verify(key: string): Principal | Promise<Principal> {
     return mapMaybePromise(this.tokens.get(key), (found) => {
       if (found === undefined) throw new DomainError('credential_invalid');
-      if (found.expiresAt <= databaseNow()) throw new DomainError('credential_expired');
+      if (found.expiresAt.getTime() <= databaseNow()) throw new DomainError('credential_expired');
+      if ('keyHash' in found) return this.principalOfClient(found);
       this.noteUse(found.credentialId);
       return found;
     });
@@ -61,6 +68,11 @@ export class AccessTokenVerifier implements CredentialSource {
 
   findUsable(ids: readonly string[]): ReturnType<CredentialSource['findUsable']> {
     return this.grants.findUsable(ids);
+  }
+
+  /** The client has the rights of its key, as narrow as the token. */
+  private principalOfClient({ keyHash, clientId, resource, scopes }: ActiveClientToken) {
+    return mapMaybePromise(this.apiKeys.verify(keyHash), (key) => ({ ...key, clientId, resource, scopes }));
   }
 
   private noteUse(grantId: string): void {
@@ -73,7 +85,7 @@ export class AccessTokenVerifier implements CredentialSource {
 }
 
 /** A response that stays open belongs to the grant, so it survives the refresh of its token. */
-function toPrincipal(token: ActiveToken): Principal & { expiresAt: number } {
+function toPrincipal(token: ActiveToken): Expiring<Principal> {
   return {
     kind: 'oauth',
     credentialId: token.grantId,
@@ -88,6 +100,6 @@ function toPrincipal(token: ActiveToken): Principal & { expiresAt: number } {
     scopes: token.scopes,
     permissions: token.permissions,
     permissionsDigest: permissionsDigest(token.permissions),
-    expiresAt: token.expiresAt.getTime(),
+    expiresAt: token.expiresAt,
   };
 }

@@ -11,6 +11,8 @@ import { sendPage } from '../../platform/pages/send-page.js';
 import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import { ClientDocumentFetch } from './client-document-fetch.js';
 import { Consents } from './consents.js';
+import { EnterpriseGrants } from './enterprise-grants.js';
+import { MachineClients } from './machine-clients.js';
 import { renderOauthError } from './oauth-error-page.js';
 import { MAX_PER_HOUR, OauthAdapter, TOO_MANY_REGISTRATIONS } from './oauth-adapter.js';
 import { answerOutages } from './oauth-outages.js';
@@ -30,6 +32,8 @@ const LIMITED: Readonly<Record<string, keyof typeof MAX_PER_HOUR>> = {
   [OAUTH_PATHS.authorize]: 'Interaction',
 };
 const RETRY_AFTER_S = '3600';
+/** draft-ietf-oauth-identity-assertion-authz-grant, "Authorization Server Metadata". */
+const ID_JAG_METADATA = 'authorization_grant_profiles_supported';
 
 interface StartedProvider {
   readonly provider: Provider;
@@ -55,6 +59,8 @@ export class AuthorizationServer {
     private readonly consents: Consents,
     private readonly sessions: BrowserSessions,
     private readonly documents: ClientDocumentFetch,
+    private readonly machines: MachineClients,
+    private readonly enterprise: EnterpriseGrants,
   ) {}
 
   /** Answers a request to one of its endpoints. */
@@ -117,6 +123,7 @@ export class AuthorizationServer {
         findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
         loadExistingGrant: async (ctx) => (await this.consents.findGiven(ctx)) ?? this.consents.grantAgain(ctx, origin),
         renderError: renderOauthError,
+        requireOwnResource: (resource, clientId) => this.machines.requireOwn(resource, clientId),
         fetch: (url, options) => this.documents.fetchDocument(url, options, this.currentSource()),
         signingKeys,
         cookieKeys: signingKeys.map(cookieKeyOf),
@@ -129,7 +136,8 @@ export class AuthorizationServer {
       const request = this.requests.get(raw);
       return request && this.sessions.userOf(request);
     });
-    provider.use((ctx, next) => next().then(() => addResourceScopes(ctx)));
+    this.enterprise.registerOn(provider);
+    provider.use((ctx, next) => next().then(() => completeMetadata(ctx, this.enterprise)));
     answerOutages(provider, (error) => this.logger.error(error));
     return { provider, keyId: signingKeys[0]?.kid };
   }
@@ -143,8 +151,8 @@ export class AuthorizationServer {
 }
 
 /** Gives access and refresh tokens the prefix by which logs and the guard recognize them. */
-function markTokens({ AccessToken, RefreshToken }: Provider): void {
-  for (const { prototype } of [AccessToken, RefreshToken] as unknown as {
+function markTokens({ AccessToken, ClientCredentials, RefreshToken }: Provider): void {
+  for (const { prototype } of [AccessToken, ClientCredentials, RefreshToken] as unknown as {
     prototype: { generateTokenId(): string };
   }[]) {
     const generate = prototype.generateTokenId;
@@ -154,11 +162,15 @@ function markTokens({ AccessToken, RefreshToken }: Provider): void {
   }
 }
 
-/** The library's metadata document names only the scopes of OpenID Connect. */
-function addResourceScopes({ path, status, body }: Pick<KoaContextWithOIDC, 'path' | 'status' | 'body'>): void {
+/** The library's metadata document names only the scopes of OpenID Connect, and no profiles of grants. */
+function completeMetadata(
+  { path, status, body }: Pick<KoaContextWithOIDC, 'path' | 'status' | 'body'>,
+  { isOffered }: EnterpriseGrants,
+): void {
   if (!path.startsWith('/.well-known/') || status !== 200) return;
-  const document = body as { scopes_supported?: readonly string[] };
+  const document = body as { scopes_supported?: readonly string[]; [ID_JAG_METADATA]?: readonly string[] };
   document.scopes_supported = [...(document.scopes_supported ?? []), 'mcp', 'api'];
+  if (isOffered) document[ID_JAG_METADATA] = ['urn:ietf:params:oauth:grant-profile:id-jag'];
 }
 
 /** Makes Koa see the origin that the caller sees, whatever stands between them. */

@@ -17,7 +17,8 @@ interface ConsentRequest {
   readonly indicator: string;
   /** The scopes of the request, separated by spaces. */
   readonly scope: string;
-  readonly redirectUri: string;
+  /** Absent where an identity provider has decided in place of the person. */
+  readonly redirectUri?: string;
 }
 
 const MAX_NAME_LENGTH = 256;
@@ -52,7 +53,7 @@ export class Consents {
       clientName: (client.clientName ?? client.clientId).slice(0, MAX_NAME_LENGTH),
       resource: resource.path,
       scope: granted.join(' '),
-      isRemembered: isRemembered(redirectUri),
+      isRemembered: redirectUri !== undefined && isRemembered(redirectUri),
     });
     await this.events.record(organizationId, {
       event: 'grant.created',

@@ -1,4 +1,5 @@
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import { parseResource } from './oauth-resources.js';
 import { recordId } from './records/record-id.js';
 import type { OauthRecordsRepository } from './records/oauth-records.repository.js';
 
@@ -32,12 +33,15 @@ export class OauthAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     if (this.model === 'Client') return this.register(id, payload);
+    if (this.model === 'ReplayDetection') return this.useAssertion(id, expiresIn ?? 0);
     const source = this.model === 'Interaction' ? this.sourceOf() : undefined;
-    await this.records.upsert(this.model, id, payload, { expiresIn, clientId: payload.clientId, source });
+    const resource = this.model === 'ClientCredentials' ? resourcePathOf(payload) : undefined;
+    await this.records.upsert(this.model, id, payload, { expiresIn, clientId: payload.clientId, source, resource });
   }
 
   /** A grant ends with the membership of its person, whatever is left of it here. */
   async find(id: string): Promise<AdapterPayload | undefined> {
+    if (this.model === 'ReplayDetection') return undefined;
     if (this.model === 'Grant' && !(await this.records.hasGrant(recordId('Grant', id)))) return undefined;
     return this.records.find(this.model, id);
   }
@@ -68,7 +72,15 @@ export class OauthAdapter implements Adapter {
     else await this.records.delete(this.model, id);
   }
 
+  /** The library looks first and stores afterwards; of two processes that do so at once only one continues. */
+  private async useAssertion(id: string, expiresIn: number): Promise<void> {
+    if (await this.records.useOnce(id, expiresIn)) return;
+    throw new errors.InvalidClientAuth('client assertion tokens must only be used once');
+  }
+
   private async register(clientId: string, payload: AdapterPayload): Promise<void> {
+    if (payload.grant_types?.includes('client_credentials') === true)
+      throw new errors.InvalidClientMetadata('clients that act for themselves are set up by hand');
     const limit = { source: this.sourceOf() ?? '', max: MAX_PER_HOUR.Client };
     if (!(await this.records.register(clientId, payload, limit))) throw new TooManyRegistrations();
   }
@@ -76,4 +88,10 @@ export class OauthAdapter implements Adapter {
   revokeByGrantId(grantId: string): Promise<void> {
     return this.records.deleteOfGrant(this.model, recordId('Grant', grantId));
   }
+}
+
+/** The path of the resource that a token of a client is for, which the provider has checked. */
+function resourcePathOf({ aud }: AdapterPayload): string | undefined {
+  const indicator = String(aud);
+  return parseResource(indicator, new URL(indicator).origin)?.path;
 }

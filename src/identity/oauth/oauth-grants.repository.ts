@@ -12,7 +12,7 @@ import {
 } from '../organizations/member-rights.js';
 import { OauthGrantEntity } from './records/oauth-grant.entity.js';
 
-/** What an access token opens. */
+/** What the access token of a person opens. */
 export interface ActiveToken {
   grantId: string;
   organizationId: string;
@@ -27,7 +27,13 @@ export interface ActiveToken {
   expiresAt: Date;
 }
 
-type TokenRow = Omit<ActiveToken, 'permissions' | 'scopes'> & MemberRights & { id: string; scope: string | null };
+/** The access token of a client that acts for itself, with the rights of an API key. */
+export interface ActiveClientToken extends Pick<ActiveToken, 'clientId' | 'resource' | 'scopes' | 'expiresAt'> {
+  keyHash: string;
+}
+
+type TokenRow = Omit<ActiveToken, 'permissions' | 'scopes'> &
+  MemberRights & { id: string; scope: string | null; keyHash: string | null };
 
 /** A consent that a person gave earlier. */
 type RememberedConsent = Pick<OauthGrantEntity, 'userId' | 'clientId' | 'resource'>;
@@ -52,16 +58,23 @@ export class OauthGrantsRepository {
     return this.grants.findOne({ where: { ...consent, isRemembered: true }, order: { createdAt: 'DESC' } });
   }
 
-  /** The tokens with these record ids (`recordId`) whose grant exists and whose person is still a member, by id. */
-  async findTokens(ids: readonly string[]): Promise<Map<string, ActiveToken>> {
+  /**
+   * The tokens with these record ids (`recordId`), by id: of grants whose person is still a member, and of clients that
+   * act for themselves and still exist.
+   */
+  async findTokens(ids: readonly string[]): Promise<Map<string, ActiveToken | ActiveClientToken>> {
     const rows: TokenRow[] = await this.grants.query(
       `SELECT t.id, t.scope, t.expires_at AS "expiresAt", g.id AS "grantId", g.organization_id AS "organizationId",
               o.slug AS "organizationSlug", o.run_access AS "runAccess", o.limits, g.user_id AS "userId",
-              g.client_id AS "clientId", g.resource, ${MEMBER_RIGHTS_COLUMNS}
+              coalesce(g.client_id, t.client_id) AS "clientId", coalesce(g.resource, t.resource) AS resource,
+              key.key_hash AS "keyHash", ${MEMBER_RIGHTS_COLUMNS}
          FROM oauth_records t
-         JOIN oauth_grants g ON g.id = t.grant_id
-         JOIN organizations o ON o.id = g.organization_id ${joinMemberRights('g')}
-        WHERE t.id = ANY($1) AND t.model = 'AccessToken' AND members.user_id IS NOT NULL`,
+         LEFT JOIN oauth_grants g ON g.id = t.grant_id
+         LEFT JOIN organizations o ON o.id = g.organization_id ${joinMemberRights('g')}
+         LEFT JOIN oauth_clients client ON t.model = 'ClientCredentials' AND client.client_id = t.client_id
+         LEFT JOIN api_keys key ON key.id = client.api_key_id
+        WHERE t.id = ANY($1)
+          AND (t.model = 'AccessToken' AND members.user_id IS NOT NULL OR key.id IS NOT NULL)`,
       [ids],
     );
     return new Map(rows.map((row) => [row.id, toActiveToken(row)]));
@@ -121,10 +134,12 @@ export class OauthGrantsRepository {
   }
 }
 
-function toActiveToken({ scope, role, rolePermissions, memberPermissions, ...token }: TokenRow): ActiveToken {
-  return {
-    ...token,
-    scopes: scope?.split(' ') ?? [],
-    permissions: permissionsOfMember({ role, rolePermissions, memberPermissions }),
-  };
+function toActiveToken({ keyHash, ...row }: TokenRow): ActiveToken | ActiveClientToken {
+  const { scope, role, rolePermissions, memberPermissions, ...token } = row;
+  const scopes = scope?.split(' ') ?? [];
+  if (keyHash === null) {
+    return { ...token, scopes, permissions: permissionsOfMember({ role, rolePermissions, memberPermissions }) };
+  }
+  const { clientId, resource, expiresAt } = token;
+  return { keyHash, clientId, resource, scopes, expiresAt };
 }

@@ -1,9 +1,12 @@
 import {
   ArrayMaxSize,
   ArrayMinSize,
+  ArrayUnique,
   IsArray,
   IsBoolean,
+  IsIn,
   IsISO8601,
+  IsObject,
   IsString,
   IsUUID,
   Length,
@@ -11,7 +14,21 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { Type } from 'class-transformer';
-import { MayBeNull } from '../../core/validation/presence.js';
+import type { PermissionMap } from '../../core/permissions.js';
+import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
+import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
+import { JwksInput } from './client-keys.js';
+import { CLIENT_AUTHS, type ClientAuth } from './records/oauth-client.entity.js';
+
+/** RFC 7523 §2.1 */
+export const JWT_BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+
+/** The grants of clients that send nobody to the consent page. */
+export const UNATTENDED_GRANTS = ['client_credentials', JWT_BEARER_GRANT] as const;
+type UnattendedGrant = (typeof UNATTENDED_GRANTS)[number];
+
+const CONFIDENTIAL_AUTHS = ['secret', 'jwks'] as const;
+type ConfidentialAuth = (typeof CONFIDENTIAL_AUTHS)[number];
 
 /** The input of a tool without parameters. */
 export class NoInput {}
@@ -74,13 +91,46 @@ export class OauthClientCreateInput {
   @Length(1, 128)
   name: string;
 
-  /** Where the client may be sent back to: https, loopback (any port) or a custom scheme. */
+  /**
+   * Where the client may be sent back to: https, loopback (any port) or a custom scheme. Required without
+   * `grant_types`, and only then.
+   */
+  @MayBeAbsent()
   @IsArray()
   @ArrayMinSize(1)
   @ArrayMaxSize(20)
   @IsString({ each: true })
   @MaxLength(2048, { each: true })
-  redirect_uris: string[];
+  redirect_uris?: string[];
+
+  /**
+   * How a client without a browser gets its tokens: for itself (`client_credentials`), or for a person for whom an
+   * identity provider of `TRUSTED_ISSUERS` vouches (`urn:ietf:params:oauth:grant-type:jwt-bearer`). Absent for a client that sends people to
+   * the consent page.
+   */
+  @MayBeAbsent()
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayUnique()
+  @IsIn(UNATTENDED_GRANTS, { each: true })
+  grant_types?: UnattendedGrant[];
+
+  /** What the client may do for itself, within the caller's own permissions. Required for `client_credentials`. */
+  @MayBeAbsent()
+  @IsPermissionMap()
+  permissions?: PermissionMap;
+
+  /** With `grant_types`: whether the client has a secret (default), or signs with keys of its own. */
+  @MayBeAbsent()
+  @IsIn(CONFIDENTIAL_AUTHS)
+  auth?: ConfidentialAuth;
+
+  /** With `auth: jwks`: the client's public keys. */
+  @MayBeAbsent()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => JwksInput)
+  jwks?: JwksInput;
 }
 
 export class OauthClientItem {
@@ -97,14 +147,31 @@ export class OauthClientItem {
   @IsString({ each: true })
   redirect_uris: string[];
 
+  @IsArray()
+  @IsString({ each: true })
+  grant_types: string[];
+
+  @IsIn(CLIENT_AUTHS)
+  auth: ClientAuth;
+
+  /** The API key with whose rights the client acts for itself. It is listed, changed and limited like any other. */
+  @MayBeNull()
+  @IsUUID()
+  api_key_id: string | null;
+
   @IsISO8601()
   created_at: string;
 }
 
-export class OauthClientOutput {
+export class OauthClientCreated {
   @ValidateNested()
   @Type(() => OauthClientItem)
   item: OauthClientItem;
+
+  /** Only this response contains it; absent for a client without a secret. */
+  @MayBeAbsent()
+  @IsString()
+  client_secret?: string;
 }
 
 export class OauthClientList {

@@ -1,9 +1,11 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
 import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
 import { NetModule } from '../../platform/net/net.module.js';
 import { PagesModule } from '../../platform/pages/pages.module.js';
+import { TrustedIssuersModule } from '../trusted-issuers/trusted-issuers.module.js';
 import { UsersModule } from '../users/users.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
 import { AccessTokenVerifier } from './access-token.verifier.js';
@@ -11,6 +13,8 @@ import { AuthorizationServer } from './authorization-server.js';
 import { ClientDocumentFetch } from './client-document-fetch.js';
 import { ConsentController } from './consent.controller.js';
 import { Consents } from './consents.js';
+import { EnterpriseGrants } from './enterprise-grants.js';
+import { MachineClients } from './machine-clients.js';
 import { OauthClients } from './oauth-clients.js';
 import { OauthController } from './oauth.controller.js';
 import { OauthGrants } from './oauth-grants.js';
@@ -29,10 +33,12 @@ import { SigningKeys } from './signing-keys.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([OauthRecordEntity, OauthGrantEntity, OauthClientEntity, OauthSigningKeyEntity]),
+    ApiKeysModule,
     AuditEventsModule,
     BrowserSessionsModule,
     NetModule,
     PagesModule,
+    TrustedIssuersModule,
     UsersModule,
     VaultModule,
   ],
@@ -42,6 +48,8 @@ import { SigningKeys } from './signing-keys.js';
     AuthorizationServer,
     ClientDocumentFetch,
     Consents,
+    EnterpriseGrants,
+    MachineClients,
     OauthClients,
     OauthGrants,
     OauthGrantsRepository,

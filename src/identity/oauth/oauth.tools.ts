@@ -6,7 +6,7 @@ import {
   OauthClientCreateInput,
   OauthClientDeleteInput,
   OauthClientList,
-  OauthClientOutput,
+  OauthClientCreated,
   OauthGrantList,
   OauthGrantRevokeInput,
   OauthRemoved,
@@ -53,14 +53,17 @@ export class OauthTools {
   @ManagementTool({
     name: 'OAUTH_CLIENT_CREATE',
     description:
-      'Sets up an OAuth client that can neither register itself nor publish a metadata document. It is a public ' +
-      'client: it uses PKCE and has no secret.',
+      'Sets up an OAuth client by hand. With redirect_uris: a public client that can neither register itself nor ' +
+      'publish a metadata document; it uses PKCE and has no secret. With grant_types: a program without a browser, ' +
+      'which has a secret or keys of its own. With client_credentials it acts for itself, within permissions and ' +
+      'within what its maker may do, and it ends with an API key that is made for it. Only this response contains ' +
+      'the secret.',
     input: OauthClientCreateInput,
-    output: OauthClientOutput,
+    output: OauthClientCreated,
     annotations: CREATES,
   })
-  async createClient(input: OauthClientCreateInput, caller: Principal): Promise<OauthClientOutput> {
-    return { item: await this.clients.create(input, caller) };
+  createClient(input: OauthClientCreateInput, caller: Principal): Promise<OauthClientCreated> {
+    return this.clients.create(input, caller);
   }
 
   @ManagementTool({
@@ -76,7 +79,9 @@ export class OauthTools {
 
   @ManagementTool({
     name: 'OAUTH_CLIENT_DELETE',
-    description: 'Deletes an OAuth client that was set up by hand, and ends all sign-ins with it.',
+    description:
+      'Deletes an OAuth client that was set up by hand, ends all sign-ins with it, and deletes the API key with which ' +
+      'it acted.',
     input: OauthClientDeleteInput,
     output: OauthRemoved,
     annotations: DESTROYS,

@@ -1,5 +1,7 @@
 import { type Configuration, errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Settings } from '../../core/config/settings.js';
+import { ISSUER_ALGORITHMS } from '../../core/config/trusted-issuers.js';
+import { MAX_CLIENT_KEYS } from './client-keys.js';
 import { type RequestedResource, parseResource } from './oauth-resources.js';
 import type { PrivateJwk } from './signing-keys.js';
 
@@ -23,6 +25,8 @@ const GRANT_TTL_S = 10 * 365 * 86_400;
 const MAX_NAME_LENGTH = 256;
 const UNSHOWABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const CLOCK_TOLERANCE_S = 30;
+/** Of an assertion with which a client authenticates. */
+const MAX_ASSERTION_LIFETIME_S = 3_600;
 
 /** What the configuration needs from the service. */
 interface ProviderParts {
@@ -31,6 +35,8 @@ interface ProviderParts {
   readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
   readonly renderError: NonNullable<Configuration['renderError']>;
   readonly fetch: NonNullable<Configuration['fetch']>;
+  /** Refuses a resource that a client does not open for itself. */
+  readonly requireOwnResource: (resource: RequestedResource, clientId: string) => Promise<void>;
   readonly signingKeys: readonly PrivateJwk[];
   readonly cookieKeys: readonly string[];
 }
@@ -38,7 +44,7 @@ interface ProviderParts {
 /**
  * Configures oidc-provider as the authorization server of MCP (specification 2025-11-25, "Authorization"):
  * authorization code with PKCE S256, one resource per grant, opaque access tokens, rotating refresh tokens, dynamic
- * registration and client id metadata documents.
+ * registration, client id metadata documents, and clients that act for themselves.
  * @param issuer the origin of the service, as the request names it
  */
 export function providerConfiguration(issuer: string, settings: Settings, parts: ProviderParts): Configuration {
@@ -62,12 +68,15 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
     claims: { openid: ['sub'] },
     responseTypes: ['code'],
     pkce: { required: () => true },
-    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+    enabledJWA: { clientAuthSigningAlgValues: ISSUER_ALGORITHMS },
+    assertJwtClientAuthClaimsAndHeader: (_ctx, { exp }) => requireShortLived(Number(exp)),
     clientDefaults: { grant_types: ['authorization_code', 'refresh_token'], application_type: 'native' },
     extraClientMetadata: {
       properties: ['software_id'],
       validator: (_ctx, _key, _value, metadata) => {
         requireShowable(metadata);
+        requireInlineKeys(metadata);
         makeNative(metadata);
       },
     },
@@ -91,6 +100,7 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
     ttl: {
       AccessToken: settings.oauthAccessTokenTtlS,
       AuthorizationCode: CODE_TTL_S,
+      ClientCredentials: settings.oauthAccessTokenTtlS,
       Grant: GRANT_TTL_S,
       IdToken: settings.oauthAccessTokenTtlS,
       Interaction: INTERACTION_TTL_S,
@@ -102,6 +112,7 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
       rpInitiatedLogout: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
       dPoP: { enabled: false },
+      clientCredentials: { enabled: true },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       registration: { enabled: true, issueRegistrationAccessToken: false },
       clientIdMetadataDocument: { enabled: settings.acceptsClientDocuments, ack: CLIENT_DOCUMENT_DRAFT },
@@ -109,10 +120,15 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
         enabled: true,
         defaultResource: async (ctx, _client, oneOf) => grantedResource(ctx, oneOf),
         useGrantedResource: async () => true,
-        getResourceServerInfo: async (ctx, indicator) => {
+        getResourceServerInfo: async (ctx, indicator, client) => {
           requireSingle(ctx);
+          const resource = resourceOf(indicator);
+          if (ctx.oidc.params?.['grant_type'] === 'client_credentials') {
+            await parts.requireOwnResource(resource, client.clientId);
+            ctx.oidc.params['scope'] = scopeFor(resource, ctx);
+          }
           return {
-            scope: resourceOf(indicator).scope,
+            scope: resource.scope,
             audience: indicator,
             accessTokenFormat: 'opaque',
             accessTokenTTL: settings.oauthAccessTokenTtlS,
@@ -123,11 +139,22 @@ export function providerConfiguration(issuer: string, settings: Settings, parts:
   };
 }
 
-/** A token is for exactly one resource, which every authorization request names. */
+/** A token is for exactly one resource, which every request names that starts with nothing granted. */
 function grantedResource(ctx: KoaContextWithOIDC, oneOf: readonly string[] | undefined): string[] {
   if (oneOf !== undefined) return [...oneOf];
-  if (ctx.oidc.route !== 'authorization') return [];
+  const { route, params } = ctx.oidc;
+  if (route !== 'authorization' && params?.['grant_type'] !== 'client_credentials') return [];
   throw new errors.InvalidTarget('the parameter "resource" is required');
+}
+
+/**
+ * The scope of the resource, also for a client that requests none (RFC 6749 §3.3).
+ * @throws InvalidScope
+ */
+function scopeFor({ scope }: RequestedResource, { oidc }: KoaContextWithOIDC): string {
+  const requested = oidc.requestParamScopes;
+  if (requested.size === 0 || requested.has(scope)) return scope;
+  throw new errors.InvalidScope(`the resource has the scope "${scope}" only`, [...requested].join(' '));
 }
 
 /** @throws InvalidTarget */
@@ -147,6 +174,33 @@ function requireShowable({ client_name: name }: { client_name?: string | undefin
   throw new errors.InvalidClientMetadata(
     `client_name must have at most ${MAX_NAME_LENGTH} characters, without control characters`,
   );
+}
+
+/**
+ * Takes the keys of a client from its metadata only, because anybody could have the service request any address, and
+ * few of them, because each one is tried.
+ * @throws InvalidClientMetadata
+ */
+function requireInlineKeys(metadata: {
+  token_endpoint_auth_method?: string | undefined;
+  jwks_uri?: string | undefined;
+  jwks?: { readonly keys?: unknown } | undefined;
+}): void {
+  const { token_endpoint_auth_method: method, jwks_uri: address, jwks } = metadata;
+  if (method === 'private_key_jwt' && address !== undefined)
+    throw new errors.InvalidClientMetadata('jwks_uri is not supported, send jwks');
+  if (Array.isArray(jwks?.keys) && jwks.keys.length > MAX_CLIENT_KEYS)
+    throw new errors.InvalidClientMetadata(`jwks must have at most ${MAX_CLIENT_KEYS} keys`);
+  metadata.jwks_uri = undefined;
+}
+
+/**
+ * The use of an assertion is remembered until it expires.
+ * @throws InvalidClientAuth
+ */
+function requireShortLived(expiresAt: number): void {
+  if (expiresAt <= Date.now() / 1000 + MAX_ASSERTION_LIFETIME_S) return;
+  throw new errors.InvalidClientAuth('the client assertion must expire within an hour');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
+import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose';
 import type { TrustedIssuer } from '../../core/config/trusted-issuers.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isMistakable } from '../../core/email-address.js';
@@ -8,6 +8,8 @@ import type { IssuerKeys } from './issuer-keys.js';
 export const CLOCK_SKEW_S = 30;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const MAX_LENGTH = 8192;
+/** The type of an identity assertion (ID-JAG), which a client exchanges for a token. It opens nothing itself. */
+export const ID_JAG_TYPE = 'oauth-id-jag+jwt';
 
 /** What a verified token says. */
 export interface IssuerClaims {
@@ -44,38 +46,64 @@ export async function verifyIssuerToken(
   trusted: TrustedIssuer,
   { keys, resourceOf }: { keys: IssuerKeys; resourceOf: (audience: string) => string | undefined },
 ): Promise<IssuerClaims> {
-  const claims = await verifySignature(token, trusted, keys);
+  const { payload: claims, type } = await verifySignature(token, trusted, keys);
+  if (type === ID_JAG_TYPE) throw new DomainError('credential_invalid');
   const audiences = [claims.aud ?? []].flat();
   const resources = audiences.map(resourceOf).filter((path) => path !== undefined);
   const isForService = audiences.includes(trusted.audience);
-  const email = claims[trusted.emailClaim];
+  const email = verifiedEmailOf(claims, trusted);
   const isAccepted = isForService || resources.length === 1;
-  const isKnown = typeof email === 'string' && claims['email_verified'] === true && !isMistakable(email);
-  if (!isAccepted || !isKnown || claims.exp === undefined) throw new DomainError('credential_invalid');
+  if (!isAccepted || email === undefined || claims.exp === undefined) throw new DomainError('credential_invalid');
   return {
     email,
     expiresAt: claims.exp,
     clientId: textOf(claims['azp']) ?? textOf(claims['client_id']) ?? null,
     resource: isForService ? undefined : resources[0],
-    scopes: textOf(claims['scope'])?.split(' ').filter(Boolean),
+    scopes: scopesOf(claims),
   };
 }
 
-async function verifySignature(token: string, trusted: TrustedIssuer, keys: IssuerKeys): Promise<JWTPayload> {
+/** The address of the person, if the issuer has verified it. */
+export function verifiedEmailOf(claims: JWTPayload, { emailClaim }: TrustedIssuer): string | undefined {
+  const email = textOf(claims[emailClaim]);
+  return email !== undefined && claims['email_verified'] === true && !isMistakable(email) ? email : undefined;
+}
+
+/** Undefined if the token has no `scope`. */
+export function scopesOf(claims: JWTPayload): readonly string[] | undefined {
+  return textOf(claims['scope'])?.split(' ').filter(Boolean);
+}
+
+/**
+ * Verifies the signature, `iss`, `exp` and what the options demand.
+ * @returns the claims, and the type in the token's header
+ * @throws DomainError as `verifyIssuerToken`
+ */
+export async function verifySignature(
+  token: string,
+  trusted: TrustedIssuer,
+  keys: IssuerKeys,
+  options: JWTVerifyOptions = {},
+): Promise<{ payload: JWTPayload; type: string | undefined }> {
   try {
-    const { payload } = await jwtVerify(token, (header, input) => keys.findKey(trusted.issuer, header, input), {
+    const findKey: Parameters<typeof jwtVerify>[1] = (header, input) => keys.findKey(trusted.issuer, header, input);
+    const { payload, protectedHeader } = await jwtVerify(token, findKey, {
+      ...options,
       issuer: trusted.issuer,
       algorithms: [...trusted.algorithms],
       clockTolerance: CLOCK_SKEW_S,
-      requiredClaims: ['iss', 'aud', 'exp'],
+      requiredClaims: ['iss', 'aud', 'exp', ...(options.requiredClaims ?? [])],
     });
-    return payload;
+    // RFC 7515 §4.1.9
+    const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '');
+    return { payload, type };
   } catch (error) {
     if (error instanceof DomainError) throw error;
     throw new DomainError(error instanceof errors.JWTExpired ? 'credential_expired' : 'credential_invalid');
   }
 }
 
-function textOf(claim: unknown): string | undefined {
+/** The claim if it is a text. */
+export function textOf(claim: unknown): string | undefined {
   return typeof claim === 'string' ? claim : undefined;
 }

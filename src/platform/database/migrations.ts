@@ -8,6 +8,7 @@ import { OutputSchemas1763700007000 } from './migrations/1763700007000-output-sc
 import { ToolSearch1763700008000 } from './migrations/1763700008000-tool-search.js';
 import { Steering1763700009000 } from './migrations/1763700009000-steering.js';
 import { WebhookToolsChanged1763700010000 } from './migrations/1763700010000-webhook-tools-changed.js';
+import { MachineClients1763700012000 } from './migrations/1763700012000-machine-clients.js';
 import { AgentsAsTools1763700013000 } from './migrations/1763700013000-agents-as-tools.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -22,5 +23,6 @@ export const MIGRATIONS = [
   ToolSearch1763700008000,
   Steering1763700009000,
   WebhookToolsChanged1763700010000,
+  MachineClients1763700012000,
   AgentsAsTools1763700013000,
 ];

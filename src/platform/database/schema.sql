@@ -424,10 +424,15 @@ CREATE TABLE oauth_clients (
   name varchar(128) NOT NULL,
   redirect_uris jsonb NOT NULL,
   created_at timestamptz(3) NOT NULL DEFAULT now(),
+  grant_types jsonb NOT NULL DEFAULT '["authorization_code", "refresh_token"]'::jsonb,
+  auth varchar(8) COLLATE "C" NOT NULL DEFAULT 'none'::varchar,
+  api_key_id uuid,
   CONSTRAINT oauth_clients_pkey PRIMARY KEY (id),
   CONSTRAINT oauth_clients_client_id_key UNIQUE (client_id),
+  CONSTRAINT oauth_clients_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
   CONSTRAINT oauth_clients_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
+CREATE INDEX oauth_clients_key_idx ON oauth_clients USING btree (api_key_id) WHERE (api_key_id IS NOT NULL);
 CREATE INDEX oauth_clients_organization_idx ON oauth_clients USING btree (organization_id, created_at);
 
 CREATE TABLE oauth_records (
@@ -442,6 +447,7 @@ CREATE TABLE oauth_records (
   expires_at timestamptz(3),
   consumed_at timestamptz(3),
   created_at timestamptz(3) NOT NULL DEFAULT now(),
+  resource varchar(2048) COLLATE "C",
   CONSTRAINT oauth_records_pkey PRIMARY KEY (id)
 );
 CREATE INDEX oauth_records_expiry_idx ON oauth_records USING btree (expires_at) WHERE (expires_at IS NOT NULL);

@@ -35,6 +35,10 @@ export class OauthRecordEntity {
   @Column({ type: 'varchar', length: 256, nullable: true })
   scope: string | null;
 
+  /** The path of the resource of a client's own token. */
+  @Column({ type: 'varchar', length: 2048, nullable: true, update: false })
+  resource: string | null;
+
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3, nullable: true })
   @Index('oauth_records_expiry_idx', { where: 'expires_at IS NOT NULL' })
   expiresAt: Date | null;

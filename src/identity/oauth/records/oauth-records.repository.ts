@@ -20,7 +20,12 @@ interface RecordDetails {
   readonly clientId?: string | undefined;
   /** The network that the request came from (`networkOf`), for models with a limit. */
   readonly source?: string | undefined;
+  /** The path of the resource of a client's own token. */
+  readonly resource?: string | undefined;
 }
+
+/** The model of what works once. */
+const USED_ONCE = 'ReplayDetection';
 
 /** Models whose records carry tokens of a grant. */
 const REVOKED_WITH_GRANT = ['AccessToken', 'RefreshToken', 'AuthorizationCode'];
@@ -38,14 +43,14 @@ export class OauthRecordsRepository {
     model: string,
     value: string,
     payload: AdapterPayload,
-    { expiresIn, clientId, source }: RecordDetails,
+    { expiresIn, clientId, source, resource }: RecordDetails,
     manager: EntityManager = this.records.manager,
   ): Promise<void> {
     const id = recordId(model, value);
     const { grantId, uid, scope } = payload;
     await manager.query(
-      `INSERT INTO oauth_records (id, model, payload, grant_id, uid_id, client_id, source, scope, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+      `INSERT INTO oauth_records (id, model, payload, grant_id, uid_id, client_id, source, scope, resource, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))
        ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, grant_id = excluded.grant_id,
        uid_id = excluded.uid_id,
          expires_at = excluded.expires_at`,
@@ -58,9 +63,25 @@ export class OauthRecordsRepository {
         clientId ?? null,
         source ?? null,
         typeof scope === 'string' ? scope.slice(0, 256) : null,
+        resource ?? null,
         expiresIn ?? null,
       ],
     );
+  }
+
+  /**
+   * Notes the use of something that works once. Returns false if it was used before, in whichever process.
+   * @param value with its kind
+   * @param expiresIn seconds after which it is not valid any more
+   */
+  async useOnce(value: string, expiresIn: number, manager: EntityManager = this.records.manager): Promise<boolean> {
+    const id = recordId(USED_ONCE, value);
+    const rows: object[] = await manager.query(
+      `INSERT INTO oauth_records (id, model, payload, expires_at)
+       VALUES ($1, $2, $3, now() + make_interval(secs => $4)) ON CONFLICT (id) DO NOTHING RETURNING id`,
+      [id, USED_ONCE, this.vault.seal('{}', SEALED_COLUMNS.oauthRecord.contextOf(id)), expiresIn],
+    );
+    return rows.length > 0;
   }
 
   /**

@@ -91,7 +91,9 @@ function Clients() {
     {
       header: 'Redirects to',
       isSecondary: true,
-      cell: ({ redirect_uris: uris }) => <span className="break-all">{uris.join(', ')}</span>,
+      cell: ({ redirect_uris: uris }) => (
+        <span className="break-all">{uris.length > 0 ? uris.join(', ') : 'Nowhere: a program without a browser'}</span>
+      ),
     },
     { header: 'Created', isSecondary: true, cell: ({ created_at: at }) => <Time value={at} /> },
     {
@@ -104,7 +106,11 @@ function Clients() {
             title={`Delete the OAuth client “${client.name}”?`}
             onConfirm={() => remove.mutateAsync({ id: client.id })}
           >
-            <p>Everybody who signed in with it is signed out.</p>
+            <p>
+              {client.api_key_id === null
+                ? 'Everybody who signed in with it is signed out.'
+                : 'The program stops at once. The API key with which it acts is deleted too.'}
+            </p>
           </ConfirmButton>
         ),
     },
