@@ -327,6 +327,8 @@ it('server-everything lists and runs its tools for clients that answer, and list
     content: { type: 'text', text: 'Sampled' },
     model: 'm',
   }));
+  // The server reads them soon after a session is opened.
+  client.setRequestHandler('roots/list', () => ({ roots: [] }));
   const elicited = await client.callTool({ name: 'trigger-elicitation-request', arguments: {} });
   expect(JSON.stringify(elicited.content)).toContain('Ada');
   const sampled = await client.callTool({ name: 'trigger-sampling-request', arguments: { prompt: 'x', maxTokens: 9 } });
