@@ -26,6 +26,8 @@ import { newTenant, type Tenant } from '../support/tenant.js';
 /** The upstream sends this many at once, and may wait for as many answers as are sent at a time. */
 const MANY = 100;
 const ANSWERED_AT_LEAST = 16;
+/** What a client is asked at a time. */
+const MAX_ASKED = 8;
 const SCHEMA = { type: 'object' };
 
 type Answer = RpcMessage & { result?: object; error?: { code: number } };
@@ -88,12 +90,12 @@ afterAll(async () => {
 const resultOf = (answer: ProxyAnswer) =>
   (answer.text.startsWith('{') ? [rpcOf(answer)] : eventsOf(answer)).at(-1)?.result;
 
-const modernCall = (name: string) =>
-  modernRequest('tools/call', { name, arguments: {} }, { capabilities: { elicitation: { form: {}, url: {} } } });
+const modernCall = (name: string, capabilities = {}) =>
+  modernRequest('tools/call', { name, arguments: {} }, { capabilities });
 
 describe('a request of an upstream in a session that the service has opened', () => {
   it.each([
-    ['a modern client that declares elicitation', () => modernCall('elicit')],
+    ['a modern client that declares no elicitation', () => modernCall('elicit', { sampling: {} })],
     ['a client without a session', () => ({ headers: TAKES_STREAMS, body: toolCall('elicit') })],
     ['a client that accepts only JSON', () => ({ headers: TAKES_JSON, body: toolCall('elicit') })],
   ])('is refused, so that the call of %s ends', async (_client, request) => {
@@ -119,5 +121,12 @@ describe('a request of an upstream in a session that the service has opened', ()
     expect(resultOf(answer)).toMatchObject({ content: [{ text: '-32601' }] });
     expect(answers.length).toBeGreaterThanOrEqual(ANSWERED_AT_LEAST);
     expect(answers.length).toBeLessThan(MANY);
+  });
+
+  it('is one of a few that a modern client is asked at a time', async () => {
+    const request = modernCall('flood', { elicitation: {} });
+    const answer = await callProxy(app, pathOf(app, connectionId), { key: app.apiKey, ...request });
+    expect(Object.keys(resultOf(answer)?.['inputRequests'] as object)).toHaveLength(MAX_ASKED);
+    expect(answers.every(({ error }) => error?.code === -32601)).toBe(true);
   });
 });

@@ -9,7 +9,7 @@ import type { InboundRequest } from '../protocol/inbound-message.js';
 import type { CallerFilter, ProxyCaller } from '../protocol/proxy-caller.js';
 import type { Session } from './session/sealed-sessions.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import type { McpRequestContext } from './upstream-router.js';
+import { hasOwnTools, type McpRequestContext } from './upstream-router.js';
 
 const LIST = 'tools/list';
 const TASK_LIST = 'tasks/list';
@@ -40,8 +40,7 @@ export class CallerFilters {
       const isRewritten = route.kind === 'stateless' && route.rewriteEvent !== undefined;
       return isRewritten && others !== undefined ? { ...others, ownsTask: () => true } : others;
     }
-    const session = route.kind === 'session' ? route.session : undefined;
-    const filter = this.withLearning(context, this.withoutAppOnly(request, caller, session));
+    const filter = this.withLearning(context, this.withoutAppOnly(request, caller, hasOwnTools(route)));
     return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);
   }
 
@@ -52,7 +51,7 @@ export class CallerFilters {
     session: Session,
   ): CallerFilter | undefined | Promise<CallerFilter> {
     const isResumed = request.headers['last-event-id'] !== undefined;
-    const filter = isResumed ? this.withoutAppOnly(request, caller, session) : this.tasks.filterFor(caller);
+    const filter = isResumed ? this.withoutAppOnly(request, caller, session.hasOwnTools) : this.tasks.filterFor(caller);
     return caller.connection.pin === 'off' ? filter : this.withOffer(caller, filter);
   }
 
@@ -60,12 +59,12 @@ export class CallerFilters {
   private withoutAppOnly(
     { hasApps }: FastifyRequest,
     caller: ProxyCaller,
-    session: Session | undefined,
+    isOwnList: boolean,
   ): CallerFilter | undefined {
     const filter = this.tasks.filterFor(caller);
     if (hasApps === true) return filter;
     if (filter !== undefined) return { ...filter, shows: (tool) => !isAppOnly(tool) && filter.shows(tool) };
-    const mayHaveAppOnly = session?.hasOwnTools === true || this.catalog.mayHaveAppOnly(caller.connection);
+    const mayHaveAppOnly = isOwnList || this.catalog.mayHaveAppOnly(caller.connection);
     return mayHaveAppOnly ? ALL_FOR_MODELS : undefined;
   }
 
@@ -82,8 +81,9 @@ export class CallerFilters {
     if (isShared && isUnparameterized(message.params)) {
       return { ...filter, onComplete: (tools) => this.catalog.learn(connection, tools) };
     }
-    const isOwn = route.kind === 'session' && route.session.hasOwnTools;
-    return filter.holdsAll === true && !isOwn ? { ...filter, onComplete: () => void this.read(connection) } : filter;
+    return filter.holdsAll === true && !hasOwnTools(route)
+      ? { ...filter, onComplete: () => void this.read(connection) }
+      : filter;
   }
 
   private async withOffer({ connection }: ProxyCaller, filter = EVERYTHING): Promise<CallerFilter> {

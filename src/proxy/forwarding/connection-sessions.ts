@@ -5,7 +5,7 @@ import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
-import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import { CallDeadline, NO_LIMIT_MS } from '../../upstreams/contract/call-deadline.js';
 import { ownerOfSession } from '../../upstreams/contract/callers.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { ExchangeOptions, UpstreamAnswer, UpstreamChannel } from '../../upstreams/messages/upstream-channel.js';
@@ -23,8 +23,6 @@ import type { Session } from './session/sealed-sessions.js';
 import { SessionTools } from './session/session-tools.js';
 import { sessionAtUpstream } from './upstream-sender.js';
 
-/** The maximum of `setTimeout`, which is longer than any session. */
-const NO_LIMIT_MS = 2 ** 31 - 1;
 const END_TIMEOUT_MS = 10_000;
 
 /** A caller's session with one connection, which a request concerns as a whole. */

@@ -10,6 +10,7 @@ import { ConnectionSessions } from './connection-sessions.js';
 import { ReplyWriter } from './reply-writer.js';
 import { RequestAdmission } from './request-admission.js';
 import { RequestForwarder } from './request-forwarder.js';
+import { RequestStates } from './session/request-states.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SignInStates } from './session/sign-in-states.js';
 import { SessionTools } from './session/session-tools.js';
@@ -40,6 +41,7 @@ import { UpstreamSender } from './upstream-sender.js';
     ReplyWriter,
     RequestAdmission,
     RequestForwarder,
+    RequestStates,
     SealedSessions,
     SealedTaskIds,
     SessionTools,
@@ -55,6 +57,7 @@ import { UpstreamSender } from './upstream-sender.js';
     ConnectionTasks,
     ReplyWriter,
     RequestForwarder,
+    RequestStates,
     SealedSessions,
     SealedTaskIds,
     SessionTools,

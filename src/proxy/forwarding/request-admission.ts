@@ -10,9 +10,9 @@ import { type InboundRequest, traceContextOf } from '../protocol/inbound-message
 import { credentialMissing } from '../protocol/proxy-caller.js';
 import { SIGN_IN } from '../protocol/sign-in-tool.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import { SessionTools } from './session/session-tools.js';
+import { pooledSession, SessionTools } from './session/session-tools.js';
 import { standInRefusal } from './sign-in-stand-in.js';
-import type { McpRequestContext } from './upstream-router.js';
+import { hasOwnTools, type McpRequestContext } from './upstream-router.js';
 import { sessionAtUpstream } from './upstream-sender.js';
 
 /** A request that can be sent: the headers that are added to the upstream request, and how to report the outcome. */
@@ -73,13 +73,13 @@ export class RequestAdmission {
         ...(caller.agentId !== undefined && { agentId: caller.agentId }),
         permitted: (toolName) => caller.mayCall(toolName),
         trace: traceContextOf(request.headers),
-        ...(route.kind === 'session' &&
-          route.session.hasOwnTools && {
-            sessionTools: () => {
-              const options = { signal: deadline.signal, caller: caller.key };
-              return this.sessionTools.toolsOf(caller.connection, sessionAtUpstream(route, caller), options);
-            },
-          }),
+        ...(hasOwnTools(route) && {
+          sessionTools: () => {
+            const options = { signal: deadline.signal, caller: caller.key };
+            const session = route.kind === 'pooled' ? pooledSession(route, caller) : sessionAtUpstream(route, caller);
+            return this.sessionTools.toolsOf(caller.connection, session, options);
+          },
+        }),
       });
     } catch (error) {
       const refusal = toProxyError(error);

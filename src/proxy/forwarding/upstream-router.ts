@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import type { FastifyRequest, FastifyReply } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
+import type { Principal } from '../../core/principal.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
 import { requireSessionless, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
@@ -10,6 +12,7 @@ import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/callers.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import type { RequestReceiver } from '../../upstreams/contract/upstream-request.js';
 import type { TaskIdMapping } from './tasks/task-messages.js';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 
@@ -67,6 +70,10 @@ export interface McpRequestContext<M extends InboundMessage = InboundMessage, R 
   readonly deadline: CallDeadline;
   /** Aborted when the client cancels the request with a notification. It gets no answer then. */
   readonly cancelled?: AbortSignal | undefined;
+  /** The id for a session that others use too, as JSON text; by default, a new one is chosen (`uniqueId`). */
+  readonly sentId?: string;
+  /** Receives the requests that a legacy upstream sends during the call; absent: they are refused. */
+  readonly receiver?: RequestReceiver;
   /** Set for a caller that does not see the upstream's own ids of tasks: through an agent, and in the modern era. */
   readonly taskIdFor?: TaskIdMapping;
 }
@@ -87,6 +94,20 @@ export function pooledRoute(
   if (principal === undefined) return { kind: 'pooled', owner: undefined, session };
   if (session !== undefined) return { kind: 'pooled', owner: ownerOfSession(session.key, principal), session };
   return { kind: 'pooled', owner: STATELESS_METHODS.has(method) ? undefined : ownerOfCaller(principal) };
+}
+
+/**
+ * The route of a message whose client answers requests of the upstream. An upstream can list other tools to it.
+ * @param capabilities that the client declares
+ */
+export function answeringRoute(principal: Principal, capabilities: ClientCapabilities): PooledRoute {
+  return { kind: 'pooled', owner: ownerOfCaller(principal, capabilities) };
+}
+
+/** True if the upstream can list other tools in the session of this route than in the shared one. */
+export function hasOwnTools(route: Route): boolean {
+  if (route.kind === 'session') return route.session.hasOwnTools;
+  return route.kind === 'pooled' && route.owner?.capabilities !== undefined;
 }
 
 /** Starts the time limit of the connection. The call is cancelled when the caller cancels it or hangs up. */

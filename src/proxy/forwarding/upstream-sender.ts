@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import {
+  type AskedRequest,
   type SessionAtUpstream,
   UpstreamChannels,
-  type UpstreamRequest,
 } from '../../upstreams/channels/upstream-channels.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import type { RequestReceiver } from '../../upstreams/contract/upstream-request.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
@@ -22,7 +23,7 @@ export interface Sent {
   /** The id that was sent instead of the caller's, as JSON text. */
   readonly sentId?: string | undefined;
   /** Answers a request of the upstream in a session of the service. */
-  readonly answerRequest?: (request: UpstreamRequest) => void;
+  readonly answerRequest?: (request: AskedRequest) => void;
   /**
    * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared
    * session.
@@ -62,24 +63,28 @@ export class UpstreamSender implements MessageSender {
   }
 
   private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
-    const { caller, route, message, deadline } = context;
-    const options = new ExchangeUntilDeadline(headers, deadline, caller.key);
-    const sentId = message.kind === 'request' && isShared(context) ? uniqueId() : undefined;
+    const { caller, route, message, deadline, receiver } = context;
+    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver);
+    const sentId = message.kind === 'request' && isShared(context) ? (context.sentId ?? uniqueId()) : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'pooled') {
       return { answer: await this.postInSession(context, headers, route, outgoing), sentId };
     }
     const channel = this.channels.pooled(caller.connection, route.owner);
     if (route.hasEnvelope === true) {
-      return { answer: await channel.post({ ...outgoing, hasEnvelope: true }, options), sentId };
+      return { answer: await channel.postMessage({ ...outgoing, hasEnvelope: true }, options), sentId };
     }
     if (sentId !== undefined) {
       // In the legacy era, closing the connection does not cancel the request; the upstream needs a notification.
       deadline.onStop(() => void channel.cancel(sentId, caller.key));
     }
     const sent = caller.callsAsTask ? { ...outgoing, asTask: true } : outgoing;
-    const answer = await channel.post(sent, options);
-    return { answer, sentId, answerRequest: (asked) => void channel.answerRequest(asked, caller.key) };
+    const answer = await channel.postMessage(sent, options);
+    return {
+      answer,
+      sentId,
+      answerRequest: (asked) => void channel.answerRequest(asked, caller.key, receiver),
+    };
   }
 
   private async postInSession(
@@ -109,6 +114,7 @@ class ExchangeUntilDeadline implements ExchangeOptions {
     readonly headers: Readonly<Record<string, string>>,
     private readonly deadline: CallDeadline,
     readonly caller: string,
+    readonly receiver: RequestReceiver | undefined,
   ) {}
 
   get signal(): AbortSignal {
@@ -155,6 +161,6 @@ export function sessionAtUpstream(
  * equal ids, and upstreams tell requests apart by the id alone. The id is so unlikely to occur elsewhere that an answer
  * can be recognized by it without parsing.
  */
-function uniqueId(): string {
+export function uniqueId(): string {
   return `${PREFIX}${(count++).toString(36)}"`;
 }

@@ -8,12 +8,13 @@ import {
   NAMED_BY,
   readRequest,
 } from '../protocol/inbound-message.js';
+import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../core/json/json-member.js';
 
 const PREFIX = 'io.modelcontextprotocol/';
 /** Client capabilities that an upstream of the legacy era uses by sending requests to the client. */
-const NEED_SESSION = ['sampling', 'elicitation', 'roots', 'tasks'];
+const ANSWERING = ['sampling', 'elicitation', 'roots'];
 
 /**
  * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and
@@ -47,10 +48,14 @@ function hasHeaders(headers: IncomingHttpHeaders, { method }: InboundRequest): b
   );
 }
 
-/** True if the client declares capabilities that can be used only in a session of the legacy era. */
-export function needsSession(message: InboundRequest): boolean {
+/**
+ * True if the client declares capabilities that this caller can use only in a session of the legacy era. Upstreams do
+ * not ask callers that share a session.
+ */
+export function needsSession(message: InboundRequest, { principal, connection }: ProxyCaller): boolean {
   const declared = capabilitiesInEnvelope(message) ?? {};
-  return NEED_SESSION.some((capability) => Object.hasOwn(declared, capability));
+  const isShared = principal === undefined || connection.sharedState;
+  return ['tasks', ...(isShared ? ANSWERING : [])].some((capability) => Object.hasOwn(declared, capability));
 }
 
 /** The revision that the request names, if this service does not translate it. */

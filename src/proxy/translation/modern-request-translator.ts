@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import { hasOwnSessions } from '../../connections/connection.js';
@@ -6,14 +7,17 @@ import type { ServerDescription } from '../../upstreams/contract/server-descript
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { ConnectionTasks } from '../forwarding/tasks/connection-tasks.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
-import { type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
+import { answeringRoute, type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
+import { answeredRequests } from '../protocol/client-requests.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { withoutInputResponses } from '../protocol/input-responses.js';
+import { canAsk } from '../protocol/json-rpc-error.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
+import { type AskableRequest, bringsAnswers, HeldCalls } from './held-calls/held-calls.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
 import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
@@ -28,13 +32,14 @@ const UNSUPPORTED_VERSION = -32022;
  * answer is translated.
  */
 @Injectable()
-export class ModernRequestTranslator implements MessageSender {
+export class ModernRequestTranslator {
   constructor(
     private readonly requests: RequestForwarder,
     private readonly tasks: ConnectionTasks,
     private readonly upstream: UpstreamSender,
     private readonly eras: UpstreamEras,
     private readonly rooms: AnswerRooms,
+    private readonly calls: HeldCalls,
   ) {}
 
   /** @throws DomainError */
@@ -58,7 +63,7 @@ export class ModernRequestTranslator implements MessageSender {
       await this.forwardToProgram(context);
       return;
     }
-    if (message.method === 'server/discover' && needsSession(message)) {
+    if (message.method === 'server/discover' && needsSession(message, caller)) {
       const detail = 'A client with these capabilities must open a session with `initialize`.';
       throw new DomainError('unknown_method', detail);
     }
@@ -66,26 +71,36 @@ export class ModernRequestTranslator implements MessageSender {
     // The request that is sent does not declare it any more.
     if (declaresUrlElicitation(message)) request.hasUrlElicitation = true;
     const legacy = toLegacy(context);
+    const asked = askable(context);
     // Instead of the call, so that it is recorded.
-    const sender = refusal === undefined ? this : { sendMessage: () => Promise.reject(refusal) };
-    await this.requests.forwardRequest(legacy, { sender });
+    const sendMessage: MessageSender['sendMessage'] =
+      refusal === undefined ? (_, headers) => this.sendMessage(legacy, headers, asked) : () => Promise.reject(refusal);
+    await this.requests.forwardRequest(legacy, { sender: { sendMessage } });
   }
 
   /**
    * Sends a request to an upstream of the legacy era.
    * @throws DomainError `connection_unavailable`, `unknown_method`, UpstreamError
    */
-  async sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
+  private async sendMessage(
+    context: McpRequestContext<InboundRequest>,
+    headers: Readonly<Record<string, string>>,
+    asked: Pick<AskableRequest, 'message' | 'capabilities'> | undefined,
+  ): Promise<Sent> {
     const { request, reply, caller, message, deadline } = context;
-    if (message.kind !== 'request') throw new Error('Only requests are translated.');
     const { id, method } = message;
     const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
     if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
     requireTranslatable(message);
-    const sent = await this.upstream.sendMessage(context, headers);
-    const { serverInfo } = serverDescription;
-    const response = { request, reply, rooms: this.rooms };
+    const { serverInfo, isModern } = serverDescription;
     const isUrlClient = request.hasUrlElicitation === true;
+    if (asked !== undefined && !isModern) {
+      return this.calls.sendMessage(context, headers, { ...asked, serverInfo, isUrlClient });
+    }
+    // A program of the modern era has no session that could declare what its client answers.
+    const sending = isModern ? { ...context, route: pooledRoute(caller, message) } : context;
+    const sent = await this.upstream.sendMessage(sending, headers);
+    const response = { request, reply, rooms: this.rooms };
     return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient }, response) };
   }
 
@@ -122,15 +137,17 @@ export class ModernRequestTranslator implements MessageSender {
       if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
       // The program was replaced by one of the legacy era, which has not received the request.
       this.eras.forget(sent.caller.connection);
-      return this.sendMessage(toLegacy(original), headers);
+      return this.sendMessage(toLegacy(original), headers, askable(original));
     }
   }
 
-  private async passesAsBytes({ caller: { connection }, message, deadline }: McpRequestContext<InboundRequest>) {
+  private async passesAsBytes({ caller, message, deadline }: McpRequestContext<InboundRequest>) {
+    const { connection } = caller;
     // Only the service opens sessions with an upstream of another kind.
     if (!hasOwnSessions(connection)) return false;
     // A client with such capabilities falls back to `initialize`, and can then use all of them.
-    if (connection.type === 'HTTP' && message.method === 'server/discover' && needsSession(message)) return true;
+    if (connection.type === 'HTTP' && message.method === 'server/discover' && needsSession(message, caller))
+      return true;
     // Inactive connections are refused later.
     if (connection.status === 'inactive') return true;
     try {
@@ -146,13 +163,37 @@ export class ModernRequestTranslator implements MessageSender {
 /** The same request for an upstream of the legacy era, in a session that the service opens. */
 function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext<InboundRequest> {
   const { caller, message, taskIdFor } = context;
+  const { principal } = caller;
+  const capabilities = usableCapabilities(context);
   return {
     ...context,
     message: withoutInputResponses(withoutEnvelope(message)),
-    route: pooledRoute(caller, message),
+    route:
+      principal === undefined || capabilities === undefined
+        ? pooledRoute(caller, message)
+        : answeringRoute(principal, capabilities),
     // Requests about a task are not translated.
     ...(taskIdFor !== undefined && { taskIdFor: refuseTask }),
   };
+}
+
+/** Undefined for a request during which the upstream cannot ask the client. */
+function askable(
+  context: McpRequestContext<InboundRequest>,
+): Pick<AskableRequest, 'message' | 'capabilities'> | undefined {
+  const { caller, message } = context;
+  // A task would be kept for as long as the client can be asked.
+  if (!canAsk(message.method) || caller.callsAsTask) return undefined;
+  const capabilities = usableCapabilities(context) ?? (bringsAnswers(message) ? {} : undefined);
+  return capabilities && { message, capabilities };
+}
+
+/** Where callers share a session, nothing tells which of them an upstream asks. */
+function usableCapabilities({
+  caller: { principal, connection },
+  message,
+}: McpRequestContext<InboundRequest>): ClientCapabilities | undefined {
+  return principal === undefined || connection.sharedState ? undefined : answeredRequests(message);
 }
 
 /** @param id JSON text */

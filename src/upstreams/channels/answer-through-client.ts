@@ -22,7 +22,8 @@ export async function answerThroughClient(
   // The proxy has validated the body, which has this shape.
   const request = JSON.parse(message.body.toString('utf8')) as Request;
   const progressToken = request.params?._meta?.progressToken;
-  if (progressToken === undefined) {
+  // The client can be asked before the call has ended.
+  if (progressToken === undefined && options.receiver === undefined) {
     const text = await answerText(upstream, request, message, options);
     return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   }
@@ -35,7 +36,7 @@ export async function answerThroughClient(
     const params = { ...progress, progressToken };
     body.write(frame(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
   };
-  answerText(upstream, request, message, options, onProgress).then(
+  answerText(upstream, request, message, options, progressToken === undefined ? undefined : onProgress).then(
     (text) => body.end(frame(text)),
     (error: Error) => body.destroy(error),
   );
@@ -46,10 +47,10 @@ async function answerText(
   upstream: Upstream,
   { method, params }: Request,
   { id, asTask }: OutgoingMessage,
-  { signal, headers, caller }: ExchangeOptions,
+  { signal, headers, caller, receiver }: ExchangeOptions,
   onProgress?: (progress: Progress) => void,
 ): Promise<string> {
-  const options = { signal, onProgress, caller, requestId: headers?.['x-request-id'], asTask };
+  const options = { signal, onProgress, caller, requestId: headers?.['x-request-id'], asTask, receiver };
   try {
     const result = await resultOf(upstream, method, params ?? {}, options);
     return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

@@ -6,13 +6,15 @@ import { isTool } from '../contract/is-tool.js';
 import { messagesIn } from '../messages/messages-in.js';
 import type { ExchangeOptions, UpstreamChannel } from '../messages/upstream-channel.js';
 
+type PostingChannel = Pick<UpstreamChannel, 'postMessage'>;
+
 const ADDRESS = 'the end of the session';
 
 /**
  * Lists all pages of an upstream's tools in the session of this channel.
  * @throws UpstreamError
  */
-export async function listThroughChannel(channel: UpstreamChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
+export async function listThroughChannel(channel: PostingChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
   try {
     return await collectTools((cursor) => readPage(channel, cursor, options));
   } catch (error) {
@@ -23,7 +25,7 @@ export async function listThroughChannel(channel: UpstreamChannel, options: Exch
 let count = 0;
 
 async function readPage(
-  channel: UpstreamChannel,
+  channel: PostingChannel,
   cursor: string | undefined,
   options: ExchangeOptions,
 ): Promise<ToolPage> {

@@ -13,23 +13,23 @@ import type {
   ExchangeOptions,
   UpstreamAnswer,
 } from '../messages/upstream-channel.js';
-import { HttpUpstream } from '../http/http-upstream.js';
+import { HttpUpstream, type LentSession } from '../http/http-upstream.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
+import { type RequestReceiver, type UpstreamRequest } from '../contract/upstream-request.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { onceRead, discard } from '../messages/answer-body.js';
+import { answerRequest } from '../messages/answer-request.js';
 import { answerThroughClient } from './answer-through-client.js';
 
 const ONE_WAY_TIMEOUT_MS = 10_000;
 /** How many answers to requests of an upstream are sent at a time; further requests stay unanswered. */
 const MAX_ACTIVE_ANSWERS = 16;
-const METHOD_NOT_FOUND = { code: -32601, message: 'Method not found' };
 
-/** A request that an upstream sends to its client. */
-export interface UpstreamRequest {
+/** A request that an upstream sends in its answer to a call. */
+export interface AskedRequest extends UpstreamRequest {
   readonly id: string | number;
-  readonly method: string;
 }
 
 /**
@@ -38,6 +38,8 @@ export interface UpstreamRequest {
  */
 class PooledChannel {
   private answering = 0;
+  /** The channel in which the latest request was sent as bytes. What concerns it has no meaning in another session. */
+  private calledIn: UpstreamChannel | undefined;
 
   constructor(
     private readonly target: UpstreamTarget,
@@ -46,7 +48,7 @@ class PooledChannel {
   ) {}
 
   /** @throws UpstreamError */
-  async post(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+  async postMessage(message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
     const loan = await this.pool.borrow(this.target, new Borrowing(this.owner, options));
     try {
       const answer = await this.postTo(loan.upstream, message, options);
@@ -75,19 +77,20 @@ class PooledChannel {
   }
 
   /**
-   * Answers a request that the upstream sends with an answer. A session of the service has declared no capability, so
-   * it answers `ping` alone; some servers wait for ever if a request is not refused. Never rejects.
+   * Answers a request that the upstream sends with the answer to a call. A session without capabilities answers `ping`
+   * alone; some servers wait for ever if a request is not refused. Never rejects.
    */
-  async answerRequest({ id, method }: UpstreamRequest, caller: string): Promise<void> {
+  async answerRequest({ id, ...request }: AskedRequest, caller: string, receiver?: RequestReceiver): Promise<void> {
     if (this.answering === MAX_ACTIVE_ANSWERS) return;
     this.answering++;
-    const answer = method === 'ping' ? { result: {} } : { error: METHOD_NOT_FOUND };
-    await this.postOneWay({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...answer })) }, caller);
+    const answering = request.method === 'ping' ? Promise.resolve({}) : receiver?.receiveRequest(request);
+    await answerRequest(this.calledIn ?? this, id, answering, caller);
     this.answering--;
   }
 
   private async postOneWay(message: OutgoingMessage, caller: string): Promise<void> {
-    await this.post(message, { signal: AbortSignal.timeout(ONE_WAY_TIMEOUT_MS), caller }).then(
+    const channel = this.calledIn ?? this;
+    await channel.postMessage(message, { signal: AbortSignal.timeout(ONE_WAY_TIMEOUT_MS), caller }).then(
       (answer) => discard(answer.body),
       () => undefined,
     );
@@ -105,12 +108,31 @@ class PooledChannel {
     // The modern era needs an envelope around each request.
     if (session.isModern) return answerThroughClient(upstream, message, options);
     try {
-      return await channel.postMessage(message, options);
+      return await this.postIn({ session, channel }, message, options);
     } catch (error) {
       if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
       upstream.forget(session);
-      const renewed = await upstream.lend(options);
-      return renewed.channel.postMessage(message, options);
+      return this.postIn(await upstream.lend(options), message, options);
+    }
+  }
+
+  /** Sends the message as bytes. */
+  private async postIn(
+    { session: { requests }, channel }: LentSession,
+    message: OutgoingMessage,
+    options: ExchangeOptions,
+  ): Promise<UpstreamAnswer> {
+    if (message.id !== undefined) this.calledIn = channel;
+    const { receiver } = options;
+    if (receiver === undefined) return channel.postMessage(message, options);
+    const stop = requests.passTo(receiver);
+    try {
+      const answer = await channel.postMessage(message, options);
+      onceRead(answer.body, stop);
+      return answer;
+    } catch (error) {
+      stop();
+      throw error;
     }
   }
 }

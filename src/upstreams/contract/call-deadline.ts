@@ -1,6 +1,9 @@
 import { unlessAborted } from '../../core/with-timeout.js';
 import { UpstreamError } from './upstream-error.js';
 
+/** The maximum of `setTimeout`, which is longer than any session: for what only its caller ends. */
+export const NO_LIMIT_MS = 2 ** 31 - 1;
+
 /**
  * The deadline of one call: ends when its time is over or its caller gives up, whichever is first. The abort reason is
  * fixed, because the SDK sends it to the upstream.

@@ -1,3 +1,4 @@
+import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import type { Principal } from '../../core/principal.js';
 
 /** The caller of a tool. */
@@ -44,6 +45,8 @@ export interface StateOwner {
   readonly callerId: string;
   /** The credential without which they end; absent: they end when they are idle. */
   readonly credential?: Pick<Principal, 'kind' | 'credentialId'>;
+  /** What the sessions declare that the client answers; absent: nothing. */
+  readonly capabilities?: ClientCapabilities;
 }
 
 /** A client in its session with this service. */
@@ -51,9 +54,14 @@ export function ownerOfSession(sessionKey: string, caller: SessionCaller): State
   return { key: `session ${sessionKey}`, callerId: caller.callerId, credential: caller };
 }
 
-/** A caller whose requests belong to no session. */
-export function ownerOfCaller(caller: SessionCaller): StateOwner {
-  return { key: `caller ${caller.callerId}`, callerId: caller.callerId, credential: caller };
+/**
+ * A caller whose requests belong to no session.
+ * @param capabilities of its client. With other ones, it has other sessions.
+ */
+export function ownerOfCaller(caller: SessionCaller, capabilities?: ClientCapabilities): StateOwner {
+  const owner = { key: `caller ${caller.callerId}`, callerId: caller.callerId, credential: caller };
+  if (capabilities === undefined) return owner;
+  return { ...owner, key: `${owner.key} ${JSON.stringify(capabilities)}`, capabilities };
 }
 
 /** Callers choose the ids of threads, also those that deleted threads had. */

@@ -1,5 +1,6 @@
 import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
 import type { ServerDescription } from './server-description.js';
+import type { RequestReceiver } from './upstream-request.js';
 
 /** A tool as the upstream lists it, including members that this version of MCP does not define. */
 export type UpstreamTool = Tool;
@@ -16,6 +17,11 @@ export interface CallToolOptions {
   requestId?: string;
   /** True if the tool is called as a task, whose result is awaited (`isTaskOnly`). */
   asTask?: boolean;
+  /**
+   * Receives requests that the upstream sends to its client during the call, in a session that declares capabilities.
+   * The call then has no time limit but its signal.
+   */
+  receiver?: RequestReceiver | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }

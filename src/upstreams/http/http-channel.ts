@@ -82,6 +82,7 @@ export class HttpChannel implements UpstreamChannel {
         caller,
         isNotificationStream,
         isCancelledByMessage: isShared,
+        ...(options.receiver !== undefined && { mayBeSilent: true }),
       };
       const answer = await this.sockets.exchange(request, options);
       const isFailure = answer.status < 200 || answer.status >= 300;

@@ -1,7 +1,9 @@
 import { HttpChannel } from './http-channel.js';
 import type { CallDeadline } from '../contract/call-deadline.js';
+import type { StateOwner } from '../contract/callers.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
 import type { OnListChanged } from '../contract/list-change.js';
+import { listenForRequests } from '../notifications/request-listener.js';
 import { UpstreamListener } from '../notifications/upstream-listener.js';
 import { McpSession } from '../session/mcp-session.js';
 import { SessionUpstream } from '../session/session-upstream.js';
@@ -12,7 +14,7 @@ import { holdsCredential } from './upstream-fetch.js';
 import { UpstreamTransport } from './upstream-transport.js';
 
 /** A session, and the channel that sends bytes in it. */
-interface LentSession {
+export interface LentSession {
   readonly session: McpSession;
   readonly channel: HttpChannel;
 }
@@ -22,19 +24,22 @@ export class HttpUpstream extends SessionUpstream {
   private current: LentSession | undefined;
   private readonly listener: UpstreamListener | undefined;
 
+  /** Stops listening for requests in the current session. */
+  private listening: AbortController | undefined;
+
   /**
    * @param onChanged called when a list changes
-   * @param listens true if it opens a stream for changes, besides those that answers report
+   * @param owner whose state it holds; absent for a client that callers share, which also listens for changes
    */
   constructor(
     readonly target: HttpTarget,
     private readonly sockets: UpstreamSockets,
     private readonly onChanged?: OnListChanged,
-    listens = onChanged !== undefined,
+    private readonly owner?: StateOwner,
   ) {
     super(addressLabel(target.url), target.timeoutMs);
-    this.listener =
-      onChanged && listens ? new UpstreamListener(onChanged, (session) => this.forget(session)) : undefined;
+    const listens = onChanged !== undefined && owner === undefined;
+    this.listener = listens ? new UpstreamListener(onChanged, (session) => this.forget(session)) : undefined;
   }
 
   /** Over HTTP, an upstream knows a session by the id that it has given it. */
@@ -52,6 +57,7 @@ export class HttpUpstream extends SessionUpstream {
   override forget(session: McpSession): void {
     super.forget(session);
     this.listener?.leave(session);
+    this.listening?.abort();
   }
 
   protected override get hasCredential(): boolean {
@@ -60,8 +66,17 @@ export class HttpUpstream extends SessionUpstream {
 
   protected async open(signal: AbortSignal): Promise<McpSession> {
     const transport = new UpstreamTransport(this.target, this.sockets);
-    const session = await McpSession.open(transport, signal, undefined, this.onChanged);
-    this.listener?.follow(session, this.channelOf(session), signal);
+    const capabilities = this.owner?.capabilities;
+    const session = await McpSession.open(transport, signal, undefined, this.onChanged, capabilities);
+    const channel = this.channelOf(session);
+    this.listener?.follow(session, channel, signal);
+    if (capabilities !== undefined && !session.isModern) {
+      const listening = new AbortController();
+      this.listening = listening;
+      const { requests } = session;
+      const onLost = (): void => this.forget(session);
+      await listenForRequests({ channel, requests, onLost }, AbortSignal.any([signal, listening.signal]));
+    }
     return session;
   }
 

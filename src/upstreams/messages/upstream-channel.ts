@@ -1,3 +1,4 @@
+import type { RequestReceiver } from '../contract/upstream-request.js';
 import type { AnswerBody } from './answer-body.js';
 
 /** One JSON-RPC message to an upstream. Its bytes are sent unchanged. */
@@ -25,6 +26,11 @@ export interface ExchangeOptions {
   readonly caller?: string;
   /** Request headers for the upstream, with lower-case names. HTTP only. */
   readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Receives requests that the upstream sends during the exchange and that do not name it. The answer can be silent for
+   * any time then, while the client is asked. Only in sessions of the service.
+   */
+  readonly receiver?: RequestReceiver | undefined;
 }
 
 /** An upstream's answer as an HTTP response: JSON for one message, an event stream (SSE) for several. */

@@ -20,7 +20,7 @@ function upstream(...answers: Opening[]) {
       return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
     },
     changed: (kind: string) => void received.push(kind),
-    pinged: (id: string | number) => void received.push(`ping ${id}`),
+    asked: (id: string | number, { method }: { method: string }) => void received.push(`${method} ${id}`),
   };
   return { source, received, opened: () => opened };
 }

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isRecord } from '../../core/is-record.js';
 import { parseRecord } from '../../core/json/parse-record.js';
 import { dataOf, sseParts } from '../messages/sse-parts.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { LISTED_KINDS, listChangedMethod, type ListedKind } from '../contract/list-change.js';
 import { UpstreamError } from '../contract/upstream-error.js';
+import type { UpstreamRequest } from '../contract/upstream-request.js';
 import { discard } from '../messages/answer-body.js';
 
 /** A notification stream is normally quiet; the limits on its events and bytes apply to this time, in milliseconds. */
@@ -22,13 +24,13 @@ export const STABLE_MS = 30_000;
 const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** The session that a notification stream belongs to. */
-interface NotificationSource {
+export interface NotificationSource {
   /** Opens the stream. Rejects with `UpstreamError`. */
   open(signal: AbortSignal): Promise<UpstreamAnswer>;
   /** @param kind a list that has changed, or may have changed while the stream was closed */
   changed(kind: ListedKind): void;
-  /** The upstream sent a ping. @param id of the request */
-  pinged(id: string | number): void;
+  /** The upstream sent a request. */
+  asked(id: string | number, request: UpstreamRequest): void;
 }
 
 /**
@@ -96,10 +98,12 @@ async function read({ body }: UpstreamAnswer, source: NotificationSource, flood:
 }
 
 function handleEvent(data: string, source: NotificationSource): void {
-  const { method, id } = parseRecord(data) ?? {};
+  const { method, id, params } = parseRecord(data) ?? {};
   const kind = LISTED_KINDS.find((one) => listChangedMethod(one) === method);
   if (kind !== undefined) source.changed(kind);
-  else if (method === 'ping' && (typeof id === 'string' || typeof id === 'number')) source.pinged(id);
+  else if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number')) {
+    source.asked(id, { method, params: isRecord(params) ? params : undefined });
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import {
 import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-channel.js';
 import { type ListedKind, type OnListChanged, subscriptionTo } from '../contract/list-change.js';
 import { CLIENT_INFO, type McpSession } from '../session/mcp-session.js';
-import { followNotifications, STABLE_MS } from './notification-stream.js';
+import { followNotifications, type NotificationSource, STABLE_MS } from './notification-stream.js';
 import { discard } from '../messages/answer-body.js';
 
 const LISTEN = 'subscriptions/listen';
@@ -57,7 +57,7 @@ export class UpstreamListener {
     const pong = pongThrough(channel, signal);
     const open = (): Promise<UpstreamAnswer> =>
       session.isModern ? subscribe(session, channel, signal) : channel.listen({ signal });
-    const end = await followNotifications({ open, changed: onChanged, pinged: pong }, kinds, signal);
+    const end = await followNotifications({ open, changed: onChanged, asked: pong }, kinds, signal);
     if (end !== 'lost') return;
     this.quickLosses = performance.now() - startedAt >= STABLE_MS ? 0 : this.quickLosses + 1;
     this.onLost(session);
@@ -91,10 +91,10 @@ function subscribe(session: McpSession, channel: UpstreamChannel, signal: AbortS
 }
 
 /** Answers one ping at a time. Some servers end the session of a client that does not answer. */
-function pongThrough(channel: UpstreamChannel, signal: AbortSignal): (id: string | number) => void {
+function pongThrough(channel: UpstreamChannel, signal: AbortSignal): NotificationSource['asked'] {
   let isPending = false;
-  return (id) => {
-    if (isPending) return;
+  return (id, { method }) => {
+    if (isPending || method !== 'ping') return;
     isPending = true;
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
     const limited = AbortSignal.any([signal, AbortSignal.timeout(PONG_TIMEOUT_MS)]);

@@ -23,13 +23,13 @@ export class UpstreamFactory {
   /**
    * @param onChanged called when a list changes; without it, the client does not listen
    * @param owner whose state it holds. Only the shared client of an HTTP upstream keeps a stream open for changes of
-   *   its lists.
+   *   its lists, and only the client of an owner that answers requests one for these.
    */
   create(target: UpstreamTarget, onChanged?: OnListChanged, owner?: StateOwner): Upstream {
     if (target.kind === 'stdio') {
-      return new StdioUpstream(target, this.processes, onChanged, owner?.callerId, this.legacyPrograms);
+      return new StdioUpstream(target, this.processes, onChanged, owner, this.legacyPrograms);
     }
-    if (target.kind === 'custom') return new TransportUpstream(target, onChanged);
-    return new HttpUpstream(target, this.sockets, onChanged, owner === undefined && onChanged !== undefined);
+    if (target.kind === 'custom') return new TransportUpstream(target, onChanged, owner?.capabilities);
+    return new HttpUpstream(target, this.sockets, onChanged, owner);
   }
 }

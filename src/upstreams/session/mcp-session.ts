@@ -5,6 +5,7 @@ import {
   SdkErrorCode,
   SdkHttpError,
   type CallToolResult,
+  type ClientCapabilities,
   type Implementation,
   type Progress,
   type Tool,
@@ -22,6 +23,7 @@ import {
 } from '../contract/list-change.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
+import { SessionRequests } from './session-requests.js';
 import { collectTools } from '../contract/tool-listing.js';
 import type { SessionTransport } from '../contract/session-transport.js';
 import { readTask, waitForTask } from '../contract/tool-task.js';
@@ -51,8 +53,8 @@ const HEADER_MISMATCH = -32020;
 
 /**
  * One MCP session of either era: modern (2026-07-28) if the upstream answers `server/discover`, otherwise legacy
- * (`initialize`). It declares no client capabilities and does not compile the upstream's schemas. Throws what the SDK
- * throws.
+ * (`initialize`). It declares the capabilities of the client that it is opened for, and does not compile the upstream's
+ * schemas. Throws what the SDK throws.
  */
 export class McpSession {
   /** Tools whose arguments are repeated in `Mcp-Param-*` headers in the modern era, as last listed. */
@@ -65,6 +67,8 @@ export class McpSession {
   private constructor(
     private readonly client: Client,
     private readonly transport: SessionTransport,
+    /** Of a legacy upstream, which sends none unless the session declares capabilities. */
+    readonly requests: SessionRequests,
   ) {
     this.isStateless = transport.sessionId === undefined;
     this.isModern = client.getProtocolEra() === 'modern';
@@ -73,15 +77,19 @@ export class McpSession {
   /**
    * @param versionNegotiation how the era is determined; mode `legacy` skips the probe for the modern era
    * @param onListChanged called for notifications over this transport; for HTTP, only for those within an answer
+   * @param capabilities of the client, whose calls receive the upstream's requests
    */
   static async open(
     transport: SessionTransport,
     signal: AbortSignal,
     versionNegotiation: VersionNegotiationOptions = { mode: 'auto' },
     onListChanged?: OnListChanged,
+    capabilities: ClientCapabilities = {},
   ): Promise<McpSession> {
     signal.throwIfAborted();
+    const requests = new SessionRequests();
     const client = new Client(CLIENT_INFO, {
+      capabilities,
       versionNegotiation,
       inputRequired: { autoFulfill: false },
       jsonSchemaValidator: {
@@ -90,6 +98,7 @@ export class McpSession {
         },
       },
     });
+    client.fallbackRequestHandler = async (request) => ({ ...(await requests.answer(request)) });
     for (const kind of LISTED_KINDS)
       client.setNotificationHandler(listChangedMethod(kind), () => onListChanged?.(kind));
     const abandon = (): void => void transport.close();
@@ -99,7 +108,7 @@ export class McpSession {
     } finally {
       signal.removeEventListener('abort', abandon);
     }
-    return new McpSession(client, transport);
+    return new McpSession(client, transport, requests);
   }
 
   get protocolVersion(): string | undefined {

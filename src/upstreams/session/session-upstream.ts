@@ -1,11 +1,12 @@
 import type { CallToolResult, Implementation } from '@modelcontextprotocol/client';
-import { CallDeadline } from '../contract/call-deadline.js';
+import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { McpSession } from './mcp-session.js';
 import { SERVICE } from '../contract/callers.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { CallToolOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
+import type { RequestReceiver } from '../contract/upstream-request.js';
 
 const LIST_TIMEOUT_MS = 60_000;
 
@@ -57,22 +58,30 @@ export abstract class SessionUpstream implements Upstream {
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
-    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, asTask } = options;
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, asTask, receiver } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) =>
-      this.inTurn(caller, deadline, () => {
-        const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders };
-        return asTask === true ? session.callAsTask(name, args, bounds) : session.callTool(name, args, bounds);
-      }),
+      this.inTurn(
+        caller,
+        deadline,
+        passing(session, receiver, () => {
+          const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders };
+          return asTask === true ? session.callAsTask(name, args, bounds) : session.callTool(name, args, bounds);
+        }),
+      ),
     );
   }
 
   request(method: string, params: Record<string, unknown> | undefined, options: CallToolOptions = {}): Promise<object> {
-    const { signal, onProgress, requestId, caller = SERVICE } = options;
+    const { signal, onProgress, requestId, caller = SERVICE, receiver } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) =>
-      this.inTurn(caller, deadline, () =>
-        session.request(method, params, { signal: deadline.signal, timeoutMs, onProgress, requestId }),
+      this.inTurn(
+        caller,
+        deadline,
+        passing(session, receiver, () =>
+          session.request(method, params, { signal: deadline.signal, timeoutMs, onProgress, requestId }),
+        ),
       ),
     );
   }
@@ -135,7 +144,8 @@ export abstract class SessionUpstream implements Upstream {
     }
   }
 
-  private timeOf({ timeoutMs = this.maxTimeoutMs }: CallToolOptions): number {
+  private timeOf({ timeoutMs = this.maxTimeoutMs, receiver }: CallToolOptions): number {
+    if (receiver !== undefined) return NO_LIMIT_MS;
     return Math.min(timeoutMs, this.maxTimeoutMs);
   }
 
@@ -167,4 +177,21 @@ export abstract class SessionUpstream implements Upstream {
     }
     return toUpstreamError(error, this.address, this.hasCredential);
   }
+}
+
+/** The work, during which the requests of the upstream are passed on. */
+function passing<T>(
+  { requests }: McpSession,
+  receiver: RequestReceiver | undefined,
+  work: () => Promise<T>,
+): () => Promise<T> {
+  if (receiver === undefined) return work;
+  return async () => {
+    const stop = requests.passTo(receiver);
+    try {
+      return await work();
+    } finally {
+      stop();
+    }
+  };
 }

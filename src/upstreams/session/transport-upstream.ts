@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
+import type { ClientCapabilities, JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 import { withTimeout } from '../../core/with-timeout.js';
 import type { OnListChanged } from '../contract/list-change.js';
 import { McpSession } from './mcp-session.js';
@@ -15,10 +15,14 @@ const OPEN_TIMEOUT_MS = 30_000;
 export class TransportUpstream extends SessionUpstream {
   private readonly logger = new Logger(TransportUpstream.name);
 
-  /** @param onListChanged is told what the upstream says of its lists */
+  /**
+   * @param onListChanged is told what the upstream says of its lists
+   * @param capabilities of the client whose state it holds
+   */
   constructor(
     private readonly target: CustomTarget,
     private readonly onListChanged?: OnListChanged,
+    private readonly capabilities?: ClientCapabilities,
   ) {
     super(labelOf(target), target.timeoutMs);
   }
@@ -26,7 +30,7 @@ export class TransportUpstream extends SessionUpstream {
   protected async open(signal: AbortSignal): Promise<McpSession> {
     const transport = new KindTransport(await this.openTransport(), labelOf(this.target));
     try {
-      const session = await McpSession.open(transport, signal, undefined, this.onListChanged);
+      const session = await McpSession.open(transport, signal, undefined, this.onListChanged, this.capabilities);
       // The session works without notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
       return session;

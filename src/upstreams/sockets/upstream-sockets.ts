@@ -40,6 +40,8 @@ interface UpstreamRequest {
   readonly caller?: string;
   /** True if the answer is a stream of notifications without an end. */
   readonly isNotificationStream?: boolean;
+  /** True if the answer can be silent for any time: by default a notification stream. */
+  readonly mayBeSilent?: boolean;
   /** True if an aborted request is cancelled by a notification, so that closing the connection has no meaning. */
   readonly isCancelledByMessage?: boolean;
 }
@@ -116,7 +118,16 @@ export class UpstreamSockets {
   }
 
   private send(request: UpstreamRequest, options: AbortOptions, onOver?: GiveBack): Promise<HttpAnswer> {
-    const { target, url, method, headers, body, isNotificationStream = false, isCancelledByMessage = false } = request;
+    const {
+      target,
+      url,
+      method,
+      headers,
+      body,
+      isNotificationStream = false,
+      mayBeSilent = isNotificationStream,
+    } = request;
+    const { isCancelledByMessage = false } = request;
     const { origin } = url;
     const reader = new HttpAnswerReader(options, {
       // A notification stream does not end, so it cannot be drained.
@@ -133,8 +144,7 @@ export class UpstreamSockets {
         headers,
         body,
         headersTimeout: silenceMs,
-        // A notification stream can be silent for any time.
-        bodyTimeout: isNotificationStream ? 0 : silenceMs,
+        bodyTimeout: mayBeSilent ? 0 : silenceMs,
       },
       reader,
     );

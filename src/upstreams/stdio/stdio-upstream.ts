@@ -1,4 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
+import type { StateOwner } from '../contract/callers.js';
 import type { OnListChanged } from '../contract/list-change.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
@@ -31,13 +32,13 @@ export class StdioUpstream extends SessionUpstream {
 
   /**
    * @param onListChanged called when the program reports a changed list
-   * @param callerId whose quota the process uses; absent for a process that callers share
+   * @param owner whose process it is; absent for a process that callers share
    */
   constructor(
     private readonly target: StdioTarget,
     private readonly processes: StdioProcesses,
     private readonly onListChanged?: OnListChanged,
-    private readonly callerId?: string,
+    private readonly owner?: StateOwner,
     private readonly legacy = new LegacyPrograms(),
   ) {
     super(labelOf(target), target.timeoutMs);
@@ -74,16 +75,22 @@ export class StdioUpstream extends SessionUpstream {
       if (!isLegacy && isUnsupportedVersion(error)) return this.openIn(SLOW_START, signal);
       if (isLegacy || !isEndOfProbe(error)) throw error;
       // Some programs of the legacy era exit if anything precedes `initialize`, which does not count as a failure.
-      this.processes.forgive(this.target, { callerId: this.callerId });
+      this.processes.forgive(this.target, { callerId: this.owner?.callerId });
       return this.openIn(LEGACY_ERA, signal);
     }
   }
 
   private async openIn(negotiation: VersionNegotiationOptions, signal: AbortSignal): Promise<McpSession> {
-    const transport = new StdioTransport(this.target, this.processes, this.callerId);
+    const transport = new StdioTransport(this.target, this.processes, this.owner?.callerId);
     this.transport = transport;
     try {
-      const session = await McpSession.open(transport, signal, negotiation, this.onListChanged);
+      const session = await McpSession.open(
+        transport,
+        signal,
+        negotiation,
+        this.onListChanged,
+        this.owner?.capabilities,
+      );
       // A failed subscription loses only change notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
       if (!session.isModern) this.legacy.add(this.target);
@@ -98,7 +105,7 @@ export class StdioUpstream extends SessionUpstream {
   /** A restarted program can have other lists. The shared one tells for the connection. */
   private reportRestart({ announcedLists }: McpSession): void {
     const { onListChanged } = this;
-    const isRestart = this.wasOpen && this.callerId === undefined;
+    const isRestart = this.wasOpen && this.owner === undefined;
     this.wasOpen = true;
     if (isRestart) announcedLists.forEach((kind) => onListChanged?.(kind));
   }

@@ -85,8 +85,11 @@ describe('a client of the modern era at server-everything, which supports the le
     expect(await client.callTool({ name: 'get-sum', arguments: { a: 'one' } })).toMatchObject({ isError: true });
   });
 
-  it('with sampling or elicitation is sent to the legacy era, where the upstream can use them', async () => {
-    await expect(openModern(app, connectionId, { sampling: {} })).rejects.toThrow(MODERN);
+  it('with sampling or elicitation is not sent to the legacy era, but with tasks', async () => {
+    const client = await openModern(app, connectionId, { sampling: {}, elicitation: {} });
+    expect(client.getServerCapabilities()).toMatchObject({ tools: {} });
+    await client.close();
+    await expect(openModern(app, connectionId, { tasks: {} })).rejects.toThrow(MODERN);
   });
 
   it('gets the HTTP statuses of its era', async () => {

@@ -261,7 +261,7 @@ it('a program that answers `server/discover` with rubbish, too late or never is 
   await Promise.all(
     Object.entries(answers).map(async ([how, discover]) => {
       const path = pathOf(app, await connectProgram(app, [MINI, `--discover=${discover}`]));
-      const { result } = rpcOf(await call(path, 'echo', { text: how }));
+      const [{ result } = {}] = eventsOf(await call(path, 'echo', { text: how }));
       expect(result).toMatchObject({ resultType: 'complete', content: [{ text: how }] });
     }),
   );

@@ -122,7 +122,7 @@ it('a client with capabilities has to name the revision too, before it is sent t
   expect(refusalOf(missing)).toEqual({ status: 400, code: -32602 });
   const complete = await sendWith('a legacy program', 'server/discover', {}, () => ({
     [VERSION]: MODERN,
-    [CAPABILITIES]: { roots: {} },
+    [CAPABILITIES]: { tasks: {} },
   }));
   expect(refusalOf(complete)).toEqual({ status: 404, code: -32601 });
 });

@@ -1,6 +1,6 @@
 import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
-import type { UpstreamRequest } from '../../../upstreams/channels/upstream-channels.js';
+import type { AskedRequest } from '../../../upstreams/channels/upstream-channels.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import type { TaskIdMapping } from '../tasks/task-messages.js';
 
@@ -25,7 +25,7 @@ export interface RelayPlan extends AnsweredWithRoom {
   /** Rewrites an event under the caller's ids; returns undefined for an event that is not for this caller. */
   readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
   /** Answers a request of the upstream, in a session of the service. Such a request is not for the caller. */
-  readonly answerRequest?: ((request: UpstreamRequest) => void) | undefined;
+  readonly answerRequest?: ((request: AskedRequest) => void) | undefined;
   /** Called when the upstream reports that its list of tools has changed. */
   readonly onListChanged: () => void;
   /**

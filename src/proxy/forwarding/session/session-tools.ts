@@ -7,11 +7,27 @@ import { type ToolList, toToolList } from '../../../upstreams/catalog/tool-list.
 import { type SessionAtUpstream, UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import type { ExchangeOptions } from '../../../upstreams/messages/upstream-channel.js';
 import { listThroughChannel } from '../../../upstreams/channels/list-through-channel.js';
+import type { StateOwner } from '../../../upstreams/contract/callers.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import type { PooledRoute } from '../upstream-router.js';
 import { ToolPins } from '../../../upstreams/pins/tool-pins.js';
 
 const MAX_SESSIONS = 1_000;
 /** The total of all lists, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 32 * 1024 * 1024;
+
+/** A session that the service has opened for an owner. */
+interface PooledSession {
+  readonly key: string;
+  readonly owner: StateOwner | undefined;
+}
+
+type ListingSession = SessionAtUpstream | PooledSession;
+
+/** The session of this route, as one with tools of its own. */
+export function pooledSession({ owner }: PooledRoute, { connection }: ProxyCaller): PooledSession {
+  return { key: `${connection.id} ${owner?.key}`, owner };
+}
 
 /**
  * The tool lists of sessions whose callers declared capabilities. An upstream can list tools that need sampling, for
@@ -32,20 +48,25 @@ export class SessionTools {
     private readonly offered: OfferedTools,
   ) {}
 
-  async toolsOf(connection: Connection, session: SessionAtUpstream, options: ExchangeOptions): Promise<ToolList> {
+  async toolsOf(connection: Connection, session: ListingSession, options: ExchangeOptions): Promise<ToolList> {
     const list = await this.listOf(connection, session, options);
-    if (connection.pin !== 'block' || Date.now() - list.at <= FRESH_MS) return this.offered.offerOf(connection, list);
+    // Programs report changes of their lists outside of the answers that this service reads.
+    const mayBeOutdated = connection.pin === 'block' || 'owner' in session;
+    if (!mayBeOutdated || Date.now() - list.at <= FRESH_MS) return this.offered.offerOf(connection, list);
     this.forget(session.key);
     return this.offered.offerOf(connection, await this.listOf(connection, session, options));
   }
 
   private listOf(
     connection: Connection,
-    session: SessionAtUpstream,
+    session: ListingSession,
     options: ExchangeOptions,
   ): ToolList | Promise<ToolList> {
     return this.lists.get(session.key, async () => {
-      const channel = await this.channels.session(connection, session);
+      const channel =
+        'owner' in session
+          ? this.channels.pooled(connection, session.owner)
+          : await this.channels.session(connection, session);
       const tools = await listThroughChannel(channel, options);
       await this.pins.recordList(connection, tools, false);
       return toToolList(tools, Date.now());

@@ -1,0 +1,86 @@
+import { hash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { databaseNow } from '../../../core/database-time.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { newId } from '../../../core/ids.js';
+import { VaultService } from '../../../platform/vault/vault.service.js';
+import type { InboundMessage } from '../../protocol/inbound-message.js';
+
+/** How long a state is valid, in milliseconds. */
+export const STATE_AGE_MS = 10 * 60_000;
+/** The service does not issue longer states. */
+const MAX_LENGTH = 4_096;
+
+/** What a state holds. */
+interface State {
+  readonly id: string;
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  readonly digest: string;
+  /** The process that holds what the state stands for; absent if no process does. */
+  readonly process?: string | undefined;
+}
+
+/** The request that a client is asked to repeat with a state. */
+interface RepeatedRequest {
+  readonly request: FastifyRequest;
+  readonly message: InboundMessage;
+  /** The connection that the state is for, where the address of the request does not say it. */
+  readonly connectionId?: string;
+}
+
+/**
+ * The `requestState` of results that ask for input (MCP 2026-07-28, "Multi Round-Trip Requests"). A client can change it,
+ * so it is sealed, and valid for ten minutes, for the same request of the same caller to the same connection or agent.
+ * Whoever opens it ensures that it is used once.
+ */
+@Injectable()
+export class RequestStates {
+  constructor(private readonly vault: VaultService) {}
+
+  /** @param kind its prefix tells the states of this service from those of upstreams, which are forwarded */
+  seal(kind: string, asked: RepeatedRequest, more: Pick<State, 'process'> = {}): { id: string; state: string } {
+    const state: State = { id: newId(), at: databaseNow(), digest: digestOf(asked), ...more };
+    const sealed = this.vault.seal(JSON.stringify(state), contextOf(kind, asked.request));
+    return { id: state.id, state: `${kind}:${sealed}` };
+  }
+
+  /** Returns what the state holds. @throws DomainError `invalid_rpc_request` if it is not valid for this request */
+  open(kind: string, asked: RepeatedRequest): State {
+    const state = String(asked.message.params['requestState']);
+    if (state.length > MAX_LENGTH) throw invalidState();
+    let opened: State;
+    try {
+      // The envelope is authentic, so it holds what `seal` wrote.
+      opened = JSON.parse(this.vault.open(state.slice(kind.length + 1), contextOf(kind, asked.request))) as State;
+    } catch {
+      throw invalidState();
+    }
+    const isValid = databaseNow() - opened.at <= STATE_AGE_MS && opened.digest === digestOf(asked);
+    if (!isValid) throw invalidState();
+    return opened;
+  }
+}
+
+/** True if the message repeats a request with a state of this kind. */
+export function hasState(kind: string, { params: { requestState } }: InboundMessage): boolean {
+  return typeof requestState === 'string' && requestState.startsWith(`${kind}:`);
+}
+
+export function invalidState(): DomainError {
+  return new DomainError(
+    'invalid_rpc_request',
+    '`params.requestState` is not valid for this request, was used before, or has ended.',
+  );
+}
+
+function contextOf(kind: string, { params, principal }: FastifyRequest): string {
+  const { connectionId, virtualMcpId = connectionId } = params as { connectionId?: string; virtualMcpId?: string };
+  return `mcp-${kind}:${virtualMcpId}:${principal?.callerId ?? 'anonymous'}`;
+}
+
+function digestOf({ message: { method, params }, connectionId }: RepeatedRequest): string {
+  const { name, uri, arguments: args } = params;
+  return hash('sha256', JSON.stringify([method, name, uri, args, connectionId]));
+}
