@@ -160,6 +160,8 @@ function faultsOf(
   return [
     ...faultUnless((redirect_uris === undefined) === isUnattended, 'redirect_uris', 'Send either this or grant_types.'),
     ...faultUnless(isOffered || !presentsAssertions, 'grant_types', 'No issuer in TRUSTED_ISSUERS has id_jag.'),
+    // The deletion of its key leaves a client that acts for itself without an organization.
+    ...faultUnless(!presentsAssertions || !actsForItself, 'grant_types', 'Make a client for each of the two grants.'),
     ...faultUnless((permissions !== undefined) === actsForItself, 'permissions', 'This belongs to client_credentials.'),
     ...faultUnless(auth === undefined || isUnattended, 'auth', 'This belongs to grant_types.'),
     ...faultUnless((jwks !== undefined) === (auth === 'jwks'), 'jwks', 'This belongs to auth: jwks.'),

@@ -6,6 +6,7 @@ import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { isTaskRequest } from '../forwarding/tasks/task-requests.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
+import { credentialMissing } from '../protocol/proxy-caller.js';
 import { declaresTasks } from '../protocol/withheld-tasks.js';
 import { isAnswerable } from '../translation/modern-envelope.js';
 import { SERVER_INFO } from '../translation/to-modern-answer.js';
@@ -13,6 +14,7 @@ import { AgentAnswers } from './agent-answers.js';
 import { AgentToolSearch } from './agent-tool-search.js';
 import { AskTasks } from './ask/ask-tasks.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
+import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { serverInfoOf } from './offering/agent-mcp-server.js';
 
 type AgentRequest = McpRequestContext<InboundMessage, PooledRoute>;
@@ -25,6 +27,7 @@ export class AgentOwnTools {
     private readonly asks: AskTasks,
     private readonly answers: AgentAnswers,
     private readonly compositions: AgentComposition,
+    private readonly sessionCompositions: SessionComposition,
     private readonly writer: ReplyWriter,
   ) {}
 
@@ -51,8 +54,11 @@ export class AgentOwnTools {
     const { caller, message, request } = context;
     if (message.kind !== 'request' || !isAskName(message.params['name'])) return false;
     requireActive(caller.connection);
-    const { ask: offer } = await this.compositions.compositionOf(caller.connection);
+    const { ask: offer } = await (owner
+      ? this.sessionCompositions.compositionOf(owner)
+      : this.compositions.compositionOf(caller.connection));
     if (offer?.name !== message.params['name']) return false;
+    if (caller.principal === undefined) throw credentialMissing();
     const isTask = isModernMessage(request.headers, message) && declaresTasks(message);
     if (isTask && isAnswerable(request.headers, message)) {
       const call = { exchange: context, offer, args: message.params['arguments'] };

@@ -37,7 +37,7 @@ export class CallerFilters {
     if (message.method !== LIST) {
       const others = this.tasks.filterFor(caller);
       // The rewriting drops notifications about other callers' tasks.
-      const isRewritten = route.kind === 'stateless' && route.rewriteEvent !== undefined;
+      const isRewritten = route.kind !== 'session' && 'rewriteEvent' in route && route.rewriteEvent !== undefined;
       return isRewritten && others !== undefined ? { ...others, ownsTask: () => true } : others;
     }
     const filter = this.withLearning(context, this.withoutAppOnly(request, caller, hasOwnTools(route)));

@@ -31,6 +31,7 @@ import { relayEvents } from './relay/relay-events.js';
 import { relayJson } from './relay/relay-json.js';
 import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
 
+const EVENT_STREAM = 'text/event-stream';
 /** Requests whose answers list items that not every caller is permitted to see. */
 const LISTS: ReadonlySet<string> = new Set(['tools/list', 'tasks/list']);
 /** Longer upstream session ids do not fit into a sealed session id. */
@@ -74,7 +75,7 @@ export class RequestForwarder {
       const headers = { ...headersFor(request, route), ...admitted.traceHeaders };
       const sent = await sender.sendMessage(context, headers).catch((error: unknown) => standInFor(error, context));
       const { answer, sentId } = sent;
-      if (isSubscription(message)) deadline.lift();
+      if (isSubscription(message) && answer.contentType === EVENT_STREAM) deadline.lift();
       try {
         if (route.kind === 'opening') this.announceSession(context, route.key, sent);
       } catch (error) {
@@ -181,7 +182,7 @@ export function headersFor(request: FastifyRequest, route: Route): Record<string
  */
 function relayAnswer(answer: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
   if (answer.contentType === 'application/json') return relayJson(answer, plan);
-  if (answer.contentType === 'text/event-stream') return relayEvents(answer, plan);
+  if (answer.contentType === EVENT_STREAM) return relayEvents(answer, plan);
   discard(answer.body);
   throw new UpstreamError('protocol', 'The upstream answered a request with neither JSON nor an event stream.');
 }

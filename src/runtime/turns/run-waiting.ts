@@ -39,6 +39,7 @@ export class RunWaiting implements OnModuleDestroy {
   private readonly logger = new Logger(RunWaiting.name);
   private readonly waiting = new Map<(end: WaitingEnd) => void, string>();
   private readonly unsent = new Set<Promise<void>>();
+  private readonly tracked = new WeakSet<FastifyReply>();
   private isStopping = false;
   private readonly looks = new PeriodicTask(() => this.look(), {
     pauseMs: LOOK_EVERY_MS,
@@ -63,7 +64,7 @@ export class RunWaiting implements OnModuleDestroy {
     this.trackResponse(reply);
     const timer = setTimeout(() => end('late'), withinMs);
     const unwatch = this.credentials.watchPermissions(caller, () => end('revoked'));
-    onceClosed(reply, () => end('left'));
+    const unlisten = onceClosed(reply, () => end('left'));
     if (this.isStopping) end('stopping');
     const subscription = this.subscribe(run, end);
     try {
@@ -72,6 +73,7 @@ export class RunWaiting implements OnModuleDestroy {
       this.waiting.delete(end);
       clearTimeout(timer);
       unwatch();
+      unlisten();
       void subscription.then((unsubscribe) => unsubscribe?.());
     }
   }
@@ -86,7 +88,12 @@ export class RunWaiting implements OnModuleDestroy {
 
   /** Lets the process send this response before it ends. */
   private trackResponse(reply: FastifyReply): void {
-    const sent = new Promise<void>((resolve) => onceClosed(reply, resolve)).then(() => void this.unsent.delete(sent));
+    // A request can wait several times.
+    if (this.tracked.has(reply)) return;
+    this.tracked.add(reply);
+    const sent = new Promise<void>((resolve) => void onceClosed(reply, resolve)).then(
+      () => void this.unsent.delete(sent),
+    );
     this.unsent.add(sent);
   }
 

@@ -24,8 +24,8 @@ export class HttpUpstream extends SessionUpstream {
   private current: LentSession | undefined;
   private readonly listener: UpstreamListener | undefined;
 
-  /** Stops listening for requests in the current session. */
-  private listening: AbortController | undefined;
+  /** The session in which requests are listened for. */
+  private listening: { readonly session: McpSession; readonly stop: AbortController } | undefined;
 
   /**
    * @param onChanged called when a list changes
@@ -57,7 +57,7 @@ export class HttpUpstream extends SessionUpstream {
   override forget(session: McpSession): void {
     super.forget(session);
     this.listener?.leave(session);
-    this.listening?.abort();
+    if (this.listening?.session === session) this.listening.stop.abort();
   }
 
   protected override get hasCredential(): boolean {
@@ -71,11 +71,12 @@ export class HttpUpstream extends SessionUpstream {
     const channel = this.channelOf(session);
     this.listener?.follow(session, channel, signal);
     if (capabilities !== undefined && !session.isModern) {
-      const listening = new AbortController();
-      this.listening = listening;
+      const stop = new AbortController();
+      this.listening = { session, stop };
       const { requests } = session;
+      const caller = this.owner?.callerId;
       const onLost = (): void => this.forget(session);
-      await listenForRequests({ channel, requests, onLost }, AbortSignal.any([signal, listening.signal]));
+      await listenForRequests({ channel, requests, caller, onLost }, AbortSignal.any([signal, stop.signal]));
     }
     return session;
   }

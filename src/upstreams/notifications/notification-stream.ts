@@ -4,7 +4,7 @@ import { parseRecord } from '../../core/json/parse-record.js';
 import { dataOf, sseParts } from '../messages/sse-parts.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { LISTED_KINDS, listChangedMethod, type ListedKind } from '../contract/list-change.js';
-import { UpstreamError } from '../contract/upstream-error.js';
+import { UpstreamError, type UpstreamErrorKind } from '../contract/upstream-error.js';
 import type { UpstreamRequest } from '../contract/upstream-request.js';
 import { discard } from '../messages/answer-body.js';
 
@@ -20,6 +20,8 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** A stream that was open for this long resets the pause. */
 export const STABLE_MS = 30_000;
+/** Faults that pass: of the network, and of a service that has no free socket. */
+const PASSING_KINDS: ReadonlySet<UpstreamErrorKind> = new Set(['unreachable', 'timeout', 'busy']);
 /** Statuses of an upstream that is temporarily unavailable. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
@@ -119,7 +121,7 @@ function endOf(error: unknown): EndOfStream {
   if (!(error instanceof UpstreamError)) return 'broken';
   if (error.kind === 'session_lost') return 'lost';
   if (error.status !== undefined) return PASSING_STATUSES.has(error.status) ? 'broken' : 'over';
-  return error.kind === 'unreachable' || error.kind === 'timeout' ? 'broken' : 'over';
+  return PASSING_KINDS.has(error.kind) ? 'broken' : 'over';
 }
 
 /** Limits the events and bytes of a notification stream. */

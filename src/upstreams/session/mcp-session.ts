@@ -77,19 +77,19 @@ export class McpSession {
   /**
    * @param versionNegotiation how the era is determined; mode `legacy` skips the probe for the modern era
    * @param onListChanged called for notifications over this transport; for HTTP, only for those within an answer
-   * @param capabilities of the client, whose calls receive the upstream's requests
+   * @param capabilities of the only client, whose calls receive the upstream's requests; absent if callers share it
    */
   static async open(
     transport: SessionTransport,
     signal: AbortSignal,
     versionNegotiation: VersionNegotiationOptions = { mode: 'auto' },
     onListChanged?: OnListChanged,
-    capabilities: ClientCapabilities = {},
+    capabilities?: ClientCapabilities,
   ): Promise<McpSession> {
     signal.throwIfAborted();
-    const requests = new SessionRequests();
+    const requests = new SessionRequests(capabilities !== undefined);
     const client = new Client(CLIENT_INFO, {
-      capabilities,
+      capabilities: capabilities ?? {},
       versionNegotiation,
       inputRequired: { autoFulfill: false },
       jsonSchemaValidator: {

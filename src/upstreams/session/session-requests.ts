@@ -8,9 +8,12 @@ import { methodNotFound, type RequestReceiver, type UpstreamRequest } from '../c
 export class SessionRequests {
   private readonly calls = new Set<RequestReceiver>();
 
+  /** @param isOfOneCaller false for a session that callers share, whose calls cannot be told apart: none is asked */
+  constructor(private readonly isOfOneCaller: boolean) {}
+
   /** Passes requests on to this call until the returned function is called. */
   passTo(call: RequestReceiver): () => void {
-    this.calls.add(call);
+    if (this.isOfOneCaller) this.calls.add(call);
     return () => void this.calls.delete(call);
   }
 

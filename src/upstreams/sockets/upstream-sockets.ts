@@ -143,7 +143,8 @@ export class UpstreamSockets {
         method,
         headers,
         body,
-        headersTimeout: silenceMs,
+        // A call whose client is asked has a time limit of its own.
+        headersTimeout: mayBeSilent && !isNotificationStream ? 0 : silenceMs,
         bodyTimeout: mayBeSilent ? 0 : silenceMs,
       },
       reader,

@@ -329,6 +329,7 @@ describe('setting up', () => {
       'a secret for a client with redirects',
       { grant_types: undefined, permissions: undefined, redirect_uris: ['https://a.example/'], auth: 'secret' },
     ],
+    ['both grants', { grant_types: ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer'] }],
     ['an unknown grant', { grant_types: ['password'] }],
     ['no grant', { grant_types: [] }],
     ['keys that it does not say to use', { jwks: { keys: [{}] } }],

@@ -252,7 +252,8 @@ describe('the tool that runs an agent, as a task', () => {
       for (const ignored of [{}, { unknown: response }, { [key]: { action: 'cancel' } }]) {
         expect(resultOf(await update(ignored))).toMatchObject({ resultType: 'complete' });
       }
-      for (const wrong of [{ [key]: { action: 'accept', content: {} } }, { [key]: 7 }]) {
+      const unsaid = { [key]: { content: { approve: true } } };
+      for (const wrong of [{ [key]: { action: 'accept', content: {} } }, { [key]: 7 }, unsaid]) {
         expect(rpcOf(await update(wrong)).error?.code).toBe(-32602);
       }
       await untilStatus(agentId, taskId, 'input_required');

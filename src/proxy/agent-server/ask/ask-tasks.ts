@@ -104,9 +104,12 @@ export class AskTasks {
     const principal = principalOf(exchange);
     requirePermission(principal, APPROVE);
     const { pending_approvals: pending } = await this.runs.read(exchange, run.id);
-    for (const { id: approvalId } of pending) {
-      const answer = Object.hasOwn(responses, approvalId) ? verdictOf(responses[approvalId]) : undefined;
-      if (answer === undefined) continue;
+    // All of them are checked before one counts.
+    const answers = pending.flatMap(({ id }) => {
+      const answer = Object.hasOwn(responses, id) ? verdictOf(responses[id]) : undefined;
+      return answer === undefined ? [] : [[id, answer] as const];
+    });
+    for (const [approvalId, answer] of answers) {
       try {
         await this.approvals.answer({ threadId: run.threadId, approvalId }, answer, principal);
       } catch (error) {
@@ -117,18 +120,24 @@ export class AskTasks {
 }
 
 /** The state of the run as that of its task. A run that has failed is a result of its tool that says so. */
-function taskOf({ status, createdAt, finishedAt }: RunEntity, taskId: string): Record<string, unknown> {
+function taskOf({ status, createdAt, startedAt, finishedAt }: RunEntity, taskId: string): Record<string, unknown> {
   const isOver = finishedAt !== null;
   const ended = status === 'cancelled' ? 'cancelled' : 'completed';
-  const times = { createdAt: createdAt.toISOString(), lastUpdatedAt: (finishedAt ?? new Date()).toISOString() };
+  const times = {
+    createdAt: createdAt.toISOString(),
+    lastUpdatedAt: (finishedAt ?? startedAt ?? createdAt).toISOString(),
+  };
   return { taskId, status: isOver ? ended : 'working', ...times, ttlMs: null, pollIntervalMs: POLL_MS };
 }
 
 function questionFor(approval: RunResult['pending_approvals'][number]): object {
   const { tool_name: name, connection_title: title, connection_host: host, input } = approval;
   const of = [title, host && `(${host})`].filter(Boolean).join(' ');
-  const args = JSON.stringify(input).slice(0, MAX_ARGUMENTS_LENGTH).toWellFormed();
-  const message = `The agent asks to call ${name}${of && ` of ${of}`} with the arguments ${args}`;
+  const args = JSON.stringify(input);
+  const rest = args.length - MAX_ARGUMENTS_LENGTH;
+  const shown = args.slice(0, MAX_ARGUMENTS_LENGTH).toWellFormed();
+  const cut = rest > 0 ? `… (${rest} more characters, which the console shows)` : '';
+  const message = `The agent asks to call ${name}${of && ` of ${of}`} with the arguments ${shown}${cut}`;
   return { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema: APPROVAL_SCHEMA } };
 }
 
@@ -140,6 +149,7 @@ function verdictOf(response: unknown): ApprovalRequest | undefined {
   const { action, content } = isRecord(response) ? response : {};
   if (action === 'cancel') return undefined;
   if (action === 'decline') return { approved: false };
+  if (action !== 'accept') throw new DomainError('invalid_arguments', '`action` must be accept, decline or cancel.');
   const { approve: approved, reason } = isRecord(content) ? content : {};
   // Forms send empty texts for fields that were left out.
   return validateArguments(ApprovalRequest, { approved, ...(reason !== undefined && reason !== '' && { reason }) });

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { DomainError } from '../../../core/domain-error.js';
 import { AnswerBudget } from '../../../core/answers/answer-budget.js';
 import { holdUntilSent } from '../../../core/answers/hold-until-sent.js';
 import type { Principal } from '../../../core/principal.js';
 import { requireRunAccess } from '../../../core/run-access.js';
 import { isOpenRunStatus } from '../../../core/run-status.js';
 import { validateArguments } from '../../../core/validation/validate-input.js';
+import { OpenCredentials } from '../../../identity/credentials/open-credentials.js';
 import { RequestLimits } from '../../../platform/limits/request-limits.js';
 import { validTraceContext } from '../../../platform/telemetry/trace-context.js';
 import { RunRequestService } from '../../../runtime/runs/run-request.service.js';
@@ -52,6 +54,7 @@ export class AskedRuns {
     private readonly waiting: RunWaiting,
     private readonly results: RunResultService,
     private readonly budget: AnswerBudget,
+    private readonly credentials: OpenCredentials,
   ) {}
 
   /** @throws DomainError `credential_missing`, `permission_denied`, `invalid_arguments`, and what posting throws */
@@ -61,6 +64,7 @@ export class AskedRuns {
     const { id: agentId } = caller.connection;
     requireRunAccess(principal, agentId);
     const { message, thread_id: existing, files = [] } = validateArguments(AskInput, args);
+    if (existing !== undefined) await this.requireReachable(principal, existing);
     await this.limits.countRun(principal, reply);
     const title = message.trim().slice(0, MAX_TITLE_LENGTH).toWellFormed();
     const threadId = existing ?? (await this.threads.create({ title, virtual_mcp_id: agentId }, principal)).id;
@@ -84,20 +88,37 @@ export class AskedRuns {
     const caller = principalOf(exchange);
     const awaited = { ...run, organizationId: caller.organization.id };
     const endsAt = performance.now() + timeoutS * 1000;
-    const { promise: aborted, resolve: abort } = Promise.withResolvers<'left'>();
-    signal.addEventListener('abort', () => abort('left'), { once: true });
-    while (!signal.aborted) {
-      const withinMs = Math.min(PROGRESS_MS, endsAt - performance.now());
-      if (withinMs <= 0) return 'late';
-      const { reply } = exchange;
-      const end = await Promise.race([aborted, this.waiting.untilOver(awaited, { caller, reply, withinMs })]);
-      if (end !== 'over' && end !== 'late') return end;
-      const { status } = await this.results.findReadable(caller, run.id);
-      if (!isOpenRunStatus(status)) return 'over';
-      onProgress(status);
-      if (status === 'waiting') await sleep(APPROVAL_LOOK_MS, undefined, { signal }).catch(() => undefined);
+    const { promise: stopped, resolve: stop } = Promise.withResolvers<WaitingEnd>();
+    if (signal.aborted) stop('left');
+    signal.addEventListener('abort', () => stop('left'), { once: true });
+    // All the time: between two waits, nothing else watches the credential.
+    const unwatch = this.credentials.watchPermissions(caller, () => stop('revoked'));
+    try {
+      for (;;) {
+        const withinMs = Math.min(PROGRESS_MS, endsAt - performance.now());
+        if (withinMs <= 0) return 'late';
+        const { reply } = exchange;
+        const end = await Promise.race([stopped, this.waiting.untilOver(awaited, { caller, reply, withinMs })]);
+        if (end !== 'over' && end !== 'late') return end;
+        const { status } = await this.results.findReadable(caller, run.id);
+        if (!isOpenRunStatus(status)) return 'over';
+        onProgress(status);
+        if (status === 'waiting') await Promise.race([stopped, sleep(APPROVAL_LOOK_MS)]);
+      }
+    } finally {
+      unwatch();
     }
-    return 'left';
+  }
+
+  /**
+   * A credential for one resource reaches only threads of its own person: other routes would not open them to it.
+   * @throws DomainError `thread_not_found`
+   */
+  private async requireReachable({ organization, resource, userId }: Principal, threadId: string): Promise<void> {
+    if (resource === undefined) return;
+    const { createdBy } = await this.threads.findThread(organization.id, threadId);
+    if (createdBy === userId) return;
+    throw new DomainError('thread_not_found', 'There is no thread with this id that the credential opens.');
   }
 
   /** What the run has come to. @throws DomainError `run_not_found`, `permission_denied`, `answer_memory_exhausted` */

@@ -26,7 +26,7 @@ type ListingSession = SessionAtUpstream | PooledSession;
 
 /** The session of this route, as one with tools of its own. */
 export function pooledSession({ owner }: PooledRoute, { connection }: ProxyCaller): PooledSession {
-  return { key: `${connection.id} ${owner?.key}`, owner };
+  return { key: `${connection.id} ${connection.revision} ${owner?.key}`, owner };
 }
 
 /**

@@ -56,6 +56,7 @@ export class HeldCall implements RequestReceiver {
   private state: 'waited' | 'asked' | 'over' = 'waited';
   private readonly questions = new Map<string, Question>();
   private count = 0;
+  /** Resolved when the upstream asks. Replaced in each turn: a promise keeps every reaction to it until it is settled. */
   private newQuestion = Promise.withResolvers<undefined>();
   private messages: AsyncGenerator<string> | undefined;
   private reading: Promise<IteratorResult<string, void>> | undefined;
@@ -143,11 +144,11 @@ export class HeldCall implements RequestReceiver {
     for (;;) {
       const isAsking = [...this.questions.values()].some(({ isAsked }) => !isAsked);
       if (isAsking) gathering ??= sleep(GATHER_MS, undefined);
+      this.newQuestion = Promise.withResolvers();
       const next = await Promise.race([this.read(), gathering ?? this.newQuestion.promise]);
       if (next === undefined) {
-        this.newQuestion = Promise.withResolvers();
         if (gathering === undefined) continue;
-        yield this.ask(waiting);
+        if (this.state !== 'over') yield this.ask(waiting);
         return;
       }
       this.reading = undefined;

@@ -111,7 +111,9 @@ export class HeldCalls {
       translate: (text) => toModernMessage(text, answeredBy(context, asked)),
       hold: (call, size) => {
         const { id, state } = this.states.seal(KIND, { request, message, connectionId }, { process: PROCESS });
-        this.questions.hold(id, call, [organizationId, caller.key], size);
+        // The call keeps the client's request, and the one that was sent.
+        const held = size + message.body.length + context.message.body.length;
+        this.questions.hold(id, call, [organizationId, caller.key], held);
         return state;
       },
       onAnswer: keep,

@@ -19,6 +19,8 @@ let count = 0;
 
 beforeEach(() => {
   jest.useFakeTimers();
+  // The cache takes what is set at the time 0 for something that does not expire.
+  jest.advanceTimersByTime(1);
   questions = new OpenQuestions(vault);
 });
 afterEach(() => void jest.useRealTimers());

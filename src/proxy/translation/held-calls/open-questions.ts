@@ -10,7 +10,7 @@ import type { HeldCall } from './held-call.js';
 /** How many calls wait for their clients in this process, and how many of one caller. */
 const MAX_OPEN = 2_000;
 const MAX_OPEN_OF_CALLER = 100;
-/** What their clients are asked, in UTF-16 code units of JSON text. */
+/** What their clients are asked and have sent, in units of JSON text. */
 const MAX_SIZE = 64 * 1024 * 1024;
 /** How long and how many answers are kept for clients that repeat a request whose answer was lost. */
 const KEPT_MS = 60_000;
