@@ -172,6 +172,26 @@ describe('the tool that runs an agent', () => {
     await client.close();
   });
 
+  it('is not answered to a caller whose permissions change while a run waits for approval', async () => {
+    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
+      expose_run: true,
+    });
+    const created = await app.tool('API_KEY_CREATE', { name: 'test', permissions: { [agentId]: ['*'] } });
+    const { id, key } = created.body as { id: string; key: string };
+    const asked = ask(agentId, { message: '/call greet {"text":"a"}' }, key);
+    const where = { field: ['status'], operator: 'eq', value: 'waiting' };
+    await eventually(async () =>
+      expect((await succeed<{ totalCount: number }>(app, 'RUN_LIST', { where })).totalCount).toBe(1),
+    );
+    await app.tool('API_KEY_UPDATE', { id, permissions: { [agentId]: ['greet'] } });
+    const result = await asked;
+    expect(result.isError).toBe(true);
+    expect(textIn(result)).toContain('"code":"credential_invalid"');
+    await eventually(async () =>
+      expect((await succeed<{ totalCount: number }>(app, 'RUN_LIST', { where })).totalCount).toBe(0),
+    );
+  });
+
   it('reports progress while the run goes on', async () => {
     const { client } = await openLegacy(app, `gateway/${await exposed()}`);
     const seen: unknown[] = [];

@@ -11,6 +11,7 @@ import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, errorIn, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { keyWith } from '../../support/proxy-connections.js';
+import { WITH_TASKS } from '../../support/task-upstream.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const fixture = (name: string): string =>
@@ -246,6 +247,20 @@ it('a program that floods a listener who does not read is told to stop, and serv
     expect(rpcOf(await call(path, 'open')).result?.content?.[0]?.text).toBe('null');
   });
   response.destroy();
+});
+
+it.each([
+  ['every permission', ['*']],
+  ['the tool alone', ['work']],
+])('notifications about tasks of a program reach their maker, with %s', async (_title, tools) => {
+  const connectionId = await connect(RAW);
+  const path = pathOf(app, connectionId);
+  const key = await keyWith(app, { [connectionId]: tools });
+  const asked = modernRequest('tools/call', { name: 'work', arguments: {} }, { capabilities: WITH_TASKS });
+  const { taskId } = rpcOf(await callProxy(app, path, { key, ...asked })).result as { taskId?: string };
+  const subscription = await listen(path, { taskIds: [taskId, 'task-1'] }, { key });
+  expect(await subscription.next(0)).toMatchObject({ params: { notifications: { taskIds: [taskId] } } });
+  expect(await subscription.next(1)).toMatchObject({ method: 'notifications/tasks', params: { taskId } });
 });
 
 it('a client of an agent is told that the tools of a modern program have changed', async () => {

@@ -67,10 +67,12 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (method === 'subscriptions/listen') {
     open = id;
     const { notifications } = params;
-    return print({
-      method: 'notifications/subscriptions/acknowledged',
-      params: { notifications, _meta: { [ABOUT]: id } },
-    });
+    const about = { _meta: { [ABOUT]: id } };
+    print({ method: 'notifications/subscriptions/acknowledged', params: { notifications, ...about } });
+    for (const one of notifications.taskIds ?? []) {
+      print({ method: 'notifications/tasks', params: { ...task(one, 'working'), ...about } });
+    }
+    return undefined;
   }
   if (method === 'notifications/cancelled' && params.requestId === open) open = null;
   if (id === undefined || method === undefined) return undefined;
