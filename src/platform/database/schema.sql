@@ -425,7 +425,7 @@ CREATE TABLE oauth_clients (
   redirect_uris jsonb NOT NULL,
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   grant_types jsonb NOT NULL DEFAULT '["authorization_code", "refresh_token"]'::jsonb,
-  auth varchar(8) COLLATE "C" NOT NULL DEFAULT 'none'::varchar,
+  auth varchar(8) NOT NULL DEFAULT 'none'::varchar,
   api_key_id uuid,
   CONSTRAINT oauth_clients_pkey PRIMARY KEY (id),
   CONSTRAINT oauth_clients_client_id_key UNIQUE (client_id),
@@ -447,7 +447,7 @@ CREATE TABLE oauth_records (
   expires_at timestamptz(3),
   consumed_at timestamptz(3),
   created_at timestamptz(3) NOT NULL DEFAULT now(),
-  resource varchar(2048) COLLATE "C",
+  resource varchar(2048),
   CONSTRAINT oauth_records_pkey PRIMARY KEY (id)
 );
 CREATE INDEX oauth_records_expiry_idx ON oauth_records USING btree (expires_at) WHERE (expires_at IS NOT NULL);

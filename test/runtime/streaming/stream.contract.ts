@@ -68,8 +68,10 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
     });
 
     it('replays a run that is under way from its start, then tails it', async () => {
-      const taskId = await thread.postMessage('/words 20\n/wait 400\n/words 20');
-      await sleep(200);
+      const first = await thread.stream();
+      const taskId = await thread.postMessage('/words 20\n/wait 3000\n/words 20');
+      for await (const { data } of first.frames()) if (data.includes('text-delta')) break;
+      first.close();
       const late = await (await thread.stream()).collectUntilDone();
       await thread.expectWhole(taskId, late);
     });
