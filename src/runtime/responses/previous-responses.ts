@@ -57,8 +57,8 @@ export class PreviousResponses {
     return (await this.reader.find(caller, id, PATH)).run.id;
   }
 
-  /** Copies the thread up to the response. Returns the id of the copy. */
-  copy({ run, lastMessageId }: PreviousResponse, caller: Principal): Promise<string> {
-    return this.copying.copy({ id: run.threadId, until_message_id: lastMessageId }, caller);
+  /** Copies the thread up to the response. @param newId the id of the copy */
+  async copy({ run, lastMessageId }: PreviousResponse, newId: string, caller: Principal): Promise<void> {
+    await this.copying.copy({ id: run.threadId, new_id: newId, until_message_id: lastMessageId }, caller);
   }
 }

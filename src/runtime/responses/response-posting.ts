@@ -28,7 +28,7 @@ export interface CheckedResponse {
   /** @throws DomainError for every fault that only posting finds; nothing is stored then */
   post(): Promise<AcceptedRun>;
   /** The same on a copy of the thread, if somebody else continues the previous response at the same time. */
-  branch?(): Promise<CheckedResponse>;
+  branch?(): CheckedResponse;
 }
 
 /** A request with its input, and the call that it came with. */
@@ -107,10 +107,13 @@ export class ResponsePosting {
     const { run, uuid: previous } = place;
     const agent = await this.agentFor(request, caller.organization.id, run.agentId);
     await this.tail.require(caller, { threadId: run.threadId, upTo: run.position }, input.earlier);
-    const branch = async (): Promise<CheckedResponse> => {
+    const branch = (): CheckedResponse => {
       requirePermission(caller, 'THREAD_COPY');
-      const threadId = await this.previous.copy(place, caller);
-      const post = () => this.postToNew(threadId, agent.id, asked, { previous, tail: threadId });
+      const threadId = newId();
+      const post = async (): Promise<AcceptedRun> => {
+        await this.previous.copy(place, threadId, caller);
+        return this.postToNew(threadId, agent.id, asked, { previous, tail: threadId });
+      };
       return { threadId, begunBy: null, post };
     };
     if (place.isFollowed) return branch();

@@ -46,7 +46,7 @@ export class ResponseResponder {
       return await this.answer(exchange, checked, mode);
     } catch (error) {
       if (checked.branch === undefined || !isContinuedElsewhere(error)) throw error;
-      return this.answer(exchange, await checked.branch(), mode);
+      return this.answer(exchange, checked.branch(), mode);
     }
   }
 
