@@ -54,6 +54,8 @@ export class ResponseEvents implements FrameForm {
   /** The one that the reader wants. */
   private wanted = Infinity;
   private asked = false;
+  /** The step has a decision on its requests for approvals, so that it has begun a segment. */
+  private isDecided = false;
   private readonly rounds = new Map<number, number>();
   private readonly texts = new Map<string, OpenText>();
   private readonly calls = new Map<string, { facts: CallFacts; place: ItemPlace }>();
@@ -90,8 +92,10 @@ export class ResponseEvents implements FrameForm {
   }
 
   async end(): Promise<string> {
-    this.settle('completed');
     const response = await this.source.read((step) => this.rounds.get(step));
+    // The run goes on: the reader comes back, and gets the rest with the same numbers.
+    if (response.status === 'queued' || response.status === 'in_progress') return this.takeEvents();
+    this.settle('completed');
     this.emit(LAST_EVENTS[response.status] ?? 'response.incomplete', { response });
     return this.takeEvents() + DONE_FRAME;
   }
@@ -141,11 +145,15 @@ export class ResponseEvents implements FrameForm {
     this.step += 1;
     this.itemsInStep = 0;
     this.asked = false;
+    this.isDecided = false;
     this.calls.clear();
   }
 
   private takeBack(): void {
     this.settle('incomplete');
+    if (this.isDecided) this.segment -= 1;
+    this.asked = false;
+    this.isDecided = false;
     this.rounds.set(this.step, (this.rounds.get(this.step) ?? 0) + 1);
     this.itemsInStep = 0;
     this.calls.clear();
@@ -244,16 +252,17 @@ export class ResponseEvents implements FrameForm {
     this.emit('response.output_item.done', { output_index: outputIndex, item });
   }
 
-  /** The step is answered: what follows belongs to the next response. */
+  /** What follows the first decision of a step belongs to the next response. */
   private resume(): void {
-    if (!this.asked) return;
     this.asked = false;
+    if (this.isDecided) return;
+    this.isDecided = true;
     this.segment += 1;
-    if (this.segment === this.wanted) this.outputIndex = 0;
   }
 
+  /** Items of earlier answers of the run are not counted. */
   private nextIndex(): number {
-    return this.outputIndex++;
+    return this.segment < this.wanted ? this.outputIndex : this.outputIndex++;
   }
 
   private emitOf({ kind, place, outputIndex }: OpenText, type: string, members: object): void {
