@@ -38,7 +38,8 @@ type Chunk<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type
 
 /**
  * The semantic events of one response, from the chunks of its run. The same chunks give the same events with the same
- * numbers, so a reader that comes back is sent those that it lacks.
+ * numbers, so a reader that comes back is sent those that it lacks. Chunks that were made again from the transcript are
+ * others: they have one delta for each text.
  *
  * Texts stay open until the model call of their step is over. A step that begins again takes them back: they end as
  * incomplete, and their successors are new items.

@@ -119,6 +119,24 @@ describe('a response whose calls need approvals', () => {
     }
   });
 
+  it('is not streamed from one of its events on if the live buffer has lost them', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const after = (id: string) => client().responses.retrieve(id, { stream: true, starting_after: 1 });
+    expect(finalOf(await collect(await after(asked.id)))).toMatchObject({ output: asked.output });
+    for (const table of ['run_event_batches', 'run_event_streams']) {
+      await own.app.query(`DELETE FROM ${table} WHERE run_id = $1`, [taskIdOf(asked)]);
+    }
+    const gone = { status: 410, code: 'stream_expired' };
+    await expect(after(asked.id)).rejects.toMatchObject(gone);
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const answered = await client().responses.create({ input });
+    await expect(after(answered.id)).rejects.toMatchObject(gone);
+    const events = await collect(await client().responses.retrieve(answered.id, { stream: true }));
+    expect(finalOf(events)).toMatchObject({ status: 'completed', output: answered.output });
+  });
+
   it('goes on without a call that is denied', async () => {
     const agentId = await newAgent('all');
     script('send');
