@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UIMessageChunk } from 'ai';
+import { DomainError } from '../../core/domain-error.js';
 import { ResponseEvents } from './response-events.js';
 import type { ResponseObject } from './response-object.js';
 
@@ -20,12 +21,14 @@ interface ReaderOptions {
   readonly startingAfter?: number;
   /** As it is stored at the end. */
   readonly response?: ResponseObject;
+  /** Why it cannot be read at the end. */
+  readonly failure?: Error;
 }
 
 /** The events that a reader gets for these chunks. */
 async function eventsOf(
   chunks: readonly UIMessageChunk[],
-  { segment = 0, startingAfter, response = RESPONSE }: ReaderOptions = {},
+  { segment = 0, startingAfter, response = RESPONSE, failure }: ReaderOptions = {},
 ): Promise<{ events: Event[]; ending: string; rounds: (number | undefined)[] }> {
   const rounds: (number | undefined)[] = [];
   const form = new ResponseEvents({
@@ -34,7 +37,7 @@ async function eventsOf(
     begin: () => Promise.resolve({ response: RESPONSE, segment }),
     read: (roundOf) => {
       rounds.push(roundOf(1), roundOf(2));
-      return Promise.resolve(response);
+      return failure === undefined ? Promise.resolve(response) : Promise.reject(failure);
     },
     onAsk: () => undefined,
   });
@@ -168,6 +171,20 @@ describe('the events of a response', () => {
     const { events, ending } = await eventsOf(chunks, { response: { ...RESPONSE, status } });
     expect(events.at(-1)?.type).toBe('response.content_part.added');
     expect(ending).toContain('response.output_text.delta');
+  });
+
+  it('end with an error if the response cannot be read, after which a reader comes back', async () => {
+    const failure = new DomainError('answer_memory_exhausted', 'Retry shortly.');
+    const { events } = await eventsOf([START, ...say('a', 'One ')], { failure });
+    expect(events.at(-1)).toEqual({
+      type: 'error',
+      sequence_number: events.length - 2,
+      code: 'answer_memory_exhausted',
+      message: 'Retry shortly.',
+      param: null,
+    });
+    const unexpected = eventsOf([START], { failure: new TypeError('Something is undefined.') });
+    await expect(unexpected).rejects.toMatchObject({ code: 'internal' });
   });
 
   it('have thoughts as reasoning items', async () => {

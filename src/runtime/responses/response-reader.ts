@@ -95,7 +95,9 @@ export class ResponseReader {
     const parts = (message?.parts ?? []) as UIMessage['parts'];
     const segments = segmentsOf(parts, run, { isAsking: false });
     const segment = placeOf(parts, segments, begunBy);
-    return { response: continued(response, run, segments[segment]?.begunBy ?? begunBy), segment };
+    const found = segments[segment]?.begunBy;
+    if (found == null) throw unknownResponse();
+    return { response: continued(response, run, found), segment };
   }
 
   /** The input of a response. @throws DomainError `run_not_found` if it was deleted, `answer_memory_exhausted` */
@@ -114,16 +116,16 @@ export class ResponseReader {
   }
 }
 
-/** The place of the answer that begins with this approval, which any of its step can name. */
+/** The place of the answer that begins with this approval, which any of its step can name; -1 without one. */
 function placeOf(parts: UIMessage['parts'], segments: readonly AnswerSegment[], approvalId: string): number {
   let first: string | undefined;
   for (const part of parts) {
     if (part.type === 'step-start') first = undefined;
     if (part.type !== 'dynamic-tool' || part.approval === undefined) continue;
     first ??= part.approval.id;
-    if (part.approval.id === approvalId) break;
+    if (part.approval.id === approvalId) return segments.findIndex(({ begunBy }) => begunBy === first);
   }
-  return segments.findIndex(({ begunBy }) => begunBy !== null && begunBy === first);
+  return -1;
 }
 
 /** An answer that goes on after approvals is a response of its own. */

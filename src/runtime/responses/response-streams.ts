@@ -56,7 +56,8 @@ export class ResponseStreams {
 
   /**
    * Answers with the events of a response, or with those after one that the reader has.
-   * @throws DomainError `stream_expired`; `invalid_stream_position` if the response has no such event yet
+   * @throws DomainError `run_not_found` if there is no such response, or no more; `stream_expired`;
+   *   `invalid_stream_position` if the response has no such event yet
    */
   async resume(
     exchange: ResponseExchange,
@@ -64,6 +65,7 @@ export class ResponseStreams {
     startingAfter: number | undefined,
   ): Promise<void> {
     const { id: taskId, threadId } = run;
+    await withAnswer(this.budget, exchange.caller, (answer) => this.reader.read({ run, begunBy }, answer));
     if (startingAfter !== undefined) await this.requireEvent(exchange, { run, begunBy }, startingAfter);
     await this.respond(exchange, begunBy, startingAfter, async (newForm) => {
       const query = { taskId, after: NOTHING_READ, follow: false, idle204: false, aiVersion: undefined, newForm };
@@ -129,6 +131,7 @@ export class ResponseStreams {
       }
       const { status } = await this.reader.read(found, answer);
       if (status !== 'queued' && status !== 'in_progress') await events.end();
+      if (events.failure !== undefined) throw events.failure;
       return events.lastNumber;
     });
     if (number <= lastNumber) return;

@@ -71,9 +71,14 @@ describe('a response whose calls need approvals', () => {
       { type: 'mcp_approval_request', id: request?.id, name: 'send', server_label: agentId, arguments: '{"to":"Ann"}' },
     ]);
     expect(own.upstream.calls).toEqual([]);
+    const next = request?.id.replace(/^mcpr/, 'resp') ?? '';
+    for (const stream of [true, false]) {
+      await expect(client().responses.retrieve(next, { stream })).rejects.toMatchObject({ status: 404 });
+    }
     const input = [answerTo(request as ApprovalRequest, true)];
     const answered = await client().responses.create({ previous_response_id: asked.id, input });
     expect(answered).toMatchObject({
+      id: next,
       status: 'completed',
       previous_response_id: asked.id,
       conversation: asked.conversation,
@@ -92,8 +97,8 @@ describe('a response whose calls need approvals', () => {
       { type: 'mcp_approval_response', approval_request_id: request?.id, approve: true },
     ]);
     own.model.script({ kind: 'text', deltas: ['Bye.'] });
-    const next = await client().responses.create({ previous_response_id: answered.id, input: 'thanks' });
-    expect(next).toMatchObject({ previous_response_id: answered.id, conversation: asked.conversation });
+    const thanked = await client().responses.create({ previous_response_id: answered.id, input: 'thanks' });
+    expect(thanked).toMatchObject({ previous_response_id: answered.id, conversation: asked.conversation });
   });
 
   it('is streamed up to the requests, and on from the answers', async () => {

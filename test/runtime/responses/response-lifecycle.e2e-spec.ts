@@ -128,6 +128,8 @@ describe('a deleted response', () => {
     await expect(openai.responses.delete(first.id)).rejects.toMatchObject({ status: 409, code: 'conflict' });
     await openai.responses.delete(second.id);
     await expect(openai.responses.retrieve(second.id)).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
+    const streamed = openai.responses.retrieve(second.id, { stream: true });
+    await expect(streamed).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
     await expect(openai.responses.delete(second.id)).rejects.toMatchObject({ status: 404 });
     const continued = openai.responses.create({ previous_response_id: second.id, input: 'more' });
     await expect(continued).rejects.toMatchObject({ status: 404, param: 'previous_response_id' });
