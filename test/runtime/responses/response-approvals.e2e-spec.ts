@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
 import { newTenant } from '../../support/tenant.js';
 import { succeed } from '../../support/agent-runs.js';
-import { useApprovalsApp } from '../approvals/approvals.support.js';
+import { answer, useApprovalsApp } from '../approvals/approvals.support.js';
 import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
 
 type Item = OpenAI.Responses.ResponseOutputItem;
@@ -168,7 +168,26 @@ describe('a response whose calls need approvals', () => {
     const input = [answerTo(send, true), answerTo(put, false)];
     const chat = openAiClient({ ...own.app, apiKey: key });
     await expect(chat.responses.create({ input })).rejects.toMatchObject({ status: 403, code: 'permission_denied' });
+    const twice = client().responses.create({ input: [...input, answerTo(send, false)] });
+    await expect(twice).rejects.toMatchObject({ status: 400, param: 'input[2].approval_request_id' });
     const answered = await client().responses.create({ input });
     expect(answered.output).toMatchObject([{ type: 'mcp_call', name: 'send' }, { type: 'message' }]);
+  });
+
+  it('takes no answer if another one counts for one of them', async () => {
+    const agentId = await newAgent('all');
+    script('send', 'put');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const [send, put] = requestsOf(asked) as [ApprovalRequest, ApprovalRequest];
+    const denied = await answer(own.app, asked.conversation?.id ?? '', put.id.replace(/^mcpr_/, ''), {
+      approved: false,
+    });
+    expect(denied.status).toBe(202);
+    const both = client().responses.create({ input: [answerTo(send, true), answerTo(put, true)] });
+    await expect(both).rejects.toMatchObject({ status: 409, code: 'approval_closed' });
+    expect(await client().responses.retrieve(asked.id)).toMatchObject({ status: 'completed', output: asked.output });
+    const answered = await client().responses.create({ input: [answerTo(send, false), answerTo(put, false)] });
+    expect(answered.output).toMatchObject([{ type: 'message' }]);
+    expect(own.upstream.calls).toEqual([]);
   });
 });
