@@ -6,6 +6,8 @@ import { NOBODY } from '../../support/model-tools.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { openAiClient } from './responses.support.js';
 
+const INPUT_TEXT = { type: 'input_text', text: 'x' };
+
 let app: Tenant;
 let agentId: string;
 let openai: OpenAI;
@@ -56,6 +58,24 @@ describe('a response request', () => {
       'an image without an address',
       { model: '$agent', input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] },
       'input[0].content[0].image_url',
+    ],
+    [
+      'too many items',
+      { model: '$agent', input: Array.from({ length: 1000 }, () => ({ role: 'user', content: 'x' })) },
+      'input',
+    ],
+    [
+      'too many parts',
+      { model: '$agent', input: [{ role: 'user', content: Array.from({ length: 1001 }, () => INPUT_TEXT) }] },
+      'input[0].content',
+    ],
+    [
+      'a long name of a file',
+      {
+        model: '$agent',
+        input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'x', filename: 'x'.repeat(1025) }] }],
+      },
+      'input[0].content[0].filename',
     ],
     ['NUL in a text', { model: '$agent', input: 'a\u0000b' }, 'input'],
     [
