@@ -146,4 +146,19 @@ describe('a deleted response', () => {
     await openai.responses.cancel(begun.id);
     await openai.responses.delete(begun.id);
   });
+
+  it('is not one whose question was answered again', async () => {
+    const begun = await openai.responses.create({ model: agentId, input: LONG, background: true });
+    await openai.responses.cancel(begun.id);
+    const path = `${app.url}/api/${app.org}/agent-runtime/threads/${begun.conversation?.id ?? ''}/regenerate`;
+    const headers = { authorization: `Bearer ${app.apiKey}`, 'content-type': 'application/json' };
+    const again = await fetch(path, { method: 'POST', headers, body: '{}' });
+    const { taskId } = (await again.json()) as { taskId: string };
+    const refused = { status: 409, code: 'conflict' };
+    await expect(openai.responses.delete(begun.id)).rejects.toMatchObject(refused);
+    await openai.responses.cancel(`resp_${taskId}`);
+    await expect(openai.responses.delete(begun.id)).rejects.toMatchObject(refused);
+    await openai.responses.delete(`resp_${taskId}`);
+    expect(await threadOf(begun).messages()).toEqual([]);
+  });
 });
