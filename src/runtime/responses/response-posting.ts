@@ -106,7 +106,7 @@ export class ResponsePosting {
     if (keyOf(call) !== undefined) {
       throw fault('invalid_request', 'Idempotency-Key', 'Is not taken with a previous response. Use conversation.');
     }
-    const place = await this.previous.find(caller, previousId);
+    const place = await this.previous.find(caller, previousId, request.previous_response_id != null);
     const { run, uuid: previous } = place;
     requireMetadataPermission(asked);
     const agent = await this.agentFor(request, caller.organization.id, run.agentId);

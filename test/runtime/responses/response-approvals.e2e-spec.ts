@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
 import { newTenant } from '../../support/tenant.js';
-import { succeed } from '../../support/agent-runs.js';
+import { succeed, ThreadClient } from '../../support/agent-runs.js';
+import { eventually } from '../../support/eventually.js';
 import { answer, useApprovalsApp } from '../approvals/approvals.support.js';
 import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
 
@@ -140,6 +141,45 @@ describe('a response whose calls need approvals', () => {
     await expect(after(answered.id)).rejects.toMatchObject(gone);
     const events = await collect(await client().responses.retrieve(answered.id, { stream: true }));
     expect(finalOf(events)).toMatchObject({ status: 'completed', output: answered.output });
+  });
+
+  it('is not changed, deleted or continued once the run has answered on', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const answered = await client().responses.create({ input });
+    const refused = { status: 409, code: 'conflict' };
+    await expect(client().responses.delete(asked.id)).rejects.toMatchObject(refused);
+    const continued = client().responses.create({ previous_response_id: asked.id, input: 'more' });
+    await expect(continued).rejects.toMatchObject({ ...refused, param: 'previous_response_id' });
+    expect(await client().responses.cancel(asked.id)).toMatchObject({ id: asked.id, output: asked.output });
+    await client().responses.delete(answered.id);
+    await expect(client().responses.retrieve(asked.id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('does not cancel what follows it', async () => {
+    const agentId = await newAgent('all');
+    own.model.script({ kind: 'tool-calls', calls: [{ name: 'send', arguments: {} }] }, { kind: 'hang' });
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const answered = await client().responses.create({ input, background: true });
+    await eventually(() => expect(own.upstream.calls).toHaveLength(1));
+    expect(await client().responses.cancel(asked.id)).toMatchObject({ id: asked.id, status: 'completed' });
+    expect(await client().responses.retrieve(answered.id)).toMatchObject({ status: 'in_progress' });
+    expect(await client().responses.cancel(answered.id)).toMatchObject({ id: answered.id, status: 'cancelled' });
+  });
+
+  it('is continued with a question once it is cancelled', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    await client().responses.cancel(asked.id);
+    const thread = new ThreadClient(own.app, agentId, asked.conversation?.id ?? '');
+    await thread.waitFor(taskIdOf(asked), 'cancelled');
+    const next = await client().responses.create({ previous_response_id: asked.id, input: 'never mind' });
+    expect(next).toMatchObject({ conversation: asked.conversation, previous_response_id: asked.id });
+    expect(own.upstream.calls).toEqual([]);
   });
 
   it('goes on without a call that is denied', async () => {
