@@ -60,7 +60,8 @@ export class ResponseApprovals {
   async answer(run: RunEntity, sent: readonly SentApproval[], caller: Principal): Promise<void> {
     const open = new Set((await this.openOf(run, caller)).map(({ id }) => id));
     const isOpen = ({ approvalId }: SentApproval): boolean => open.has(approvalId);
-    for (const { approvalId, approved, reason = null } of sent.toSorted((a, b) => +isOpen(a) - +isOpen(b))) {
+    const ordered = sent.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)));
+    for (const { approvalId, approved, reason = null } of ordered) {
       await this.approvals.answer({ threadId: run.threadId, approvalId }, { approved, reason }, caller);
     }
   }
