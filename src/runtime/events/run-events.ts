@@ -69,11 +69,18 @@ export class RunEvents implements OnApplicationShutdown {
 
   /** All stored frames of a run, oldest first; empty if the run is unknown or has expired. */
   async readFrames(topic: RunTopic, runId: string): Promise<string[]> {
+    return (await this.readStream(topic, runId)).frames;
+  }
+
+  /** The same with the epochs of the writers of the frames. */
+  async readStream(topic: RunTopic, runId: string): Promise<{ frames: string[]; epochs: ReadonlySet<string> }> {
     const frames: string[] = [];
+    const epochs = new Set<string>();
     for (let position = STREAM_START; ;) {
       const page = await this.store.read(topic, runId, position, PAGE_FRAMES);
       frames.push(...page.frames);
-      if (!page.more) return frames;
+      if (page.frames.length > 0) epochs.add(page.epoch);
+      if (!page.more) return { frames, epochs };
       position = { n: frames.length, epoch: page.epoch };
     }
   }

@@ -62,8 +62,8 @@ export function segmentsOf(
     for (const [index, part] of step.filter(isItem).entries()) {
       if (part.type === 'dynamic-tool' && part.approval !== undefined) {
         current.items.push(approvalItem(run.agentId, { ...part, approvalId: part.approval.id }));
-        if (part.state !== 'output-denied') next?.items.push(...callItems(part, run, { ...place, index }));
-      } else if (part.type === 'dynamic-tool') current.items.push(...callItems(part, run, { ...place, index }));
+        if (part.state !== 'output-denied') next?.items.push(callOf(part, run, { ...place, index }));
+      } else if (part.type === 'dynamic-tool') current.items.push(callOf(part, run, { ...place, index }));
       else if (part.type === 'reasoning')
         current.items.push(reasoningItem(part.text, statusOf(part), { ...place, index }));
       else if (part.type === 'text') current.items.push(messageItem(part.text, statusOf(part), { ...place, index }));
@@ -110,9 +110,9 @@ function isItem(part: Parts[number]): boolean {
   return part.type === 'text' || part.type === 'reasoning' || part.type === 'dynamic-tool';
 }
 
-function callItems(part: DynamicToolUIPart, run: AnsweredRun, place: ItemPlace): CallOutput[] {
+function callOf(part: DynamicToolUIPart, run: AnsweredRun, place: ItemPlace): CallOutput {
   const facts = { toolName: part.toolName, input: part.input, approvalId: part.approval?.id ?? null };
-  return [callItem(run.agentId, facts, endOf(part), place)];
+  return callItem(run.agentId, facts, endOf(part), place);
 }
 
 function endOf(part: DynamicToolUIPart): CallEnd {

@@ -34,13 +34,18 @@ export class PreviousResponses {
     private readonly budget: AnswerBudget,
   ) {}
 
-  /** @throws DomainError `run_not_found`, also for a deleted one; `permission_denied`; `thread_busy` until it is over */
-  async find(caller: Principal, id: string): Promise<PreviousResponse> {
+  /**
+   * @param isNamed the request names it, and not only items of its run
+   * @throws DomainError `run_not_found`, also for a deleted one; `permission_denied`; `thread_busy` until it is over;
+   *   `conflict` if the request names one after which its run has answered on
+   */
+  async find(caller: Principal, id: string, isNamed: boolean): Promise<PreviousResponse> {
     const found = await this.reader.find(caller, id, PATH);
     requireOver(found, PATH);
     const { run, begunBy } = found;
     return withAnswer(this.budget, caller, async (answer) => {
       const question = await this.reader.requireQuestion(run, answer, PATH);
+      if (isNamed) await this.reader.requireLast(found, answer, PATH);
       const hasAnswer = (await this.transcript.findAnswerItem(run, answer)) !== null;
       return {
         run,
@@ -57,8 +62,8 @@ export class PreviousResponses {
     return (await this.reader.find(caller, id, PATH)).run.id;
   }
 
-  /** Copies the thread up to the response. Returns the id of the copy. */
-  copy({ run, lastMessageId }: PreviousResponse, caller: Principal): Promise<string> {
-    return this.copying.copy({ id: run.threadId, until_message_id: lastMessageId }, caller);
+  /** Copies the thread up to the response. @param newId the id of the copy */
+  async copy({ run, lastMessageId }: PreviousResponse, newId: string, caller: Principal): Promise<void> {
+    await this.copying.copy({ id: run.threadId, new_id: newId, until_message_id: lastMessageId }, caller);
   }
 }

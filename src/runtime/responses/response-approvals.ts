@@ -4,6 +4,7 @@ import type { Principal } from '../../core/principal.js';
 import { requirePermission } from '../../core/require-permission.js';
 import { requireRunAccess } from '../../core/run-access.js';
 import { ApprovalService } from '../approvals/approval.service.js';
+import type { PendingApprovalItem } from '../runs/records/approval.dto.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { fault, type SentApproval } from './response-input.js';
@@ -20,7 +21,8 @@ export class ResponseApprovals {
 
   /**
    * The run that has asked. All its open requests have to be answered together: the answers begin a response.
-   * @throws DomainError `approval_not_found`, `permission_denied`, `input_mismatch`
+   * @throws DomainError `approval_not_found`, `permission_denied`, `input_mismatch`; `invalid_request` for two answers to
+   *   one request
    */
   async findAsking(caller: Principal, sent: readonly SentApproval[]): Promise<RunEntity> {
     requirePermission(caller, 'RUN_APPROVE');
@@ -38,17 +40,34 @@ export class ResponseApprovals {
     if (run === undefined || other !== undefined) {
       throw fault('input_mismatch', 'input', 'The approval requests must be of one response.');
     }
-    const ids = new Set(sent.map(({ approvalId }) => approvalId));
-    const pending = await withAnswer(this.budget, caller, (answer) => this.runs.pendingOf([run], answer));
-    const open = pending.get(run.id)?.find(({ id }) => !ids.has(id));
+    const ids = new Set<string>();
+    for (const { approvalId, path } of sent) {
+      if (ids.has(approvalId)) {
+        throw fault('invalid_request', `${path}.approval_request_id`, 'Must be answered once.');
+      }
+      ids.add(approvalId);
+    }
+    const open = (await this.openOf(run, caller)).find(({ id }) => !ids.has(id));
     if (open === undefined) return run;
     throw fault('input_mismatch', 'input', `The approval request for ${open.tool_name} has to be answered, too.`);
   }
 
-  /** Records the answers. The run continues with the last one. @throws what `ApprovalService.answer` throws */
-  async answer({ threadId }: RunEntity, sent: readonly SentApproval[], caller: Principal): Promise<void> {
-    for (const { approvalId, approved, reason = null } of sent) {
-      await this.approvals.answer({ threadId, approvalId }, { approved, reason }, caller);
+  /**
+   * Records the answers. The run continues with the last one. Those that somebody has answered before come first: if
+   * another answer counts, none of these is recorded.
+   * @throws what `ApprovalService.answer` throws
+   */
+  async answer(run: RunEntity, sent: readonly SentApproval[], caller: Principal): Promise<void> {
+    const open = new Set((await this.openOf(run, caller)).map(({ id }) => id));
+    const isOpen = ({ approvalId }: SentApproval): boolean => open.has(approvalId);
+    const ordered = sent.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)));
+    for (const { approvalId, approved, reason = null } of ordered) {
+      await this.approvals.answer({ threadId: run.threadId, approvalId }, { approved, reason }, caller);
     }
+  }
+
+  private async openOf(run: RunEntity, caller: Principal): Promise<PendingApprovalItem[]> {
+    const pending = await withAnswer(this.budget, caller, (answer) => this.runs.pendingOf([run], answer));
+    return pending.get(run.id) ?? [];
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UIMessageChunk } from 'ai';
+import { DomainError } from '../../core/domain-error.js';
 import { ResponseEvents } from './response-events.js';
 import type { ResponseObject } from './response-object.js';
 
@@ -15,10 +16,19 @@ interface Event {
   readonly item?: { readonly id: string; readonly status?: string };
 }
 
+interface ReaderOptions {
+  readonly segment?: number;
+  readonly startingAfter?: number;
+  /** As it is stored at the end. */
+  readonly response?: ResponseObject;
+  /** Why it cannot be read at the end. */
+  readonly failure?: Error;
+}
+
 /** The events that a reader gets for these chunks. */
 async function eventsOf(
   chunks: readonly UIMessageChunk[],
-  { segment = 0, startingAfter }: { segment?: number; startingAfter?: number } = {},
+  { segment = 0, startingAfter, response = RESPONSE, failure }: ReaderOptions = {},
 ): Promise<{ events: Event[]; ending: string; rounds: (number | undefined)[] }> {
   const rounds: (number | undefined)[] = [];
   const form = new ResponseEvents({
@@ -27,7 +37,7 @@ async function eventsOf(
     begin: () => Promise.resolve({ response: RESPONSE, segment }),
     read: (roundOf) => {
       rounds.push(roundOf(1), roundOf(2));
-      return Promise.resolve(RESPONSE);
+      return failure === undefined ? Promise.resolve(response) : Promise.reject(failure);
     },
     onAsk: () => undefined,
   });
@@ -53,6 +63,10 @@ const call = (toolCallId: string): UIMessageChunk => ({
 const approval = (approvalId: string, toolCallId: string): UIMessageChunk[] => [
   call(toolCallId),
   { type: 'tool-approval-request', approvalId, toolCallId },
+];
+const decision = (approvalId: string, toolCallId: string): UIMessageChunk[] => [
+  { type: 'tool-approval-response', approvalId, approved: true },
+  { type: 'tool-output-available', toolCallId, output: 'sent', dynamic: true },
 ];
 const START: UIMessageChunk = { type: 'start-step' };
 
@@ -123,6 +137,54 @@ describe('the events of a response', () => {
     ]);
     const { events } = await eventsOf(chunks, { segment: 1 });
     expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, index) => index));
+  });
+
+  it.each([
+    ['in one go', [...approval('one', 'a'), ...approval('two', 'b'), ...decision('one', 'a'), ...decision('two', 'b')]],
+    [
+      'with a new request after a decision',
+      [...approval('old', 'a'), ...approval('one', 'b'), ...decision('one', 'b'), ...approval('two', 'a')],
+    ],
+  ])('are of one next answer, however many decisions a step has, %s', async (_, calls) => {
+    const rest = [...decision('two', 'a'), { type: 'finish-step' } as const];
+    const chunks = [START, ...calls, ...rest, START, ...say('c', 'Done.'), { type: 'text-end', id: 'c' } as const];
+    const idsOf = async (segment: number) =>
+      (await eventsOf(chunks, { segment })).events.flatMap(({ type, item }) =>
+        type === 'response.output_item.done' ? [item?.id] : [],
+      );
+    expect(await idsOf(0)).toHaveLength(2);
+    expect(await idsOf(1)).toContain(`msg_${RUN}_2_0`);
+    expect(await idsOf(2)).toEqual([]);
+  });
+
+  it('begin the next answer again with a step that is taken back after its decision', async () => {
+    const step = [...approval('one', 'a'), ...decision('one', 'a')];
+    const chunks: UIMessageChunk[] = [START, ...step, { type: 'reset-step' }, ...step, { type: 'finish-step' }];
+    const { events } = await eventsOf(chunks, { segment: 1 });
+    const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item);
+    expect(done).toMatchObject([{ id: `mcp_${RUN}_1_0` }, { id: `mcp_${RUN}_1_0r1` }]);
+    expect(done.some((item) => item?.id.startsWith('mcpr_'))).toBe(false);
+  });
+
+  it.each(['queued', 'in_progress'] as const)('have no last one while the response is %s', async (status) => {
+    const chunks: UIMessageChunk[] = [START, ...say('a', 'One ')];
+    const { events, ending } = await eventsOf(chunks, { response: { ...RESPONSE, status } });
+    expect(events.at(-1)?.type).toBe('response.content_part.added');
+    expect(ending).toContain('response.output_text.delta');
+  });
+
+  it('end with an error if the response cannot be read, after which a reader comes back', async () => {
+    const failure = new DomainError('answer_memory_exhausted', 'Retry shortly.');
+    const { events } = await eventsOf([START, ...say('a', 'One ')], { failure });
+    expect(events.at(-1)).toEqual({
+      type: 'error',
+      sequence_number: events.length - 2,
+      code: 'answer_memory_exhausted',
+      message: 'Retry shortly.',
+      param: null,
+    });
+    const unexpected = eventsOf([START], { failure: new TypeError('Something is undefined.') });
+    await expect(unexpected).rejects.toMatchObject({ code: 'internal' });
   });
 
   it('have thoughts as reasoning items', async () => {

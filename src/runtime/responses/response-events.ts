@@ -1,4 +1,6 @@
 import type { UIMessageChunk } from 'ai';
+import type { DomainError } from '../../core/domain-error.js';
+import { toDomainError } from '../../core/to-domain-error.js';
 import type { FrameForm } from '../streaming/frame-form.js';
 import { type CallEnd, type CallFacts, approvalItem, callItem, messageItem, reasoningItem } from './output-items.js';
 import { itemId, type ItemPlace } from './response-ids.js';
@@ -38,7 +40,8 @@ type Chunk<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type
 
 /**
  * The semantic events of one response, from the chunks of its run. The same chunks give the same events with the same
- * numbers, so a reader that comes back is sent those that it lacks.
+ * numbers, so a reader that comes back is sent those that it lacks. Chunks that were made again from the transcript are
+ * others: they have one delta for each text.
  *
  * Texts stay open until the model call of their step is over. A step that begins again takes them back: they end as
  * incomplete, and their successors are new items.
@@ -54,15 +57,23 @@ export class ResponseEvents implements FrameForm {
   /** The one that the reader wants. */
   private wanted = Infinity;
   private asked = false;
+  /** The step has a decision on its requests for approvals, so that it has begun a segment. */
+  private isDecided = false;
   private readonly rounds = new Map<number, number>();
   private readonly texts = new Map<string, OpenText>();
   private readonly calls = new Map<string, { facts: CallFacts; place: ItemPlace }>();
   private events = '';
+  private error: DomainError | undefined;
 
   constructor(private readonly source: ResponseSource) {}
 
   get isFull(): boolean {
-    return this.segment > this.wanted;
+    return this.failure !== undefined || this.segment > this.wanted;
+  }
+
+  /** Why the response could not be read; undefined if it could. */
+  get failure(): DomainError | undefined {
+    return this.error;
   }
 
   /** The number of the last event so far. */
@@ -71,12 +82,16 @@ export class ResponseEvents implements FrameForm {
   }
 
   async begin(): Promise<string> {
-    const { response, segment } = await this.source.begin();
-    this.agentId = response.model;
-    this.wanted = segment;
-    this.emit('response.created', { response });
-    this.emit('response.in_progress', { response });
-    return this.takeEvents();
+    try {
+      const { response, segment } = await this.source.begin();
+      this.agentId = response.model;
+      this.wanted = segment;
+      this.emit('response.created', { response });
+      this.emit('response.in_progress', { response });
+      return this.takeEvents();
+    } catch (thrown) {
+      return this.fail(thrown);
+    }
   }
 
   write(frame: string): string {
@@ -90,10 +105,27 @@ export class ResponseEvents implements FrameForm {
   }
 
   async end(): Promise<string> {
-    this.settle('completed');
-    const response = await this.source.read((step) => this.rounds.get(step));
-    this.emit(LAST_EVENTS[response.status] ?? 'response.incomplete', { response });
-    return this.takeEvents() + DONE_FRAME;
+    if (this.failure !== undefined) return DONE_FRAME;
+    try {
+      const response = await this.source.read((step) => this.rounds.get(step));
+      // The run goes on: the reader comes back, and gets the rest with the same numbers.
+      if (response.status === 'queued' || response.status === 'in_progress') return this.takeEvents();
+      this.settle('completed');
+      this.emit(LAST_EVENTS[response.status] ?? 'response.incomplete', { response });
+      return this.takeEvents() + DONE_FRAME;
+    } catch (thrown) {
+      return this.fail(thrown) + DONE_FRAME;
+    }
+  }
+
+  /** The event has the number of the last one before it, so that a reader that comes back after it misses none. */
+  private fail(thrown: unknown): string {
+    const error = toDomainError(thrown);
+    const { code, detail, title } = error;
+    if (code === 'internal') throw error;
+    this.error = error;
+    const members = { code, message: detail ?? `${title}.`, param: null };
+    return this.takeEvents() + eventOf('error', Math.max(this.lastNumber, 0), members);
   }
 
   private apply(chunk: UIMessageChunk): void {
@@ -141,11 +173,15 @@ export class ResponseEvents implements FrameForm {
     this.step += 1;
     this.itemsInStep = 0;
     this.asked = false;
+    this.isDecided = false;
     this.calls.clear();
   }
 
   private takeBack(): void {
     this.settle('incomplete');
+    if (this.isDecided) this.segment -= 1;
+    this.asked = false;
+    this.isDecided = false;
     this.rounds.set(this.step, (this.rounds.get(this.step) ?? 0) + 1);
     this.itemsInStep = 0;
     this.calls.clear();
@@ -244,16 +280,17 @@ export class ResponseEvents implements FrameForm {
     this.emit('response.output_item.done', { output_index: outputIndex, item });
   }
 
-  /** The step is answered: what follows belongs to the next response. */
+  /** What follows the first decision of a step belongs to the next response. */
   private resume(): void {
-    if (!this.asked) return;
     this.asked = false;
+    if (this.isDecided) return;
+    this.isDecided = true;
     this.segment += 1;
-    if (this.segment === this.wanted) this.outputIndex = 0;
   }
 
+  /** Items of earlier answers of the run are not counted. */
   private nextIndex(): number {
-    return this.outputIndex++;
+    return this.segment < this.wanted ? this.outputIndex : this.outputIndex++;
   }
 
   private emitOf({ kind, place, outputIndex }: OpenText, type: string, members: object): void {
@@ -267,7 +304,7 @@ export class ResponseEvents implements FrameForm {
     if (this.segment < this.wanted && this.sequence > 1) return;
     const number = this.sequence++;
     if (number <= (this.source.startingAfter ?? -1)) return;
-    this.events += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...members })}\n\n`;
+    this.events += eventOf(type, number, members);
   }
 
   private takeEvents(): string {
@@ -275,6 +312,10 @@ export class ResponseEvents implements FrameForm {
     this.events = '';
     return events;
   }
+}
+
+function eventOf(type: string, number: number, members: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...members })}\n\n`;
 }
 
 function itemOf(

@@ -1,7 +1,8 @@
 import { DomainError } from '../../core/domain-error.js';
 import type { ErrorCode } from '../../core/error-codes.js';
 import { isRecord } from '../../core/is-record.js';
-import type { RunRequest } from '../runs/run-request.dto.js';
+import { MAX_REASON_LENGTH } from '../approvals/approval.dto.js';
+import { MAX_FILENAME_LENGTH, MAX_MESSAGES, MAX_PARTS, type RunRequest } from '../runs/run-request.dto.js';
 import { approvalOfItem } from './response-ids.js';
 
 export type SentPart = RunRequest['messages'][number]['parts'][number];
@@ -37,7 +38,8 @@ export interface ParsedInput {
 const DONE_BY_RUN = new Set(['reasoning', 'mcp_call', 'mcp_list_tools', 'mcp_approval_request', 'item_reference']);
 /** Calls of tools that the caller would have. */
 const TOOLS_OF_CALLER = /^(?:function|custom_tool|computer|local_shell|shell|apply_patch|tool_search)_call/;
-const MAX_ITEMS = 1000;
+/** With its instructions, a request has no more messages than a post. */
+const MAX_ITEMS = MAX_MESSAGES - 1;
 
 /**
  * Reads the input: the last user message is new, or the answers to approval requests after it; what is before belongs
@@ -123,8 +125,8 @@ function parseApproval(item: Record<string, unknown>, path: string): SentApprova
   if (typeof approve !== 'boolean') throw fault('invalid_request', `${path}.approve`, 'Must be a boolean.');
   if (reason === undefined || reason === null || reason === '')
     return { approvalId, approved: approve, reason: undefined, path };
-  if (typeof reason !== 'string' || reason.length > 1000) {
-    throw fault('invalid_request', `${path}.reason`, 'Must be a text of at most 1000 characters.');
+  if (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH) {
+    throw fault('invalid_request', `${path}.reason`, `Must be a text of at most ${MAX_REASON_LENGTH} characters.`);
   }
   return { approvalId, approved: approve, reason, path };
 }
@@ -137,6 +139,7 @@ function partsOf(content: unknown, path: string, types: ReadonlySet<string>): Se
   if (!Array.isArray(content) || content.length === 0) {
     throw fault('invalid_request', path, 'Must be a text or a list of parts.');
   }
+  if (content.length > MAX_PARTS) throw fault('invalid_request', path, `Can have at most ${MAX_PARTS} parts.`);
   return content.map((part: unknown, index) => parsePart(part, `${path}[${index}]`, types));
 }
 
@@ -161,8 +164,9 @@ function parsePart(part: unknown, path: string, types: ReadonlySet<string>): Sen
 function filePart({ filename, file_data: data, file_url: url }: Record<string, unknown>, path: string): SentPart {
   const member = data === undefined || data === null ? 'file_url' : 'file_data';
   const address = urlOf(member === 'file_data' ? data : url, `${path}.${member}`);
-  if (filename !== undefined && filename !== null && typeof filename !== 'string') {
-    throw fault('invalid_request', `${path}.filename`, 'Must be a text.');
+  const isAbsent = filename === undefined || filename === null;
+  if (!isAbsent && (typeof filename !== 'string' || filename.length > MAX_FILENAME_LENGTH)) {
+    throw fault('invalid_request', `${path}.filename`, `Must be a text of at most ${MAX_FILENAME_LENGTH} characters.`);
   }
   const mediaType = typeOfDataUrl(address) ?? 'application/octet-stream';
   return { type: 'file', mediaType, url: address, ...(typeof filename === 'string' && { filename }) };

@@ -5,6 +5,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import { isRecord } from '../../core/is-record.js';
 import { requirePermission } from '../../core/require-permission.js';
+import { RunPosting } from '../runs/records/run-posting.js';
 import { idempotencyOf } from '../runs/idempotency.js';
 import type { RunRequest } from '../runs/run-request.dto.js';
 import { type AcceptedRun, type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
@@ -28,7 +29,7 @@ export interface CheckedResponse {
   /** @throws DomainError for every fault that only posting finds; nothing is stored then */
   post(): Promise<AcceptedRun>;
   /** The same on a copy of the thread, if somebody else continues the previous response at the same time. */
-  branch?(): Promise<CheckedResponse>;
+  branch?(): CheckedResponse;
 }
 
 /** A request with its input, and the call that it came with. */
@@ -45,6 +46,7 @@ export class ResponsePosting {
     private readonly threads: ThreadService,
     private readonly agents: AgentsService,
     private readonly requests: RunRequestService,
+    private readonly records: RunPosting,
     private readonly previous: PreviousResponses,
     private readonly approvals: ResponseApprovals,
     private readonly tail: ConversationTail,
@@ -89,6 +91,7 @@ export class ResponsePosting {
   private async continueThread(threadId: string, asked: Asked): Promise<CheckedResponse> {
     const { caller } = asked.call;
     await this.threads.requireRunnable(caller, threadId);
+    requireMetadataPermission(asked);
     const { virtualMcpId } = await this.threads.findThread(caller.organization.id, threadId);
     const agent = await this.agentFor(asked.request, caller.organization.id, virtualMcpId);
     await this.tail.require(caller, { threadId }, asked.input.earlier);
@@ -103,14 +106,18 @@ export class ResponsePosting {
     if (keyOf(call) !== undefined) {
       throw fault('invalid_request', 'Idempotency-Key', 'Is not taken with a previous response. Use conversation.');
     }
-    const place = await this.previous.find(caller, previousId);
+    const place = await this.previous.find(caller, previousId, request.previous_response_id != null);
     const { run, uuid: previous } = place;
+    requireMetadataPermission(asked);
     const agent = await this.agentFor(request, caller.organization.id, run.agentId);
     await this.tail.require(caller, { threadId: run.threadId, upTo: run.position }, input.earlier);
-    const branch = async (): Promise<CheckedResponse> => {
+    const branch = (): CheckedResponse => {
       requirePermission(caller, 'THREAD_COPY');
-      const threadId = await this.previous.copy(place, caller);
-      const post = () => this.postToNew(threadId, agent.id, asked, { previous, tail: threadId });
+      const threadId = newId();
+      const post = async (): Promise<AcceptedRun> => {
+        await this.previous.copy(place, threadId, caller);
+        return this.postToNew(threadId, agent.id, asked, { previous, tail: threadId });
+      };
       return { threadId, begunBy: null, post };
     };
     if (place.isFollowed) return branch();
@@ -175,7 +182,6 @@ export class ResponsePosting {
     { request, input, call }: Asked,
     place: { previous: string | null; tail: string },
   ): Promise<AcceptedRun> {
-    if (request.metadata != null) await this.setMetadata(threadId, request.metadata, call);
     const { instructions, temperature, background } = request;
     const system = input.system.map((text) => ({ role: 'system' as const, parts: [{ type: 'text' as const, text }] }));
     const messages: RunRequest['messages'] = [
@@ -196,18 +202,26 @@ export class ResponsePosting {
       },
     ];
     const run = { agent: { id: agentId }, messages, ...(temperature != null && { temperature }) };
-    return this.requests.requestRun(threadId, run, call);
+    const posted = await this.requests.requestRun(threadId, run, call);
+    if (request.metadata != null && !posted.isRepeated)
+      await this.setMetadata(threadId, posted.taskId, { ...call, metadata: request.metadata });
+    return posted;
   }
 
-  /** The run gets the metadata that the thread has when it is posted. */
+  /** After posting, which can be refused: then the thread keeps its metadata. The run has got those of before. */
   private async setMetadata(
     threadId: string,
-    metadata: Record<string, string>,
-    { caller }: RunRequestCall,
+    runId: string,
+    { caller, metadata }: Pick<RunRequestCall, 'caller'> & { metadata: Record<string, string> },
   ): Promise<void> {
-    requirePermission(caller, 'COLLECTION_THREADS_UPDATE');
     await this.threads.update(threadId, { metadata }, caller);
+    await this.records.setMetadata(caller.organization.id, runId, metadata);
   }
+}
+
+/** @throws DomainError `permission_denied` if the request changes the metadata of a thread, and the caller may not */
+function requireMetadataPermission({ request, call }: Asked): void {
+  if (request.metadata != null) requirePermission(call.caller, 'COLLECTION_THREADS_UPDATE');
 }
 
 /** True if somebody else has continued the previous response meanwhile, so that its thread has the message already. */

@@ -14,7 +14,7 @@ import { type AnswerSegment, segmentsOf } from './output-items.js';
 import { factsOf, isInstructions } from './question-id.js';
 import { responseId, uuidOfResponse } from './response-ids.js';
 import { DECIDED_BY_AGENT, type ResponseObject, type ResponseStatus, usageOf } from './response-object.js';
-import { textOf } from './response-input.js';
+import { fault, textOf } from './response-input.js';
 
 /** A response, and the run that it is an answer of. */
 export interface FoundResponse {
@@ -64,13 +64,7 @@ export class ResponseReader {
     const run = await this.runs.findRun(organizationId, id);
     if (run === null) throw unknownResponse();
     const question = await this.requireQuestion(run, answer);
-    const message = await this.transcript.findAnswerItem(run, answer);
-    const isAsking = (await this.runs.pendingOf([run], answer)).has(run.id);
-    const parts = (message?.parts ?? []) as UIMessage['parts'];
-    const segments = segmentsOf(parts, run, { isAsking, roundOf });
-    const at = begunBy === null ? 0 : placeOf(parts, segments, begunBy);
-    const segment = segments[at];
-    if (segment === undefined) throw unknownResponse();
+    const { segments, at, segment } = await this.locate({ run, begunBy }, answer, roundOf);
     const response = responseOf(run, question, { isLast: at === segments.length - 1, output: segment.items });
     if (segment.begunBy === null) return response;
     return {
@@ -95,7 +89,23 @@ export class ResponseReader {
     const parts = (message?.parts ?? []) as UIMessage['parts'];
     const segments = segmentsOf(parts, run, { isAsking: false });
     const segment = placeOf(parts, segments, begunBy);
-    return { response: continued(response, run, segments[segment]?.begunBy ?? begunBy), segment };
+    const found = segments[segment]?.begunBy;
+    if (found == null) throw unknownResponse();
+    return { response: continued(response, run, found), segment };
+  }
+
+  /** False if the run has answered on after approvals. @throws DomainError `run_not_found`, `answer_memory_exhausted` */
+  async isLast(found: FoundResponse, answer: HeldAnswer): Promise<boolean> {
+    const { segments, at } = await this.locate(found, answer);
+    return at === segments.length - 1;
+  }
+
+  /** @throws DomainError `conflict` if the run has said or done more after approvals; what `isLast` throws */
+  async requireLast(found: FoundResponse, answer: HeldAnswer, path: string): Promise<void> {
+    const { segments, at } = await this.locate(found, answer);
+    // If it was cancelled while it waited, the answer after the requests is empty.
+    if (segments.slice(at + 1).every(({ items }) => items.length === 0)) return;
+    throw fault('conflict', path, 'The run has answered on after this response. Name its last response.');
   }
 
   /** The input of a response. @throws DomainError `run_not_found` if it was deleted, `answer_memory_exhausted` */
@@ -106,6 +116,22 @@ export class ResponseReader {
     return approvalItemsOf((message?.parts ?? []) as UIMessage['parts'], begunBy);
   }
 
+  /** The answers of a run, and the one of the response. @throws DomainError `run_not_found` if there is none */
+  private async locate(
+    { run, begunBy }: FoundResponse,
+    answer: HeldAnswer,
+    roundOf?: RoundOf,
+  ): Promise<{ segments: AnswerSegment[]; at: number; segment: AnswerSegment }> {
+    const message = await this.transcript.findAnswerItem(run, answer);
+    const isAsking = (await this.runs.pendingOf([run], answer)).has(run.id);
+    const parts = (message?.parts ?? []) as UIMessage['parts'];
+    const segments = segmentsOf(parts, run, { isAsking, roundOf });
+    const at = begunBy === null ? 0 : placeOf(parts, segments, begunBy);
+    const segment = segments[at];
+    if (segment === undefined) throw unknownResponse();
+    return { segments, at, segment };
+  }
+
   /** The messages that the run answers. @throws DomainError `run_not_found` if the response was deleted */
   async requireQuestion(run: RunEntity, answer: HeldAnswer, path?: string): Promise<MessageItem[]> {
     const question = await this.transcript.findRequestItems(run, answer);
@@ -114,16 +140,16 @@ export class ResponseReader {
   }
 }
 
-/** The place of the answer that begins with this approval, which any of its step can name. */
+/** The place of the answer that begins with this approval, which any of its step can name; -1 without one. */
 function placeOf(parts: UIMessage['parts'], segments: readonly AnswerSegment[], approvalId: string): number {
   let first: string | undefined;
   for (const part of parts) {
     if (part.type === 'step-start') first = undefined;
     if (part.type !== 'dynamic-tool' || part.approval === undefined) continue;
     first ??= part.approval.id;
-    if (part.approval.id === approvalId) break;
+    if (part.approval.id === approvalId) return segments.findIndex(({ begunBy }) => begunBy === first);
   }
-  return segments.findIndex(({ begunBy }) => begunBy !== null && begunBy === first);
+  return -1;
 }
 
 /** An answer that goes on after approvals is a response of its own. */

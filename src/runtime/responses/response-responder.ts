@@ -11,6 +11,7 @@ import type { ResponseObject } from './response-object.js';
 import { type CheckedResponse, isContinuedElsewhere } from './response-posting.js';
 import { type FoundResponse, ResponseReader } from './response-reader.js';
 import { ResponseStreams } from './response-streams.js';
+import { withAnswer } from './with-answer.js';
 
 /** As long as OpenAI's clients wait for an answer. */
 const MAX_WAIT_MS = 600_000;
@@ -46,7 +47,7 @@ export class ResponseResponder {
       return await this.answer(exchange, checked, mode);
     } catch (error) {
       if (checked.branch === undefined || !isContinuedElsewhere(error)) throw error;
-      return this.answer(exchange, await checked.branch(), mode);
+      return this.answer(exchange, checked.branch(), mode);
     }
   }
 
@@ -55,10 +56,13 @@ export class ResponseResponder {
     return holdUntilSent(this.budget.openAnswer(caller), reply, (held) => this.reader.read(found, held));
   }
 
-  /** Cancels the run of a response. A response that is over does not change. */
+  /** Cancels the run of a response. A response that is over does not change, although its run may go on. */
   async cancel(exchange: ResponseExchange, found: FoundResponse): Promise<ResponseObject> {
-    await this.cancellation.cancelRun(found.run.id, exchange.caller);
-    await this.untilOver(exchange, found, CANCEL_WAIT_MS);
+    const { caller } = exchange;
+    if (await withAnswer(this.budget, caller, (answer) => this.reader.isLast(found, answer))) {
+      await this.cancellation.cancelRun(found.run.id, caller);
+      await this.untilOver(exchange, found, CANCEL_WAIT_MS);
+    }
     return this.read(exchange, found);
   }
 

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AnswerBudget, HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
+import { StreamExpiredError } from '../events/run-event-errors.js';
 import { RunEvents } from '../events/run-events.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import type { AcceptedRun } from '../runs/run-request.service.js';
@@ -55,7 +56,8 @@ export class ResponseStreams {
 
   /**
    * Answers with the events of a response, or with those after one that the reader has.
-   * @throws DomainError `stream_expired`; `invalid_stream_position` if the response has no such event yet
+   * @throws DomainError `run_not_found` if there is no such response, or no more; `stream_expired`;
+   *   `invalid_stream_position` if the response has no such event yet
    */
   async resume(
     exchange: ResponseExchange,
@@ -63,6 +65,7 @@ export class ResponseStreams {
     startingAfter: number | undefined,
   ): Promise<void> {
     const { id: taskId, threadId } = run;
+    await withAnswer(this.budget, exchange.caller, (answer) => this.reader.read({ run, begunBy }, answer));
     if (startingAfter !== undefined) await this.requireEvent(exchange, { run, begunBy }, startingAfter);
     await this.respond(exchange, begunBy, startingAfter, async (newForm) => {
       const query = { taskId, after: NOTHING_READ, follow: false, idle204: false, aiVersion: undefined, newForm };
@@ -111,18 +114,24 @@ export class ResponseStreams {
     });
   }
 
-  /** Counts the events of the response so far: they are the same for each reader. */
+  /**
+   * Counts the events of the response so far: they are the same for each reader of the same frames. What a later attempt
+   * streams again, because the live buffer has lost it, has other events.
+   */
   private async requireEvent(exchange: ResponseExchange, found: FoundResponse, number: number): Promise<void> {
     const { run, begunBy } = found;
+    const { frames, epochs } = await this.events.readStream(run, run.id);
+    if (!isWhole(run, epochs)) throw new StreamExpiredError(run.id);
     const lastNumber = await withAnswer(this.budget, exchange.caller, async (answer) => {
       const events = this.eventsOf(exchange, { runId: run.id, begunBy, startingAfter: Infinity });
       await events.begin();
-      for (const frame of await this.events.readFrames(run, run.id)) {
+      for (const frame of frames) {
         answer.reserve(frame.length * HELD_PER_JSON_BYTE);
         events.write(frame);
       }
       const { status } = await this.reader.read(found, answer);
       if (status !== 'queued' && status !== 'in_progress') await events.end();
+      if (events.failure !== undefined) throw events.failure;
       return events.lastNumber;
     });
     if (number <= lastNumber) return;
@@ -138,4 +147,10 @@ export class ResponseStreams {
     const end = await this.waiting.untilOver(run, { caller, reply, withinMs: WAIT_MS });
     if (end === 'over') streamOf().giveUpWaiting(run.id);
   }
+}
+
+/** True if each attempt has frames in the stream; the newest one may not have begun to write. */
+function isWhole({ attempt, epoch, status }: RunEntity, writers: ReadonlySet<string>): boolean {
+  const hasBegun = status !== 'running' || (epoch !== null && writers.has(epoch));
+  return writers.size >= (hasBegun ? attempt : attempt - 1);
 }

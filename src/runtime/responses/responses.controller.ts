@@ -19,6 +19,7 @@ import { ResponseRequest, ResponseRequestPipe } from './response-request.dto.js'
 import { type ResponseMode, ResponseResponder } from './response-responder.js';
 import { DescribesObject, DescribesResponse } from './response-schemas.js';
 import { ResponseStreams } from './response-streams.js';
+import { withAnswer } from './with-answer.js';
 
 /** Any valid credential of the organization may run its agents; a new thread needs the permission to make threads. */
 @ApiTags('responses')
@@ -132,6 +133,7 @@ export class ResponsesController {
   ): Promise<{ id: string; object: 'response'; deleted: true }> {
     const found = await this.reader.find(caller, responseId);
     requireOver(found, 'response_id');
+    await withAnswer(this.budget, caller, (answer) => this.reader.requireLast(found, answer, 'response_id'));
     await this.superseding.supersede(found.run);
     return { id: responseId, object: 'response', deleted: true };
   }

@@ -19,6 +19,12 @@ import { CALLER_ID } from '../../core/ids.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 
+/** The messages that a request can have. */
+export const MAX_MESSAGES = 1000;
+/** The parts that each of them can have. */
+export const MAX_PARTS = 1000;
+export const MAX_FILENAME_LENGTH = 1024;
+
 const PART_TYPES = ['text', 'file'] as const;
 
 class RunRequestPart {
@@ -43,7 +49,7 @@ class RunRequestPart {
 
   @MayBeAbsent()
   @IsString()
-  @MaxLength(1024)
+  @MaxLength(MAX_FILENAME_LENGTH)
   filename?: string;
 }
 
@@ -58,7 +64,7 @@ class RunRequestMessage {
 
   @IsArray()
   @ArrayMinSize(1)
-  @ArrayMaxSize(1000)
+  @ArrayMaxSize(MAX_PARTS)
   @ValidateNested({ each: true })
   @Type(() => RunRequestPart)
   parts: RunRequestPart[];
@@ -73,7 +79,7 @@ class RunRequestAgent {
 /** The body of a request that adds a message to a run under way. Exactly one message has the role `user`. */
 export class SteerRequest {
   @IsArray()
-  @ArrayMaxSize(1000)
+  @ArrayMaxSize(MAX_MESSAGES)
   @ValidateNested({ each: true })
   @Type(() => RunRequestMessage)
   messages: RunRequestMessage[];

@@ -5,19 +5,28 @@ type Part = UIMessage['parts'][number];
 
 /**
  * The chunks of a stored answer that a reader lacks. The reader has the first `step` steps and has dropped the content
- * of the last of them (`reset-step`); for a reader without any, `step` is 0.
+ * of the last of them (`reset-step`); for a reader without any, `step` is 0. As in the live stream, all requests for
+ * approvals of a step come before its decisions.
  * @param lastStep leaves out the steps after this one
  */
 export function chunksAfterStep(parts: readonly Part[], step: number, lastStep = Infinity): UIMessageChunk[] {
   const chunks: UIMessageChunk[] = [];
+  let decided: UIMessageChunk[] = [];
   let current = 0;
   for (const [index, part] of parts.entries()) {
-    if (part.type === 'step-start' && ++current > lastStep) break;
+    if (part.type === 'step-start') {
+      chunks.push(...decided);
+      decided = [];
+      if (++current > lastStep) break;
+    }
     if (current > step || (current === step && part.type !== 'step-start')) {
-      chunks.push(...chunksOfPart(part, `part-${index}`));
+      const ofPart = chunksOfPart(part, `part-${index}`);
+      const decision = ofPart.findIndex(({ type }) => type === 'tool-approval-response');
+      if (decision >= 0) decided.push(...ofPart.splice(decision));
+      chunks.push(...ofPart);
     }
   }
-  return chunks;
+  return [...chunks, ...decided];
 }
 
 function chunksOfPart(part: Part, id: string): UIMessageChunk[] {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
 import { newTenant } from '../../support/tenant.js';
-import { succeed } from '../../support/agent-runs.js';
-import { useApprovalsApp } from '../approvals/approvals.support.js';
+import { succeed, ThreadClient } from '../../support/agent-runs.js';
+import { eventually } from '../../support/eventually.js';
+import { answer, useApprovalsApp } from '../approvals/approvals.support.js';
 import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
 
 type Item = OpenAI.Responses.ResponseOutputItem;
@@ -71,9 +72,14 @@ describe('a response whose calls need approvals', () => {
       { type: 'mcp_approval_request', id: request?.id, name: 'send', server_label: agentId, arguments: '{"to":"Ann"}' },
     ]);
     expect(own.upstream.calls).toEqual([]);
+    const next = request?.id.replace(/^mcpr/, 'resp') ?? '';
+    for (const stream of [true, false]) {
+      await expect(client().responses.retrieve(next, { stream })).rejects.toMatchObject({ status: 404 });
+    }
     const input = [answerTo(request as ApprovalRequest, true)];
     const answered = await client().responses.create({ previous_response_id: asked.id, input });
     expect(answered).toMatchObject({
+      id: next,
       status: 'completed',
       previous_response_id: asked.id,
       conversation: asked.conversation,
@@ -92,8 +98,8 @@ describe('a response whose calls need approvals', () => {
       { type: 'mcp_approval_response', approval_request_id: request?.id, approve: true },
     ]);
     own.model.script({ kind: 'text', deltas: ['Bye.'] });
-    const next = await client().responses.create({ previous_response_id: answered.id, input: 'thanks' });
-    expect(next).toMatchObject({ previous_response_id: answered.id, conversation: asked.conversation });
+    const thanked = await client().responses.create({ previous_response_id: answered.id, input: 'thanks' });
+    expect(thanked).toMatchObject({ previous_response_id: answered.id, conversation: asked.conversation });
   });
 
   it('is streamed up to the requests, and on from the answers', async () => {
@@ -117,6 +123,63 @@ describe('a response whose calls need approvals', () => {
       const again = await client().responses.retrieve(finalOf(sent).id, { stream: true });
       expect((await collect(again)).slice(0, -1)).toEqual(sent.slice(0, -1));
     }
+  });
+
+  it('is not streamed from one of its events on if the live buffer has lost them', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const after = (id: string) => client().responses.retrieve(id, { stream: true, starting_after: 1 });
+    expect(finalOf(await collect(await after(asked.id)))).toMatchObject({ output: asked.output });
+    for (const table of ['run_event_batches', 'run_event_streams']) {
+      await own.app.query(`DELETE FROM ${table} WHERE run_id = $1`, [taskIdOf(asked)]);
+    }
+    const gone = { status: 410, code: 'stream_expired' };
+    await expect(after(asked.id)).rejects.toMatchObject(gone);
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const answered = await client().responses.create({ input });
+    await expect(after(answered.id)).rejects.toMatchObject(gone);
+    const events = await collect(await client().responses.retrieve(answered.id, { stream: true }));
+    expect(finalOf(events)).toMatchObject({ status: 'completed', output: answered.output });
+  });
+
+  it('is not changed, deleted or continued once the run has answered on', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const answered = await client().responses.create({ input });
+    const refused = { status: 409, code: 'conflict' };
+    await expect(client().responses.delete(asked.id)).rejects.toMatchObject(refused);
+    const continued = client().responses.create({ previous_response_id: asked.id, input: 'more' });
+    await expect(continued).rejects.toMatchObject({ ...refused, param: 'previous_response_id' });
+    expect(await client().responses.cancel(asked.id)).toMatchObject({ id: asked.id, output: asked.output });
+    await client().responses.delete(answered.id);
+    await expect(client().responses.retrieve(asked.id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('does not cancel what follows it', async () => {
+    const agentId = await newAgent('all');
+    own.model.script({ kind: 'tool-calls', calls: [{ name: 'send', arguments: {} }] }, { kind: 'hang' });
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const answered = await client().responses.create({ input, background: true });
+    await eventually(() => expect(own.upstream.calls).toHaveLength(1));
+    expect(await client().responses.cancel(asked.id)).toMatchObject({ id: asked.id, status: 'completed' });
+    expect(await client().responses.retrieve(answered.id)).toMatchObject({ status: 'in_progress' });
+    expect(await client().responses.cancel(answered.id)).toMatchObject({ id: answered.id, status: 'cancelled' });
+  });
+
+  it('is continued with a question once it is cancelled', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    await client().responses.cancel(asked.id);
+    const thread = new ThreadClient(own.app, agentId, asked.conversation?.id ?? '');
+    await thread.waitFor(taskIdOf(asked), 'cancelled');
+    const next = await client().responses.create({ previous_response_id: asked.id, input: 'never mind' });
+    expect(next).toMatchObject({ conversation: asked.conversation, previous_response_id: asked.id });
+    expect(own.upstream.calls).toEqual([]);
   });
 
   it('goes on without a call that is denied', async () => {
@@ -145,7 +208,26 @@ describe('a response whose calls need approvals', () => {
     const input = [answerTo(send, true), answerTo(put, false)];
     const chat = openAiClient({ ...own.app, apiKey: key });
     await expect(chat.responses.create({ input })).rejects.toMatchObject({ status: 403, code: 'permission_denied' });
+    const twice = client().responses.create({ input: [...input, answerTo(send, false)] });
+    await expect(twice).rejects.toMatchObject({ status: 400, param: 'input[2].approval_request_id' });
     const answered = await client().responses.create({ input });
     expect(answered.output).toMatchObject([{ type: 'mcp_call', name: 'send' }, { type: 'message' }]);
+  });
+
+  it('takes no answer if another one counts for one of them', async () => {
+    const agentId = await newAgent('all');
+    script('send', 'put');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const [send, put] = requestsOf(asked) as [ApprovalRequest, ApprovalRequest];
+    const denied = await answer(own.app, asked.conversation?.id ?? '', put.id.replace(/^mcpr_/, ''), {
+      approved: false,
+    });
+    expect(denied.status).toBe(202);
+    const both = client().responses.create({ input: [answerTo(send, true), answerTo(put, true)] });
+    await expect(both).rejects.toMatchObject({ status: 409, code: 'approval_closed' });
+    expect(await client().responses.retrieve(asked.id)).toMatchObject({ status: 'completed', output: asked.output });
+    const answered = await client().responses.create({ input: [answerTo(send, false), answerTo(put, false)] });
+    expect(answered.output).toMatchObject([{ type: 'message' }]);
+    expect(own.upstream.calls).toEqual([]);
   });
 });

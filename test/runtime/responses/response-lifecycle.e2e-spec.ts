@@ -128,6 +128,8 @@ describe('a deleted response', () => {
     await expect(openai.responses.delete(first.id)).rejects.toMatchObject({ status: 409, code: 'conflict' });
     await openai.responses.delete(second.id);
     await expect(openai.responses.retrieve(second.id)).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
+    const streamed = openai.responses.retrieve(second.id, { stream: true });
+    await expect(streamed).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
     await expect(openai.responses.delete(second.id)).rejects.toMatchObject({ status: 404 });
     const continued = openai.responses.create({ previous_response_id: second.id, input: 'more' });
     await expect(continued).rejects.toMatchObject({ status: 404, param: 'previous_response_id' });
@@ -143,5 +145,20 @@ describe('a deleted response', () => {
     await expect(openai.responses.delete(begun.id)).rejects.toMatchObject({ status: 409, code: 'thread_busy' });
     await openai.responses.cancel(begun.id);
     await openai.responses.delete(begun.id);
+  });
+
+  it('is not one whose question was answered again', async () => {
+    const begun = await openai.responses.create({ model: agentId, input: LONG, background: true });
+    await openai.responses.cancel(begun.id);
+    const path = `${app.url}/api/${app.org}/agent-runtime/threads/${begun.conversation?.id ?? ''}/regenerate`;
+    const headers = { authorization: `Bearer ${app.apiKey}`, 'content-type': 'application/json' };
+    const again = await fetch(path, { method: 'POST', headers, body: '{}' });
+    const { taskId } = (await again.json()) as { taskId: string };
+    const refused = { status: 409, code: 'conflict' };
+    await expect(openai.responses.delete(begun.id)).rejects.toMatchObject(refused);
+    await openai.responses.cancel(`resp_${taskId}`);
+    await expect(openai.responses.delete(begun.id)).rejects.toMatchObject(refused);
+    await openai.responses.delete(`resp_${taskId}`);
+    expect(await threadOf(begun).messages()).toEqual([]);
   });
 });

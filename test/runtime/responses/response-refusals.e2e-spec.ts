@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
 import { createAgent, succeed } from '../../support/agent-runs.js';
+import { eventually } from '../../support/eventually.js';
 import { NOBODY } from '../../support/model-tools.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { openAiClient } from './responses.support.js';
+
+const INPUT_TEXT = { type: 'input_text', text: 'x' };
 
 let app: Tenant;
 let agentId: string;
@@ -55,6 +58,24 @@ describe('a response request', () => {
       'an image without an address',
       { model: '$agent', input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] },
       'input[0].content[0].image_url',
+    ],
+    [
+      'too many items',
+      { model: '$agent', input: Array.from({ length: 1000 }, () => ({ role: 'user', content: 'x' })) },
+      'input',
+    ],
+    [
+      'too many parts',
+      { model: '$agent', input: [{ role: 'user', content: Array.from({ length: 1001 }, () => INPUT_TEXT) }] },
+      'input[0].content',
+    ],
+    [
+      'a long name of a file',
+      {
+        model: '$agent',
+        input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'x', filename: 'x'.repeat(1025) }] }],
+      },
+      'input[0].content[0].filename',
     ],
     ['NUL in a text', { model: '$agent', input: 'a\u0000b' }, 'input'],
     [
@@ -203,5 +224,21 @@ describe('a response request', () => {
     await expect(branch).rejects.toMatchObject(refused);
     const named = plain.responses.create({ previous_response_id: second.id, input: 'x', metadata: { a: 'b' } });
     await expect(named).rejects.toMatchObject(refused);
+  });
+
+  // Limits are known to the process for a while: this test is the last one.
+  it('that would copy a thread copies none if the runs of the organization are limited', async () => {
+    const first = await openai.responses.create({ model: agentId, input: 'hello' });
+    await openai.responses.create({ previous_response_id: first.id, input: 'hello' });
+    const branch = () => send({ previous_response_id: first.id, input: 'hello' });
+    await succeed(app, 'ORGANIZATION_UPDATE', { limits: { runs_per_minute: 1 } });
+    try {
+      await eventually(async () => expect((await branch()).status).toBe(429));
+      const before = await countThreads();
+      expect(await branch()).toMatchObject({ status: 429, body: { error: { code: 'rate_limited' } } });
+      expect(await countThreads()).toBe(before);
+    } finally {
+      await succeed(app, 'ORGANIZATION_UPDATE', { limits: null });
+    }
   });
 });

@@ -91,6 +91,20 @@ describe("a response to OpenAI's client", () => {
     await expect(refused).rejects.toMatchObject({ status: 400, param: 'Idempotency-Key' });
   });
 
+  it('changes the metadata of its thread, unless it is refused', async () => {
+    const first = await openai.responses.create({ model: agentId, input: 'hello', metadata: { topic: 'one' } });
+    const conversation = first.conversation?.id ?? '';
+    const headers = { 'idempotency-key': unusedId() };
+    const ask = (input: string, topic: string) =>
+      openai.responses.create({ conversation, input, metadata: { topic } }, { headers });
+    const second = await ask('x', 'two');
+    expect(second.metadata).toEqual({ topic: 'two' });
+    await expect(ask('y', 'three')).rejects.toMatchObject({ status: 409, code: 'idempotency_conflict' });
+    const third = await openai.responses.create({ previous_response_id: second.id, input: 'z' });
+    expect(third.metadata).toEqual({ topic: 'two' });
+    expect((await openai.responses.retrieve(first.id)).metadata).toEqual({ topic: 'one' });
+  });
+
   it('has the format of the agent', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] };
     const shaped = await createAgent(app, [], { output_schema: schema });
