@@ -2743,6 +2743,89 @@ export interface components {
             /** Format: uuid */
             id: string;
         };
+        /** OpenAiDeletedResponse */
+        OpenAiDeletedResponse: {
+            id: string;
+            /** @enum {string} */
+            object: "response";
+            /** @enum {boolean} */
+            deleted: true;
+        } & {
+            [key: string]: unknown;
+        };
+        /** OpenAiError */
+        OpenAiError: {
+            error: {
+                message: string;
+                type: string;
+                /** @description A code of `docs/api/errors.md`. */
+                code: string;
+                /** @description The path of the first fault in the request. */
+                param: string | null;
+            };
+        };
+        /** OpenAiInputItems */
+        OpenAiInputItems: {
+            /** @enum {string} */
+            object: "list";
+            data: {
+                [key: string]: unknown;
+            }[];
+            first_id: string | null;
+            last_id: string | null;
+            has_more: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /** OpenAiModels */
+        OpenAiModels: {
+            /** @enum {string} */
+            object: "list";
+            data: {
+                /** @description The agent */
+                id: string;
+                /** @enum {string} */
+                object: "model";
+                created: number;
+                /** @description The organization */
+                owned_by: string;
+            }[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** OpenAiResponse */
+        OpenAiResponse: {
+            /** @description `resp_` and the `taskId` of the run */
+            id: string;
+            /** @enum {string} */
+            object: "response";
+            created_at: number;
+            completed_at?: number | null;
+            /** @enum {string} */
+            status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+            /** @description The agent */
+            model: string;
+            conversation?: {
+                /** @description The thread */
+                id: string;
+            };
+            previous_response_id?: string | null;
+            /** @description Items: message, reasoning, mcp_call, mcp_approval_request */
+            output: {
+                [key: string]: unknown;
+            }[];
+            usage: {
+                [key: string]: unknown;
+            } | null;
+            error: {
+                [key: string]: unknown;
+            } | null;
+            metadata: {
+                [key: string]: string;
+            };
+        } & {
+            [key: string]: unknown;
+        };
         OrganizationGetInput: Record<string, unknown>;
         OrganizationItem: {
             /** Format: uuid */
@@ -9613,10 +9696,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {} */
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
+                    /**
+                     * @example {
+                     *       "object": "list",
+                     *       "data": [
+                     *         {
+                     *           "id": "text",
+                     *           "object": "model",
+                     *           "created": 1,
+                     *           "owned_by": "text"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpenAiModels"];
                 };
             };
             /** @description Any error, in OpenAI's envelope */
@@ -9635,16 +9728,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        error: {
-                            message: string;
-                            type: string;
-                            /** @description A code of `docs/api/errors.md`. */
-                            code: string;
-                            /** @description The path of the first fault in the request. */
-                            param: string | null;
-                        };
-                    };
+                    "application/json": components["schemas"]["OpenAiError"];
                 };
             };
         };
@@ -9705,38 +9789,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        /** @description `resp_` and the `taskId` of the run */
-                        id: string;
-                        /** @enum {string} */
-                        object: "response";
-                        created_at: number;
-                        completed_at?: number | null;
-                        /** @enum {string} */
-                        status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
-                        /** @description The agent */
-                        model: string;
-                        conversation?: {
-                            /** @description The thread */
-                            id: string;
-                        };
-                        previous_response_id?: string | null;
-                        /** @description Items: message, reasoning, mcp_call, mcp_approval_request */
-                        output: {
-                            [key: string]: unknown;
-                        }[];
-                        usage: {
-                            [key: string]: unknown;
-                        } | null;
-                        error: {
-                            [key: string]: unknown;
-                        } | null;
-                        metadata: {
-                            [key: string]: string;
-                        };
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["OpenAiResponse"];
                     /**
                      * @example event: message
                      *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
@@ -9760,16 +9813,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        error: {
-                            message: string;
-                            type: string;
-                            /** @description A code of `docs/api/errors.md`. */
-                            code: string;
-                            /** @description The path of the first fault in the request. */
-                            param: string | null;
-                        };
-                    };
+                    "application/json": components["schemas"]["OpenAiError"];
                 };
             };
         };
@@ -9823,38 +9867,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        /** @description `resp_` and the `taskId` of the run */
-                        id: string;
-                        /** @enum {string} */
-                        object: "response";
-                        created_at: number;
-                        completed_at?: number | null;
-                        /** @enum {string} */
-                        status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
-                        /** @description The agent */
-                        model: string;
-                        conversation?: {
-                            /** @description The thread */
-                            id: string;
-                        };
-                        previous_response_id?: string | null;
-                        /** @description Items: message, reasoning, mcp_call, mcp_approval_request */
-                        output: {
-                            [key: string]: unknown;
-                        }[];
-                        usage: {
-                            [key: string]: unknown;
-                        } | null;
-                        error: {
-                            [key: string]: unknown;
-                        } | null;
-                        metadata: {
-                            [key: string]: string;
-                        };
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["OpenAiResponse"];
                     /**
                      * @example event: message
                      *     data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
@@ -9878,16 +9891,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        error: {
-                            message: string;
-                            type: string;
-                            /** @description A code of `docs/api/errors.md`. */
-                            code: string;
-                            /** @description The path of the first fault in the request. */
-                            param: string | null;
-                        };
-                    };
+                    "application/json": components["schemas"]["OpenAiError"];
                 };
             };
         };
@@ -9915,10 +9919,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {} */
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
+                    /**
+                     * @example {
+                     *       "id": "text",
+                     *       "object": "response",
+                     *       "deleted": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpenAiDeletedResponse"];
                 };
             };
             /** @description Any error, in OpenAI's envelope */
@@ -9937,16 +9945,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        error: {
-                            message: string;
-                            type: string;
-                            /** @description A code of `docs/api/errors.md`. */
-                            code: string;
-                            /** @description The path of the first fault in the request. */
-                            param: string | null;
-                        };
-                    };
+                    "application/json": components["schemas"]["OpenAiError"];
                 };
             };
         };
@@ -9996,38 +9995,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        /** @description `resp_` and the `taskId` of the run */
-                        id: string;
-                        /** @enum {string} */
-                        object: "response";
-                        created_at: number;
-                        completed_at?: number | null;
-                        /** @enum {string} */
-                        status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
-                        /** @description The agent */
-                        model: string;
-                        conversation?: {
-                            /** @description The thread */
-                            id: string;
-                        };
-                        previous_response_id?: string | null;
-                        /** @description Items: message, reasoning, mcp_call, mcp_approval_request */
-                        output: {
-                            [key: string]: unknown;
-                        }[];
-                        usage: {
-                            [key: string]: unknown;
-                        } | null;
-                        error: {
-                            [key: string]: unknown;
-                        } | null;
-                        metadata: {
-                            [key: string]: string;
-                        };
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["OpenAiResponse"];
                 };
             };
             /** @description Any error, in OpenAI's envelope */
@@ -10046,16 +10014,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        error: {
-                            message: string;
-                            type: string;
-                            /** @description A code of `docs/api/errors.md`. */
-                            code: string;
-                            /** @description The path of the first fault in the request. */
-                            param: string | null;
-                        };
-                    };
+                    "application/json": components["schemas"]["OpenAiError"];
                 };
             };
         };
@@ -10088,10 +10047,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {} */
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
+                    /**
+                     * @example {
+                     *       "object": "list",
+                     *       "data": [
+                     *         {}
+                     *       ],
+                     *       "first_id": "text",
+                     *       "last_id": "text",
+                     *       "has_more": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpenAiInputItems"];
                 };
             };
             /** @description Any error, in OpenAI's envelope */
@@ -10110,16 +10077,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        error: {
-                            message: string;
-                            type: string;
-                            /** @description A code of `docs/api/errors.md`. */
-                            code: string;
-                            /** @description The path of the first fault in the request. */
-                            param: string | null;
-                        };
-                    };
+                    "application/json": components["schemas"]["OpenAiError"];
                 };
             };
         };

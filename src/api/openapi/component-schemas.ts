@@ -26,13 +26,20 @@ export class ComponentSchemas {
     return { $ref: `${ROOT}${this.nameOf(type)}` };
   }
 
-  /** A reference in the place of a schema that is equal to one of these; any other schema as it is. */
+  /**
+   * A reference in the place of a schema of a class, or of one that has a name: one of these, or one with a `title`. Any
+   * other schema as it is.
+   */
   refOr(schema: JsonSchema): JsonSchema {
     const text = JSON.stringify(schema);
     const same = Object.entries(this.given).find(([, known]) => JSON.stringify(known) === text);
     if (same !== undefined) return { $ref: `${ROOT}${same[0]}` };
     const type = classOfSchema(schema);
-    return type === undefined ? schema : this.refTo(type);
+    if (type !== undefined) return this.refTo(type);
+    const { title } = schema as { title?: unknown };
+    if (typeof title !== 'string') return schema;
+    this.named.set(title, schema);
+    return { $ref: `${ROOT}${title}` };
   }
 
   /** The schema behind a reference. */

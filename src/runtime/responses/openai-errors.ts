@@ -14,6 +14,7 @@ const TYPES: Readonly<Record<number, string>> = {
 
 /** An error as OpenAI's clients read it. */
 export const ERROR_ENVELOPE = {
+  title: 'OpenAiError',
   type: 'object',
   required: ['error'],
   properties: {

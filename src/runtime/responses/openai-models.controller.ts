@@ -11,7 +11,7 @@ import type { Principal } from '../../core/principal.js';
 import { RequirePermission } from '../../core/require-permission.js';
 import { hasRunAccess } from '../../core/run-access.js';
 import { AnswersAsOpenAi } from './openai-errors.js';
-import { DescribesObject } from './response-schemas.js';
+import { DescribesObject, MODELS } from './response-schemas.js';
 
 /** An agent as OpenAI's clients list models. */
 interface OpenAiModel {
@@ -35,7 +35,7 @@ export class OpenAiModelsController {
   @Get()
   @AnswersAsOpenAi()
   @RequirePermission('COLLECTION_VIRTUAL_MCP_LIST')
-  @DescribesObject('The models', ['object', 'data'])
+  @DescribesObject('The models', MODELS)
   @ApiOperation({ summary: 'Lists the active agents that the caller can run, as models.' })
   list(
     @Res({ passthrough: true }) reply: FastifyReply,

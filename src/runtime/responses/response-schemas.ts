@@ -6,6 +6,7 @@ const ANY_OBJECT = { type: 'object', additionalProperties: true };
 
 /** A response, as far as it does not only repeat what the agent decides. */
 const RESPONSE = {
+  title: 'OpenAiResponse',
   type: 'object',
   required: ['id', 'object', 'created_at', 'status', 'model', 'output', 'usage', 'error', 'metadata'],
   properties: {
@@ -52,8 +53,49 @@ export function DescribesResponse({ isStreamed }: { isStreamed: boolean }): Meth
   );
 }
 
-/** A route that answers with an object of these members. */
-export function DescribesObject(description: string, members: readonly string[]): MethodDecorator {
-  const schema = { type: 'object', required: [...members], additionalProperties: true };
+/** A page of the input of a response. */
+export const INPUT_ITEMS = {
+  title: 'OpenAiInputItems',
+  properties: {
+    object: { type: 'string', enum: ['list'] },
+    data: { type: 'array', items: ANY_OBJECT },
+    first_id: { type: ['string', 'null'] },
+    last_id: { type: ['string', 'null'] },
+    has_more: { type: 'boolean' },
+  },
+};
+
+export const DELETED_RESPONSE = {
+  title: 'OpenAiDeletedResponse',
+  properties: { id: TEXT, object: { type: 'string', enum: ['response'] }, deleted: { type: 'boolean', enum: [true] } },
+};
+
+/** The agents as models. */
+export const MODELS = {
+  title: 'OpenAiModels',
+  properties: {
+    object: { type: 'string', enum: ['list'] },
+    data: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'object', 'created', 'owned_by'],
+        properties: {
+          id: { ...TEXT, description: 'The agent' },
+          object: { type: 'string', enum: ['model'] },
+          created: { type: 'integer' },
+          owned_by: { ...TEXT, description: 'The organization' },
+        },
+      },
+    },
+  },
+};
+
+/** A route that answers with an object, all of whose members are always there. */
+export function DescribesObject(
+  description: string,
+  { title, properties }: { title: string; properties: Readonly<Record<string, object>> },
+): MethodDecorator {
+  const schema = { title, type: 'object', required: Object.keys(properties), properties, additionalProperties: true };
   return ApiResponse({ status: 200, description, content: { 'application/json': { schema } } });
 }

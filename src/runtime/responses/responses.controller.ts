@@ -17,7 +17,7 @@ import { parseInputItemsQuery, parseResponseQuery } from './response-query.js';
 import { requireOver, ResponseReader } from './response-reader.js';
 import { ResponseRequest, ResponseRequestPipe } from './response-request.dto.js';
 import { type ResponseMode, ResponseResponder } from './response-responder.js';
-import { DescribesObject, DescribesResponse } from './response-schemas.js';
+import { DELETED_RESPONSE, DescribesObject, DescribesResponse, INPUT_ITEMS } from './response-schemas.js';
 import { ResponseStreams } from './response-streams.js';
 import { withAnswer } from './with-answer.js';
 
@@ -106,7 +106,7 @@ export class ResponsesController {
 
   @Get(':responseId/input_items')
   @AnswersAsOpenAi()
-  @DescribesObject('A page of items', ['object', 'data', 'first_id', 'last_id', 'has_more'])
+  @DescribesObject('A page of items', INPUT_ITEMS)
   @ApiOperation({ summary: 'Lists the input of a response, the newest item first.' })
   @ApiQuery({ name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } })
   @ApiQuery({ name: 'order', required: false, enum: ['asc', 'desc'] })
@@ -125,7 +125,7 @@ export class ResponsesController {
 
   @Delete(':responseId')
   @AnswersAsOpenAi()
-  @DescribesObject('The response is deleted', ['id', 'object', 'deleted'])
+  @DescribesObject('The response is deleted', DELETED_RESPONSE)
   @ApiOperation({ summary: 'Takes the newest response of a thread out of it. Its messages are superseded.' })
   async delete(
     @Param('responseId') responseId: string,
