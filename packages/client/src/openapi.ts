@@ -2917,7 +2917,7 @@ export interface components {
             input: unknown;
             instructions?: string;
             previous_response_id?: string;
-            conversation: unknown;
+            conversation?: unknown;
             store?: boolean;
             stream?: boolean;
             background?: boolean;
@@ -2926,9 +2926,9 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
-            tools: unknown;
-            tool_choice: unknown;
-            text: unknown;
+            tools?: unknown;
+            tool_choice?: unknown;
+            text?: unknown;
         };
         RetentionInput: {
             threads_days?: number | null;

@@ -30,6 +30,7 @@ export class ResponseRequest {
   previous_response_id?: string | null;
 
   /** A thread: its id, or an object with its id. */
+  @IsOptional()
   @AnyJson()
   conversation?: unknown;
 
@@ -60,14 +61,17 @@ export class ResponseRequest {
   metadata?: Record<string, string> | null;
 
   /** Must be empty: the agent has its tools. */
+  @IsOptional()
   @AnyJson()
   tools?: unknown;
 
   /** Must be `auto`: the agent has its tools. */
+  @IsOptional()
   @AnyJson()
   tool_choice?: unknown;
 
   /** Its `format` must be that of the agent: text, or its output schema. */
+  @IsOptional()
   @AnyJson()
   text?: unknown;
 }
