@@ -14,6 +14,7 @@ import { declaresApps } from '../protocol/apps-extension.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
+import { ANSWERING } from '../translation/modern-envelope.js';
 import { toModernMessage } from '../translation/to-modern-answer.js';
 import { mayAsk } from './ask/ask-definition.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
@@ -24,8 +25,6 @@ import { AgentNotificationStream } from './offering/agent-notification-stream.js
 import { holdsAny } from './offering/agent-permissions.js';
 import { hindranceFor, type ToolListOptions, toolListText, wantsAllTools } from './offering/agent-tool-list.js';
 
-/** The capabilities for requests that upstreams can send to a client through an agent. */
-const ANSWERABLE = ['sampling', 'elicitation', 'roots'];
 /** How long a description waits for upstreams that were not asked before, in milliseconds. */
 const HINDRANCE_WAIT_MS = 250;
 
@@ -169,7 +168,7 @@ function requestsDescription({ method }: InboundMessage): boolean {
  */
 function clientInitialize(message: InboundMessage): string | undefined {
   const declared = message.params['capabilities'] as Record<string, unknown> | null | undefined;
-  const answerable = Object.entries(declared ?? {}).filter(([name]) => ANSWERABLE.includes(name));
+  const answerable = Object.entries(declared ?? {}).filter(([name]) => ANSWERING.includes(name));
   if (answerable.length === 0) return undefined;
   return toStoredInitialize({
     ...message,

@@ -14,7 +14,7 @@ import { memberRange } from '../../core/json/json-member.js';
 
 const PREFIX = 'io.modelcontextprotocol/';
 /** Client capabilities that an upstream of the legacy era uses by sending requests to the client. */
-const ANSWERING = ['sampling', 'elicitation', 'roots'];
+export const ANSWERING = ['sampling', 'elicitation', 'roots'];
 
 /**
  * Checks the form of a modern request that is not sent to a modern upstream (MCP 2026-07-28, "Streamable HTTP" and

@@ -108,7 +108,7 @@ async function* events(
 }
 
 /** Between JSON values a line end is white space; in strings it is escaped. */
-function onOneLine(json: string): string {
+export function onOneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, ' ');
 }
 

@@ -14,7 +14,7 @@ import {
 import { dataOf, messageEvent, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import type { Sent } from '../../forwarding/upstream-sender.js';
 import { answers, toInputRequest } from '../../protocol/client-requests.js';
-import { gather } from '../to-modern-answer.js';
+import { gather, onOneLine } from '../to-modern-answer.js';
 import { notificationFor } from './call-notifications.js';
 
 /** How long further requests that the upstream sends at once are waited for, so that the client gets all of them. */
@@ -247,9 +247,4 @@ class LatestResponse implements AnsweredWithRoom {
 
 function noAnswer(): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InternalError, 'The client did not answer.');
-}
-
-/** Between JSON values a line end is white space; in strings it is escaped. */
-function onOneLine(json: string): string {
-  return json.replaceAll(/[\r\n]+/g, ' ');
 }
