@@ -5,12 +5,14 @@ import { CredentialsModule } from '../../identity/credentials/credentials.module
 import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
+import { WaitingPlaces } from './asked-clients/waiting-places.js';
 import { CallerFilters } from './caller-filters.js';
 import { ConnectionSessions } from './connection-sessions.js';
 import { ReplyWriter } from './reply-writer.js';
 import { RequestAdmission } from './request-admission.js';
 import { RequestForwarder } from './request-forwarder.js';
 import { RequestStates } from './session/request-states.js';
+import { SealedRequestIds } from './session/sealed-request-ids.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SignInStates } from './session/sign-in-states.js';
 import { SessionTools } from './session/session-tools.js';
@@ -42,6 +44,7 @@ import { UpstreamSender } from './upstream-sender.js';
     RequestAdmission,
     RequestForwarder,
     RequestStates,
+    SealedRequestIds,
     SealedSessions,
     SealedTaskIds,
     SessionTools,
@@ -51,6 +54,7 @@ import { UpstreamSender } from './upstream-sender.js';
     UpstreamRouter,
     UpstreamSender,
     UsedSignIns,
+    WaitingPlaces,
   ],
   exports: [
     ConnectionSessions,
@@ -58,12 +62,14 @@ import { UpstreamSender } from './upstream-sender.js';
     ReplyWriter,
     RequestForwarder,
     RequestStates,
+    SealedRequestIds,
     SealedSessions,
     SealedTaskIds,
     SessionTools,
     SignInStates,
     UpstreamRouter,
     UpstreamSender,
+    WaitingPlaces,
   ],
 })
 export class ForwardingModule {}

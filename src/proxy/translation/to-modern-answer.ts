@@ -102,14 +102,9 @@ async function* events(
     const data = dataOf(bytes);
     const message = data === undefined ? undefined : parseRecord(data);
     if (data === undefined || message === undefined) continue;
-    if (!('method' in message)) yield messageEvent(onOneLine(toModernMessage(data, answered)));
-    else if ('id' in message || message['method'] === 'notifications/progress') yield messageEvent(onOneLine(data));
+    if (!('method' in message)) yield messageEvent(toModernMessage(data, answered));
+    else if ('id' in message || message['method'] === 'notifications/progress') yield messageEvent(data);
   }
-}
-
-/** Between JSON values a line end is white space; in strings it is escaped. */
-export function onOneLine(json: string): string {
-  return json.replaceAll(/[\r\n]+/g, ' ');
 }
 
 function tooLarge(): UpstreamError {

@@ -147,6 +147,7 @@ export function withData(event: Buffer, data: string): Buffer {
   return Buffer.from([...unchanged, ...lines, '', ''].join('\n'));
 }
 
-export function messageEvent(data: string): Buffer {
-  return Buffer.from(`event: message\ndata: ${data}\n\n`);
+/** An event with a JSON text. Between its values a line end is white space; in strings it is escaped. */
+export function messageEvent(json: string): Buffer {
+  return Buffer.from(`event: message\ndata: ${json.replaceAll(/[\r\n]+/g, ' ')}\n\n`);
 }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../../../core/domain-error.js';
-import { VaultService } from '../../../platform/vault/vault.service.js';
+import { SealedRequestIds } from '../../forwarding/session/sealed-request-ids.js';
 import type { ClientUpstreamSession, SessionOwner } from './client-upstream-session.js';
 import type { EventIdRewriter } from './rewrite-event-ids.js';
 
@@ -15,18 +14,15 @@ export interface UpstreamRequestId {
   readonly id: string | number;
 }
 
-/** Callers and this service reject longer ids. */
-const MAX_LENGTH = 1024;
 const SEPARATOR = '~';
 
 /**
- * Encodes into the id of an upstream's request where to send the answer, and decodes it. The id is encrypted for the
- * caller's session with the agent, so any process can route the answer, and no caller can forge an id or use another
- * caller's.
+ * Encodes into the id of an upstream's request where to send the answer, and decodes it, for the caller's session with
+ * the agent.
  */
 @Injectable()
 export class RequestIdCodec {
-  constructor(private readonly vault: VaultService) {}
+  constructor(private readonly ids: SealedRequestIds) {}
 
   /**
    * For the answer to a request of the caller. It can be resumed, because its event ids name the connection and the
@@ -43,7 +39,8 @@ export class RequestIdCodec {
   forStream(owner: SessionOwner, { connection, session, protocolVersion }: ClientUpstreamSession): EventIdRewriter {
     const { upstreamId, revision } = session;
     const target = { connectionId: connection.id, revision, upstreamId, protocolVersion };
-    return { request: (id) => this.seal(owner, { ...target, id }), event: () => undefined, answers: undefined };
+    const request = (id: string | number): string | undefined => this.ids.seal(owner.session, { ...target, id });
+    return { request, event: () => undefined, answers: undefined };
   }
 
   /** Decodes an event id that `forAnswer` encoded; undefined for any other id. */
@@ -58,24 +55,8 @@ export class RequestIdCodec {
     }
   }
 
-  /** Undefined if the upstream's own id is too long. */
-  private seal(owner: SessionOwner, target: UpstreamRequestId): string | undefined {
-    const id = this.vault.seal(JSON.stringify(target), contextOf(owner));
-    return id.length > MAX_LENGTH ? undefined : id;
-  }
-
   /** @throws DomainError `invalid_rpc_request` */
-  open(owner: SessionOwner, id: unknown): UpstreamRequestId {
-    try {
-      // The envelope is authentic, so it holds what `seal` wrote.
-      return JSON.parse(this.vault.open(String(id), contextOf(owner))) as UpstreamRequestId;
-    } catch {
-      throw new DomainError('invalid_rpc_request', 'The session has no request with this id.');
-    }
+  open({ session }: SessionOwner, id: unknown): UpstreamRequestId {
+    return this.ids.open(session, id) as UpstreamRequestId;
   }
-}
-
-/** The key is random, and known only from a session id that is valid for one principal at one agent. */
-function contextOf({ session }: SessionOwner): string {
-  return `mcp-return:${session.key}`;
 }

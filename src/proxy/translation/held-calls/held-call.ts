@@ -14,7 +14,7 @@ import {
 import { dataOf, messageEvent, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import type { Sent } from '../../forwarding/upstream-sender.js';
 import { answers, toInputRequest } from '../../protocol/client-requests.js';
-import { gather, onOneLine } from '../to-modern-answer.js';
+import { gather } from '../to-modern-answer.js';
 import { notificationFor } from './call-notifications.js';
 
 /** How long further requests that the upstream sends at once are waited for, so that the client gets all of them. */
@@ -165,7 +165,7 @@ export class HeldCall implements RequestReceiver {
     const { id, method, params } = message;
     if (typeof method !== 'string') {
       if (id !== JSON.parse(this.sentId)) return undefined;
-      const answer = onOneLine(waiting.translate(text));
+      const answer = waiting.translate(text);
       this.end();
       this.deadline.end();
       waiting.onAnswer(answer);

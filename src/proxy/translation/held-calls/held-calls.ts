@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { ClientCapabilities, Implementation } from '@modelcontextprotocol/client';
 import { AnswerRooms } from '../../../core/answers/answer-room.js';
 import { DomainError } from '../../../core/domain-error.js';
-import { newId } from '../../../core/ids.js';
 import { isRecord } from '../../../core/is-record.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import { onceRead } from '../../../upstreams/messages/answer-body.js';
+import { THIS_PROCESS } from '../../forwarding/asked-clients/this-process.js';
 import { hasState, RequestStates } from '../../forwarding/session/request-states.js';
 import type { McpRequestContext } from '../../forwarding/upstream-router.js';
 import { ownAnswer, type Sent, uniqueId, UpstreamSender } from '../../forwarding/upstream-sender.js';
@@ -15,8 +15,6 @@ import { HeldCall, type WaitingRequest } from './held-call.js';
 import { OpenQuestions } from './open-questions.js';
 
 const KIND = 'input';
-/** This process, which alone can continue the calls that it holds. */
-const PROCESS = newId();
 
 /** The client's request for a call that can ask. */
 export interface AskableRequest {
@@ -62,7 +60,7 @@ export class HeldCalls {
     const { request, caller } = context;
     const responses = responsesIn(asked.message);
     const state = this.states.open(KIND, { request, message: asked.message, connectionId: caller.connection.id });
-    if (state.process !== PROCESS) {
+    if (state.process !== THIS_PROCESS) {
       await this.requireRepeatable(context);
       return this.call(context, headers, asked);
     }
@@ -110,7 +108,7 @@ export class HeldCalls {
       capabilities,
       translate: (text) => toModernMessage(text, answeredBy(context, asked)),
       hold: (call, size) => {
-        const { id, state } = this.states.seal(KIND, { request, message, connectionId }, { process: PROCESS });
+        const { id, state } = this.states.seal(KIND, { request, message, connectionId }, { process: THIS_PROCESS });
         // The call keeps the client's request, and the one that was sent.
         const held = size + message.body.length + context.message.body.length;
         this.questions.hold(id, call, [organizationId, caller.key], held);

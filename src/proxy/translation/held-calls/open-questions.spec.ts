@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { VaultService } from '../../../platform/vault/vault.service.js';
+import { WaitingPlaces } from '../../forwarding/asked-clients/waiting-places.js';
 import type { HeldCall } from './held-call.js';
 import { OpenQuestions } from './open-questions.js';
 
@@ -21,7 +22,7 @@ beforeEach(() => {
   jest.useFakeTimers();
   // The cache takes what is set at the time 0 for something that does not expire.
   jest.advanceTimersByTime(1);
-  questions = new OpenQuestions(vault);
+  questions = new OpenQuestions(vault, new WaitingPlaces());
 });
 afterEach(() => void jest.useRealTimers());
 

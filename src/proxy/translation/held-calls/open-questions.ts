@@ -1,17 +1,12 @@
 import { hash } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { atMost, type Claim, half, type Holder, Shares } from '../../../core/sharing/shares.js';
+import type { Holder } from '../../../core/sharing/shares.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
-import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
+import { WaitingPlaces } from '../../forwarding/asked-clients/waiting-places.js';
 import { invalidState, STATE_AGE_MS } from '../../forwarding/session/request-states.js';
 import type { HeldCall } from './held-call.js';
 
-/** How many calls wait for their clients in this process, and how many of one caller. */
-const MAX_OPEN = 2_000;
-const MAX_OPEN_OF_CALLER = 100;
-/** What their clients are asked and have sent, in units of JSON text. */
-const MAX_SIZE = 64 * 1024 * 1024;
 /** How long and how many answers are kept for clients that repeat a request whose answer was lost. */
 const KEPT_MS = 60_000;
 const MAX_KEPT = 10_000;
@@ -21,7 +16,7 @@ const MAX_KEPT_ANSWER = 64 * 1024;
 /** A call that waits for its client. */
 interface OpenQuestion {
   readonly call: HeldCall;
-  readonly claim: Claim;
+  readonly leave: () => void;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -40,8 +35,6 @@ interface Answered {
 @Injectable()
 export class OpenQuestions implements BeforeApplicationShutdown {
   private readonly open = new Map<string, OpenQuestion>();
-  private readonly places = new Shares(MAX_OPEN, [half, atMost(MAX_OPEN_OF_CALLER)]);
-  private readonly sizes = new Shares(MAX_SIZE, [half, half]);
   private readonly answered = new LRUCache<string, Answered>({
     max: MAX_KEPT,
     maxSize: MAX_KEPT_SIZE,
@@ -51,7 +44,10 @@ export class OpenQuestions implements BeforeApplicationShutdown {
     perf: { now: () => performance.now() },
   });
 
-  constructor(private readonly vault: VaultService) {}
+  constructor(
+    private readonly vault: VaultService,
+    private readonly places: WaitingPlaces,
+  ) {}
 
   /**
    * Holds the call until it is answered or has waited for too long.
@@ -59,12 +55,9 @@ export class OpenQuestions implements BeforeApplicationShutdown {
    * @throws UpstreamError `busy`
    */
   hold(id: string, call: HeldCall, holder: Holder, size: number): void {
-    const claim = { holder, also: { of: this.sizes, holder, units: size } };
-    if (!this.places.tryTake(claim)) {
-      throw new UpstreamError('busy', 'Too many calls wait for answers of their clients.');
-    }
+    const leave = this.places.enter(holder, size);
     const timer = setTimeout(() => this.release(id)?.cancel(), STATE_AGE_MS).unref();
-    this.open.set(id, { call, claim, timer });
+    this.open.set(id, { call, leave, timer });
   }
 
   /**
@@ -100,7 +93,7 @@ export class OpenQuestions implements BeforeApplicationShutdown {
     if (question === undefined) return undefined;
     this.open.delete(id);
     clearTimeout(question.timer);
-    this.places.giveBack(question.claim);
+    question.leave();
     return question.call;
   }
 }
