@@ -12,6 +12,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { completable, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+import { listenModern } from './modern-http.mjs';
 
 const [ledger, ...options] = process.argv.slice(2);
 const isModern = options.includes('--modern');
@@ -144,24 +145,13 @@ async function answerLegacy(request, response) {
 
 const handler = createMcpHandler(() => modern(false), { legacy: 'reject' });
 
-async function answerModern(request, response) {
-  const chunks = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const { method, headers } = request;
-  const gone = new AbortController();
-  response.once('close', () => response.writableFinished || gone.abort());
-  const body = method === 'POST' ? { body: Buffer.concat(chunks) } : {};
-  const sent = new Request(`http://127.0.0.1${request.url}`, { method, headers, signal: gone.signal, ...body });
-  const answer = await handler.fetch(sent);
-  if (response.destroyed) return;
-  response.writeHead(answer.status, [...answer.headers].flat());
-  for await (const chunk of answer.body ?? []) response.write(chunk);
-  response.end();
-}
-
 if (options.includes('--http')) {
-  if (isModern) growing(() => handler.notify.toolsChanged());
-  const server = createServer((request, response) => void (isModern ? answerModern : answerLegacy)(request, response));
-  server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+  if (isModern) {
+    growing(() => handler.notify.toolsChanged());
+    listenModern(handler);
+  } else {
+    const server = createServer((request, response) => void answerLegacy(request, response));
+    server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+  }
 } else if (isModern) serveStdio(() => modern(true), { legacy: 'reject' });
 else await legacy().connect(new StdioServerTransport());

@@ -16,6 +16,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import { createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { listenModern } from './modern-http.mjs';
 
 const [ledger, ...options] = process.argv.slice(2);
 const isModern = options.includes('--modern');
@@ -76,23 +77,9 @@ async function answerLegacy(request, response) {
 
 const handler = createMcpHandler(modern, { legacy: 'reject' });
 
-async function answerModern(request, response) {
-  const chunks = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const { method, headers } = request;
-  const gone = new AbortController();
-  response.once('close', () => response.writableFinished || gone.abort());
-  const body = method === 'POST' ? { body: Buffer.concat(chunks) } : {};
-  const sent = new Request(`http://127.0.0.1${request.url}`, { method, headers, signal: gone.signal, ...body });
-  const answer = await handler.fetch(sent);
-  if (response.destroyed) return;
-  response.writeHead(answer.status, [...answer.headers].flat());
-  for await (const chunk of answer.body ?? []) response.write(chunk);
-  response.end();
-}
-
-if (options.includes('--http')) {
-  const server = createServer((request, response) => void (isModern ? answerModern : answerLegacy)(request, response));
+if (options.includes('--http') && isModern) listenModern(handler);
+else if (options.includes('--http')) {
+  const server = createServer((request, response) => void answerLegacy(request, response));
   server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
 } else if (isModern) serveStdio(modern, { legacy: 'reject' });
 else await legacy().connect(new StdioServerTransport());
