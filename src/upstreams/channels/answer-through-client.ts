@@ -40,17 +40,19 @@ export async function answerThroughClient(
     (text) => body.end(frame(text)),
     (error: Error) => body.destroy(error),
   );
-  return { status: 200, contentType: 'text/event-stream', headers: {}, body };
+  const canAsk = options.answeringClient !== undefined;
+  return { status: 200, contentType: 'text/event-stream', headers: {}, canAsk, body };
 }
 
 async function answerText(
   upstream: Upstream,
   { method, params }: Request,
   { id, asTask }: OutgoingMessage,
-  { signal, headers, caller, receiver }: ExchangeOptions,
+  { signal, headers, caller, receiver, answeringClient }: ExchangeOptions,
   onProgress?: (progress: Progress) => void,
 ): Promise<string> {
-  const options = { signal, onProgress, caller, requestId: headers?.['x-request-id'], asTask, receiver };
+  const requestId = headers?.['x-request-id'];
+  const options = { signal, onProgress, caller, requestId, asTask, receiver, answeringClient };
   try {
     const result = await resultOf(upstream, method, params ?? {}, options);
     return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

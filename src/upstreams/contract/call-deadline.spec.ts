@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { CallDeadline } from './call-deadline.js';
 
 const never = new Promise<never>(() => undefined);
@@ -18,6 +18,29 @@ describe('CallDeadline', () => {
     caller.abort(new Error('internal detail'));
     await expect(waiting).rejects.toBe('cancelled');
     expect(deadline.signal.reason).toBe('cancelled');
+  });
+
+  it('does not end while it is lifted, and ends after its whole time when it starts again', async () => {
+    jest.useFakeTimers();
+    const deadline = new CallDeadline(undefined, 1_000);
+    jest.advanceTimersByTime(900);
+    deadline.lift();
+    jest.advanceTimersByTime(10_000);
+    deadline.restart();
+    jest.advanceTimersByTime(999);
+    expect(deadline.stopped).toBeUndefined();
+    jest.advanceTimersByTime(1);
+    expect(deadline.stopped).toBe('timeout');
+    jest.useRealTimers();
+  });
+
+  it('does not start again once it has ended', () => {
+    jest.useFakeTimers();
+    const deadline = new CallDeadline(undefined, 1_000);
+    deadline.end();
+    deadline.restart();
+    expect(jest.getTimerCount()).toBe(0);
+    jest.useRealTimers();
   });
 
   it('does not start the work if the caller has already aborted', async () => {

@@ -10,16 +10,17 @@ export const NO_LIMIT_MS = 2 ** 31 - 1;
  */
 export class CallDeadline {
   private controller: AbortController | undefined;
-  private readonly timer: NodeJS.Timeout;
+  private timer: NodeJS.Timeout;
+  private hasEnded = false;
   private readonly giveUp = (): void => this.stop('cancelled');
   private readonly stopCallbacks: (() => void)[] = [];
   private why: 'timeout' | 'cancelled' | undefined;
 
   constructor(
     private readonly caller: AbortSignal | undefined,
-    timeoutMs: number,
+    private readonly timeoutMs: number,
   ) {
-    this.timer = setTimeout(() => this.stop('timeout'), timeoutMs);
+    this.timer = this.startTimer();
     if (caller?.aborted === true) this.giveUp();
     else caller?.addEventListener('abort', this.giveUp, { once: true });
   }
@@ -66,18 +67,29 @@ export class CallDeadline {
     return error;
   }
 
-  /** Ends the time limit, for an answer without an end. The call can still be cancelled. */
+  /** Ends the time limit, for as long as the answer waits for others. The call can still be cancelled. */
   lift(): void {
     clearTimeout(this.timer);
   }
 
+  /** Starts the time limit again, after `lift`. */
+  restart(): void {
+    clearTimeout(this.timer);
+    if (!this.hasEnded) this.timer = this.startTimer();
+  }
+
   /** Call when the call has ended. */
   end(): void {
+    this.hasEnded = true;
     clearTimeout(this.timer);
     this.caller?.removeEventListener('abort', this.giveUp);
     // The callbacks reference the whole exchange. A deadline that is collected late must not keep it, or every call
     // would be copied into the old generation.
     this.stopCallbacks.length = 0;
+  }
+
+  private startTimer(): NodeJS.Timeout {
+    return setTimeout(() => this.stop('timeout'), this.timeoutMs);
   }
 
   private stop(why: 'timeout' | 'cancelled'): void {

@@ -1,6 +1,6 @@
-import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
+import { type ClientCapabilities, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 
-/** A request that an upstream of the legacy era sends to its client. */
+/** A request that an upstream sends to its client; in the modern era, as a part of a result that asks for input. */
 export interface UpstreamRequest {
   readonly method: string;
   readonly params?: Readonly<Record<string, unknown>> | undefined;
@@ -15,6 +15,17 @@ export interface RequestReceiver {
    * `ProtocolError` that the upstream gets instead.
    */
   receiveRequest(request: UpstreamRequest): Promise<object | undefined>;
+}
+
+/**
+ * The client of a call at an upstream of the modern era, which asks it by results (MCP 2026-07-28, "Multi Round-Trip
+ * Requests").
+ */
+export interface AnsweringClient {
+  /** What each request of the call declares. */
+  readonly capabilities: ClientCapabilities;
+  /** Resolves with the client's result. Rejects with the `ProtocolError` or `UpstreamError` that fails the call. */
+  answerRequest(request: UpstreamRequest): Promise<object>;
 }
 
 /** The answer to a request that no client has declared to answer. */

@@ -1,6 +1,6 @@
 import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
 import type { ServerDescription } from './server-description.js';
-import type { RequestReceiver } from './upstream-request.js';
+import type { AnsweringClient, RequestReceiver } from './upstream-request.js';
 
 /** A tool as the upstream lists it, including members that this version of MCP does not define. */
 export type UpstreamTool = Tool;
@@ -22,6 +22,8 @@ export interface CallToolOptions {
    * The call then has no time limit but its signal.
    */
   receiver?: RequestReceiver | undefined;
+  /** Answers what an upstream of the modern era asks for. Each round of the call has the whole time limit then. */
+  answeringClient?: AnsweringClient | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }

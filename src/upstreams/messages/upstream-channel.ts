@@ -1,4 +1,4 @@
-import type { RequestReceiver } from '../contract/upstream-request.js';
+import type { AnsweringClient, RequestReceiver } from '../contract/upstream-request.js';
 import type { AnswerBody } from './answer-body.js';
 
 /** One JSON-RPC message to an upstream. Its bytes are sent unchanged. */
@@ -31,6 +31,8 @@ export interface ExchangeOptions {
    * any time then, while the client is asked. Only in sessions of the service.
    */
   readonly receiver?: RequestReceiver | undefined;
+  /** Answers what an upstream of the modern era asks for. Only in sessions of the service. */
+  readonly answeringClient?: AnsweringClient | undefined;
 }
 
 /** An upstream's answer as an HTTP response: JSON for one message, an event stream (SSE) for several. */
@@ -42,6 +44,8 @@ export interface UpstreamAnswer {
   readonly sessionId?: string;
   /** Response headers to relay, with lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
+  /** True if the upstream can still ask the client of the call (`answeringClient`). */
+  readonly canAsk?: boolean;
   /** A stream must be read to its end or discarded. */
   readonly body: AnswerBody;
 }

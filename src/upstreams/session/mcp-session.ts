@@ -22,6 +22,7 @@ import {
   subscriptionTo,
 } from '../contract/list-change.js';
 import type { ServerDescription } from '../contract/server-description.js';
+import type { RoundParams } from './input-rounds.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
 import { SessionRequests } from './session-requests.js';
 import { collectTools } from '../contract/tool-listing.js';
@@ -30,14 +31,16 @@ import { readTask, waitForTask } from '../contract/tool-task.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 
 /** The limits and id of a request; times in milliseconds. */
-interface RequestBounds {
+export interface RequestBounds {
   signal: AbortSignal;
   timeoutMs: number;
   /** Sent as `x-request-id`. */
-  requestId?: string;
+  requestId?: string | undefined;
   /** W3C trace context. */
   traceHeaders?: Readonly<Record<string, string>> | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
+  /** Added to the params of a request whose result can ask for input (`InputRequiredResult`). */
+  added?: RoundParams | undefined;
 }
 
 /** The name and version that this service sends to upstreams. */
@@ -197,7 +200,9 @@ export class McpSession {
   }
 
   request(method: string, params: Record<string, unknown> | undefined, bounds: RequestBounds): Promise<object> {
-    return this.client.request({ method, ...(params !== undefined && { params }) }, ANY_RESULT, toOptions(bounds));
+    const { added } = bounds;
+    const all = added === undefined ? params : { ...params, ...added };
+    return this.client.request({ method, ...(all !== undefined && { params: all }) }, ANY_RESULT, toOptions(bounds));
   }
 
   /** True if the transport's connection has ended. */
@@ -232,7 +237,7 @@ export class McpSession {
   }
 
   private requestTool(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {
-    const params = { name, arguments: args };
+    const params = { name, arguments: args, ...bounds.added };
     const toolDefinition = this.mirrored.get(name);
     return toolDefinition === undefined
       ? this.client.request({ method: 'tools/call', params }, CALL_TOOL_RESULT, toOptions(bounds))
@@ -249,11 +254,12 @@ export class McpSession {
   }
 }
 
-function toOptions({ signal, timeoutMs, requestId, traceHeaders, onProgress }: RequestBounds) {
+function toOptions({ signal, timeoutMs, requestId, traceHeaders, onProgress, added }: RequestBounds) {
   return {
     signal,
     timeout: timeoutMs,
     ...(requestId !== undefined && { headers: { 'x-request-id': requestId, ...traceHeaders } }),
     ...(onProgress !== undefined && { onprogress: onProgress }),
+    ...(added !== undefined && { allowInputRequired: true }),
   };
 }

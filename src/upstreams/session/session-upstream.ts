@@ -1,12 +1,13 @@
 import type { CallToolResult, Implementation } from '@modelcontextprotocol/client';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import type { ServerDescription } from '../contract/server-description.js';
-import type { McpSession } from './mcp-session.js';
+import type { McpSession, RequestBounds } from './mcp-session.js';
 import { SERVICE } from '../contract/callers.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { CallToolOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
 import type { RequestReceiver } from '../contract/upstream-request.js';
+import { completeInRounds, type RoundParams } from './input-rounds.js';
 
 const LIST_TIMEOUT_MS = 60_000;
 
@@ -58,32 +59,13 @@ export abstract class SessionUpstream implements Upstream {
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
-    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, asTask, receiver } = options;
-    const timeoutMs = this.timeOf(options);
-    return this.perform(signal, timeoutMs, (session, deadline) =>
-      this.inTurn(
-        caller,
-        deadline,
-        passing(session, receiver, () => {
-          const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders };
-          return asTask === true ? session.callAsTask(name, args, bounds) : session.callTool(name, args, bounds);
-        }),
-      ),
+    return this.exchange(options, (session, bounds) =>
+      options.asTask === true ? session.callAsTask(name, args, bounds) : session.callTool(name, args, bounds),
     );
   }
 
   request(method: string, params: Record<string, unknown> | undefined, options: CallToolOptions = {}): Promise<object> {
-    const { signal, onProgress, requestId, caller = SERVICE, receiver } = options;
-    const timeoutMs = this.timeOf(options);
-    return this.perform(signal, timeoutMs, (session, deadline) =>
-      this.inTurn(
-        caller,
-        deadline,
-        passing(session, receiver, () =>
-          session.request(method, params, { signal: deadline.signal, timeoutMs, onProgress, requestId }),
-        ),
-      ),
-    );
+    return this.exchange(options, (session, bounds) => session.request(method, params, bounds));
   }
 
   async close(): Promise<void> {
@@ -142,6 +124,32 @@ export abstract class SessionUpstream implements Upstream {
     } finally {
       deadline.end();
     }
+  }
+
+  /**
+   * Sends a request when it is the caller's turn, and again with the answers of a client that an upstream of the modern
+   * era asks.
+   * @param send sends it once
+   */
+  private exchange<T extends object>(
+    options: CallToolOptions,
+    send: (session: McpSession, bounds: RequestBounds) => Promise<T>,
+  ): Promise<T> {
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, receiver, answeringClient } = options;
+    const timeoutMs = this.timeOf(options);
+    return this.perform(signal, timeoutMs, (session, deadline) => {
+      const sendRound = (added?: RoundParams): Promise<T> => {
+        const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders, added };
+        return this.inTurn(
+          caller,
+          deadline,
+          passing(session, receiver, () => send(session, bounds)),
+        );
+      };
+      return session.isModern && answeringClient !== undefined
+        ? completeInRounds(sendRound, answeringClient, deadline)
+        : sendRound();
+    });
   }
 
   private timeOf({ timeoutMs = this.maxTimeoutMs, receiver }: CallToolOptions): number {
