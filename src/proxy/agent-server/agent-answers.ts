@@ -11,6 +11,7 @@ import { toStoredInitialize } from '../forwarding/session/initialize-request.js'
 import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import { declaresApps } from '../protocol/apps-extension.js';
+import { answeredRequests } from '../protocol/client-requests.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
@@ -105,8 +106,10 @@ export class AgentAnswers implements OnApplicationShutdown {
 
   private announceSession({ reply, caller, message }: McpRequestContext): void {
     const initialize = clientInitialize(message);
+    const answers = caller.principal && answeredRequests(message);
     const session = {
       hasOwnTools: false,
+      ...(answers !== undefined && { answers }),
       ...(declaresUrlElicitation(message) && { hasUrlElicitation: true as const }),
       ...(declaresApps(message) && { hasApps: true as const }),
       ...(initialize !== undefined && { initialize }),

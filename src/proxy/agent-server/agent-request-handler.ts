@@ -8,9 +8,9 @@ import { type InboundMessage, isModernMessage, traceContextOf } from '../protoco
 import { isAnswerable } from '../translation/modern-envelope.js';
 import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
-import { ModernAgentRequests } from './modern-agent-requests.js';
 import { AgentAnswers } from './agent-answers.js';
 import { AgentOwnTools } from './agent-own-tools.js';
+import { AgentSourceRequests } from './agent-source-requests.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 
 /**
@@ -22,7 +22,7 @@ export class AgentRequestHandler {
   constructor(
     private readonly tools: AgentToolRouter,
     private readonly requests: RequestForwarder,
-    private readonly modern: ModernAgentRequests,
+    private readonly sources: AgentSourceRequests,
     private readonly clientSessions: ClientUpstreamSessions,
     private readonly sessionMessages: ClientSessionHandler,
     private readonly answers: AgentAnswers,
@@ -38,14 +38,14 @@ export class AgentRequestHandler {
     const owner = session && this.clientSessions.ownerOf(caller, session);
     if (message.kind === 'request' && message.method === 'tools/call') {
       if (await this.ownTools.answerCall(context, owner)) return;
-      if (isModern) await this.modern.callTool(context);
+      if (isModern) await this.sources.callTool(context);
       else if (owner !== undefined) await this.sessionMessages.callTool({ ...context, owner });
       else await this.requests.forwardRequest(await this.tools.route(context));
       return;
     }
     requireActive(caller.connection);
     if (isModern && (await this.ownTools.answerTask(context))) return;
-    if (isModern && (await this.modern.forwardToSource(context))) return;
+    if (isModern && (await this.sources.forwardToSource(context))) return;
     this.measure(context);
     if (message.kind === 'request' && message.method === 'tools/list') {
       // The MCP server of this service describes what is wrong with any other request.
@@ -55,6 +55,7 @@ export class AgentRequestHandler {
       }
     }
     if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
+    if (owner !== undefined && (await this.sources.forwardAskable(context))) return;
     await this.answers.answer(context, owner);
   }
 

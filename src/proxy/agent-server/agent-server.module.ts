@@ -21,9 +21,9 @@ import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstre
 import { RequestIdCodec } from './client-upstream-sessions/request-id.codec.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { SessionResources } from './client-upstream-sessions/session-resources.js';
-import { ModernAgentRequests } from './modern-agent-requests.js';
 import { AgentAnswers } from './agent-answers.js';
 import { AgentOwnTools } from './agent-own-tools.js';
+import { AgentSourceRequests } from './agent-source-requests.js';
 import { AgentToolSearch } from './agent-tool-search.js';
 import { AskTasks } from './ask/ask-tasks.js';
 import { AskTool } from './ask/ask-tool.js';
@@ -65,6 +65,7 @@ import { ListChanges } from './offering/list-changes.js';
     AgentOwnTools,
     AgentPromptsAndResources,
     AgentRequestHandler,
+    AgentSourceRequests,
     AgentTaskRouter,
     AgentToolRouter,
     AgentToolSearch,
@@ -76,7 +77,6 @@ import { ListChanges } from './offering/list-changes.js';
     ClientUpstreamSessionOpener,
     ClientUpstreamSessions,
     ListChanges,
-    ModernAgentRequests,
     RequestIdCodec,
     SessionComposition,
     SessionResources,

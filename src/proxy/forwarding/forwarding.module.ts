@@ -5,6 +5,8 @@ import { CredentialsModule } from '../../identity/credentials/credentials.module
 import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
+import { AskedClients } from './asked-clients/asked-clients.js';
+import { OpenRequests } from './asked-clients/open-requests.js';
 import { WaitingPlaces } from './asked-clients/waiting-places.js';
 import { CallerFilters } from './caller-filters.js';
 import { ConnectionSessions } from './connection-sessions.js';
@@ -37,9 +39,11 @@ import { UpstreamSender } from './upstream-sender.js';
     VaultModule,
   ],
   providers: [
+    AskedClients,
     CallerFilters,
     ConnectionSessions,
     ConnectionTasks,
+    OpenRequests,
     ReplyWriter,
     RequestAdmission,
     RequestForwarder,
@@ -59,6 +63,7 @@ import { UpstreamSender } from './upstream-sender.js';
   exports: [
     ConnectionSessions,
     ConnectionTasks,
+    OpenRequests,
     ReplyWriter,
     RequestForwarder,
     RequestStates,

@@ -7,6 +7,7 @@ import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/inv
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { declaresApps } from '../protocol/apps-extension.js';
+import { answeredRequests } from '../protocol/client-requests.js';
 import {
   type InboundRequest,
   forwardedHeaders,
@@ -17,6 +18,7 @@ import {
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
+import { AskedClients } from './asked-clients/asked-clients.js';
 import { type Admission, RequestAdmission } from './request-admission.js';
 import { CallerFilters } from './caller-filters.js';
 import { ReplyWriter } from './reply-writer.js';
@@ -26,7 +28,7 @@ import { SessionTools } from './session/session-tools.js';
 import { standInFor } from './sign-in-stand-in.js';
 import { createdTask } from './tasks/task-messages.js';
 import { TaskOwners } from './tasks/task-owners.js';
-import { type MessageSender, type Sent, UpstreamSender } from './upstream-sender.js';
+import type { MessageSender, Sent } from './upstream-sender.js';
 import { relayEvents } from './relay/relay-events.js';
 import { relayJson } from './relay/relay-json.js';
 import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
@@ -52,7 +54,7 @@ interface ForwardingOptions {
 export class RequestForwarder {
   constructor(
     private readonly admission: RequestAdmission,
-    private readonly upstream: UpstreamSender,
+    private readonly clients: AskedClients,
     private readonly sessions: SealedSessions,
     private readonly sessionTools: SessionTools,
     private readonly filters: CallerFilters,
@@ -65,7 +67,7 @@ export class RequestForwarder {
   async forwardRequest(context: McpRequestContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller, taskIdFor, cancelled } = context;
     const isOfTask = message.method.startsWith('tasks/');
-    const { sender = this.upstream, acceptsStream = takesStream(request.headers) } = options;
+    const { sender = this.clients, acceptsStream = takesStream(request.headers) } = options;
     const admitted = await this.admission.admit(context);
     try {
       requireActive(caller.connection);
@@ -96,6 +98,7 @@ export class RequestForwarder {
         isOfTask,
         rewriteEvent: 'rewriteEvent' in route ? route.rewriteEvent : undefined,
         answerRequest: sent.answerRequest,
+        ownRequests: sent.ownRequests,
         onListChanged: () =>
           this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
         explain: (error) => deadline.explain(error),
@@ -145,7 +148,14 @@ export class RequestForwarder {
       reply.header('mcp-session-id', this.sessions.seal({ ...session, ...declared }, connection, principal));
     };
     if (isTranslated === true) {
-      announce({ hasOwnTools: false, isTranslated, ...(isStandIn === true && { isStandIn }) });
+      // Callers without a credential cannot be told apart.
+      const answers = principal && answeredRequests(message);
+      announce({
+        hasOwnTools: false,
+        isTranslated,
+        ...(answers !== undefined && { answers }),
+        ...(isStandIn === true && { isStandIn }),
+      });
     } else if (status < 400) {
       if (sessionId !== undefined && sessionId.length > MAX_UPSTREAM_ID_LENGTH) {
         throw new UpstreamError('protocol', 'The upstream answered with a session id that is too long.');

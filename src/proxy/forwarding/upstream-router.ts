@@ -12,7 +12,7 @@ import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/callers.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
-import type { RequestReceiver } from '../../upstreams/contract/upstream-request.js';
+import type { AnsweringClient, RequestReceiver } from '../../upstreams/contract/upstream-request.js';
 import type { TaskIdMapping } from './tasks/task-messages.js';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 
@@ -74,6 +74,8 @@ export interface McpRequestContext<M extends InboundMessage = InboundMessage, R 
   readonly sentId?: string;
   /** Receives the requests that a legacy upstream sends during the call; absent: they are refused. */
   readonly receiver?: RequestReceiver;
+  /** Answers what a modern upstream asks for during the call; absent: the call fails then. */
+  readonly answeringClient?: AnsweringClient;
   /** Set for a caller that does not see the upstream's own ids of tasks: through an agent, and in the modern era. */
   readonly taskIdFor?: TaskIdMapping;
 }

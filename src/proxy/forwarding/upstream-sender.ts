@@ -7,7 +7,7 @@ import {
   UpstreamChannels,
 } from '../../upstreams/channels/upstream-channels.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
-import type { RequestReceiver } from '../../upstreams/contract/upstream-request.js';
+import type { AnsweringClient, RequestReceiver } from '../../upstreams/contract/upstream-request.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
@@ -29,6 +29,8 @@ export interface Sent {
    * session.
    */
   readonly isTranslated?: true;
+  /** The ids of the requests in the answer that this service sends to the caller; all others are of the upstream. */
+  readonly ownRequests?: ReadonlySet<unknown>;
   /** Set for an answer of this service, which every caller may see. */
   readonly isStandIn?: true;
 }
@@ -63,8 +65,8 @@ export class UpstreamSender implements MessageSender {
   }
 
   private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
-    const { caller, route, message, deadline, receiver } = context;
-    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver);
+    const { caller, route, message, deadline, receiver, answeringClient } = context;
+    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient);
     const sentId = message.kind === 'request' && isShared(context) ? (context.sentId ?? uniqueId()) : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'pooled') {
@@ -115,6 +117,7 @@ class ExchangeUntilDeadline implements ExchangeOptions {
     private readonly deadline: CallDeadline,
     readonly caller: string,
     readonly receiver: RequestReceiver | undefined,
+    readonly answeringClient: AnsweringClient | undefined,
   ) {}
 
   get signal(): AbortSignal {

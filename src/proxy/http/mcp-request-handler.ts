@@ -58,6 +58,10 @@ export class McpRequestHandler {
     if (route.kind !== 'pooled') throw new Error('The service opens the sessions of agents.');
     // The agent's server knows only the requests that it answers itself.
     this.oneWay.cancelRequest(route, message);
+    if (this.oneWay.takeAnswer(route, message)) {
+      await context.reply.status(202).send();
+      return;
+    }
     await this.agents.handleAgentRequest({ ...context, route });
   }
 

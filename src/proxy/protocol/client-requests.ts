@@ -1,4 +1,5 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/client';
+import { newId } from '../../core/ids.js';
 import { isRecord } from '../../core/is-record.js';
 import type { UpstreamRequest } from '../../upstreams/contract/upstream-request.js';
 import { clientCapabilitiesOf, type InboundMessage } from './inbound-message.js';
@@ -38,12 +39,19 @@ export function answers(
 }
 
 /** The request of a legacy server as the modern era has it: without what concerns the session of the two. */
-export function toInputRequest({ method, params = {} }: UpstreamRequest): object {
+export function toInputRequest({ method, params = {} }: UpstreamRequest): Required<UpstreamRequest> {
   const { _meta: meta, elicitationId: _id, ...others } = params;
   const kept = Object.entries(isRecord(meta) ? meta : {}).filter(
     ([name]) => name !== 'progressToken' && !name.startsWith(PREFIX),
   );
   return { method, params: { ...others, ...(kept.length > 0 && { _meta: Object.fromEntries(kept) }) } };
+}
+
+/** The request of a modern server as a session of the legacy era has it, where a page to open has an id. */
+export function toSessionRequest(request: UpstreamRequest): Required<UpstreamRequest> {
+  const { method, params } = toInputRequest(request);
+  const isPage = method === 'elicitation/create' && params?.['mode'] === 'url';
+  return { method, params: isPage ? { ...params, elicitationId: newId() } : params };
 }
 
 /** A client that names no mode has forms (MCP 2025-11-25, "Elicitation"). */

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { requireActive } from '../../connections/connection.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import { type McpRequestContext, isShared, type Route } from '../forwarding/upstream-router.js';
+import { OpenRequests } from '../forwarding/asked-clients/open-requests.js';
 import { headersFor } from '../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../forwarding/upstream-sender.js';
 import type { InboundMessage } from '../protocol/inbound-message.js';
@@ -21,7 +22,10 @@ export class OneWayForwarder {
   /** Of the active requests in clients' sessions that this process handles. */
   private readonly active = new Map<string, AbortController>();
 
-  constructor(private readonly upstream: UpstreamSender) {}
+  constructor(
+    private readonly upstream: UpstreamSender,
+    private readonly requests: OpenRequests,
+  ) {}
 
   /**
    * Makes a request cancellable until its reply is sent. Returns a signal that aborts when the client cancels it;
@@ -53,10 +57,23 @@ export class OneWayForwarder {
     return cancelling !== undefined;
   }
 
+  /**
+   * Gives an answer of a client to the call of this service that waits for it; returns false for any other message.
+   * @throws DomainError `invalid_rpc_request`, `conflict`
+   */
+  takeAnswer(route: Route, message: InboundMessage): boolean {
+    const session = route.kind === 'pooled' ? route.session : undefined;
+    return message.kind === 'answer' && session?.answers !== undefined && this.requests.takeAnswer(session, message);
+  }
+
   /** Forwards a notification, or an answer to a request of the upstream. Drops it if the caller has no session. */
   async forwardOneWay(context: McpRequestContext): Promise<void> {
     const { request, reply, caller, route, message, deadline } = context;
     requireActive(caller.connection);
+    if (this.takeAnswer(route, message)) {
+      await reply.status(202).send();
+      return;
+    }
     // Only over HTTP can a message without a session have a receiver.
     const hasNoReceiver = route.kind === 'stateless' && caller.connection.type !== 'HTTP';
     const sharesUpstream = isShared(context);

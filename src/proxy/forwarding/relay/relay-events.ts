@@ -281,6 +281,7 @@ class EventRelay {
     // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an
     // answer to another request for one of another upstream, because it tells answers apart by the id alone.
     if (sentId !== undefined && 'id' in message) {
+      if (this.plan.ownRequests?.has(message['id']) === true) return event;
       answerRequest(message, this.plan);
       return undefined;
     }
@@ -340,7 +341,7 @@ function isLarge({ bytes, isWhole }: SsePart): boolean {
 
 /** The size up to which an event is buffered; undefined for the limit on parsing. */
 function readLimit(plan: RelayPlan): number | undefined {
-  if (plan.rewriteEvent !== undefined || needsWhole(plan)) return undefined;
+  if (plan.rewriteEvent !== undefined || plan.ownRequests !== undefined || needsWhole(plan)) return undefined;
   return plan.filter === undefined ? GATHERED_BYTES : MAX_READ_BYTES;
 }
 

@@ -26,6 +26,8 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly rewriteEvent?: ((event: Buffer) => Buffer | undefined) | undefined;
   /** Answers a request of the upstream, in a session of the service. Such a request is not for the caller. */
   readonly answerRequest?: ((request: AskedRequest) => void) | undefined;
+  /** The ids of requests in the answer that are for the caller. */
+  readonly ownRequests?: ReadonlySet<unknown> | undefined;
   /** Called when the upstream reports that its list of tools has changed. */
   readonly onListChanged: () => void;
   /**

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import { databaseNow } from '../../../core/database-time.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
@@ -20,6 +21,8 @@ export interface Session {
   readonly hasUrlElicitation?: true;
   /** The client declared the extension MCP Apps. */
   readonly hasApps?: true;
+  /** The requests that the client declared to answer, in a session whose calls are sent in a session of the service. */
+  readonly answers?: ClientCapabilities;
   /**
    * Requests in this session are sent in a session of the service. Either the upstream supports only the modern era, or
    * it is a program and the caller has no credential.
@@ -51,7 +54,14 @@ export class SealedSessions {
   seal(
     session: Pick<
       Session,
-      'upstreamId' | 'initialize' | 'hasOwnTools' | 'hasUrlElicitation' | 'hasApps' | 'isTranslated' | 'isStandIn'
+      | 'upstreamId'
+      | 'initialize'
+      | 'hasOwnTools'
+      | 'hasUrlElicitation'
+      | 'hasApps'
+      | 'answers'
+      | 'isTranslated'
+      | 'isStandIn'
     > & {
       key?: string;
     },

@@ -12,6 +12,7 @@ import {
   type UpstreamRequest,
 } from '../../../upstreams/contract/upstream-request.js';
 import { dataOf, messageEvent, sseParts } from '../../../upstreams/messages/sse-parts.js';
+import { noAnswer } from '../../forwarding/asked-clients/open-requests.js';
 import type { Sent } from '../../forwarding/upstream-sender.js';
 import { answers, toInputRequest } from '../../protocol/client-requests.js';
 import { gather } from '../to-modern-answer.js';
@@ -243,8 +244,4 @@ class LatestResponse implements AnsweredWithRoom {
   get rooms() {
     return this.latest().rooms;
   }
-}
-
-function noAnswer(): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InternalError, 'The client did not answer.');
 }

@@ -4,33 +4,38 @@ import type { Source } from '../../agents/composition/composition.js';
 import { DomainError } from '../../core/domain-error.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
 import { isTaskRequest } from '../forwarding/tasks/task-requests.js';
+import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type McpRequestContext, startRequest } from '../forwarding/upstream-router.js';
 import { type InboundRequest, NAMED_BY } from '../protocol/inbound-message.js';
+import { canAsk } from '../protocol/json-rpc-error.js';
 import { namedHeaders, withArguments } from '../protocol/modern-headers.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { withoutTasksExtension } from '../protocol/withheld-tasks.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
+import { UpstreamEras } from '../translation/upstream-eras.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
 import { AgentTaskRouter } from './offering/agent-task-router.js';
 import { AgentToolRouter, type RoutedToolCall } from './offering/agent-tool-router.js';
 import { renameTool } from './offering/rename-tool.js';
 
 /**
- * Forwards requests of modern clients (MCP 2026-07-28) that concern one connection of an agent. They are forwarded
- * unchanged except for the upstream's own name, so that an upstream can answer that it needs further input.
+ * Forwards requests that concern one connection of an agent, so that an upstream can answer that it needs further
+ * input. Those of modern clients (MCP 2026-07-28) are forwarded unchanged except for the upstream's own name.
  */
 @Injectable()
-export class ModernAgentRequests {
+export class AgentSourceRequests {
   constructor(
     private readonly tools: AgentToolRouter,
     private readonly tasks: AgentTaskRouter,
     private readonly offers: AgentPromptsAndResources,
     private readonly compositions: AgentComposition,
     private readonly modern: ModernRequestTranslator,
+    private readonly requests: RequestForwarder,
+    private readonly eras: UpstreamEras,
   ) {}
 
-  /** @throws DomainError */
+  /** Calls a tool for a modern client. @throws DomainError */
   async callTool(context: McpRequestContext): Promise<void> {
     const { message, request } = context;
     // The upstream checks the envelope too, but only after this service has validated the arguments.
@@ -39,8 +44,8 @@ export class ModernAgentRequests {
   }
 
   /**
-   * Forwards a request for a prompt or a resource, or about a task; false if it does not concern exactly one
-   * connection.
+   * Forwards a request of a modern client for a prompt or a resource, or about a task; false if it does not concern
+   * exactly one connection.
    * @throws DomainError
    */
   async forwardToSource(context: McpRequestContext): Promise<boolean> {
@@ -55,6 +60,25 @@ export class ModernAgentRequests {
     if (target === undefined) return false;
     await this.forward({ ...startRequest({ ...context, ...target }), taskIdFor: refuseTask });
     return true;
+  }
+
+  /**
+   * Forwards a request for a prompt or a resource in a session whose client answers requests; false if it does not
+   * concern exactly one connection, or one to an upstream that cannot ask by its results.
+   * @throws DomainError
+   */
+  async forwardAskable(context: McpRequestContext): Promise<boolean> {
+    const { caller, message, deadline } = context;
+    if (message.kind !== 'request' || !canAsk(message.method)) return false;
+    const target = await this.findTarget(caller, message);
+    if (target === undefined) return false;
+    const isModern = await this.eras.describeUpstream(target.caller.connection, deadline.signal).then(
+      (description) => description.isModern,
+      // The agent's own MCP server reports why it cannot be reached.
+      () => false,
+    );
+    if (isModern) await this.requests.forwardRequest(startRequest({ ...context, ...target }));
+    return isModern;
   }
 
   private async forward({ argumentHeaders, ...context }: RoutedToolCall): Promise<void> {

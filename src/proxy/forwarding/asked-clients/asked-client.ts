@@ -1,0 +1,148 @@
+import { Readable } from 'node:stream';
+import { type ClientCapabilities, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
+import type { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
+import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
+import type { AnsweringClient, UpstreamRequest } from '../../../upstreams/contract/upstream-request.js';
+import { chunksOf, wholeOf } from '../../../upstreams/messages/answer-body.js';
+import { endsEvent, messageEvent } from '../../../upstreams/messages/sse-parts.js';
+import { answers, toSessionRequest } from '../../protocol/client-requests.js';
+import type { Sent } from '../upstream-sender.js';
+import { noAnswer, type OpenRequest } from './open-requests.js';
+
+const EVENT_STREAM = 'text/event-stream';
+/** How many requests of one call can wait for the client; further ones are refused. */
+const MAX_OPEN = 8;
+/** In UTF-16 code units. */
+const MAX_REQUEST_SIZE = 1024 * 1024;
+
+/** The client's request that can be asked for input. */
+export interface AskingCall {
+  /** The id that the upstream knows, as JSON text. */
+  readonly sentId: string;
+  readonly capabilities: ClientCapabilities;
+  /** True if the answer can be an event stream. */
+  readonly acceptsStream: boolean;
+  /** Does not run while the client is asked. */
+  readonly deadline: CallDeadline;
+  /** Awaits the client's answer to a request of this size. @throws UpstreamError `busy` */
+  readonly openRequest: (size: number) => OpenRequest;
+}
+
+/**
+ * The client of one call, up to 2025-11-25. What an upstream of the modern era asks for becomes requests on the event
+ * stream that answers the call, between the messages of the upstream.
+ */
+export class AskedClient implements AnsweringClient {
+  private readonly open = new Set<OpenRequest>();
+  private readonly ids = new Set<unknown>();
+  private readonly unsent: Buffer[] = [];
+  /** Resolved when there is a request to send. Replaced in each turn: until then it would keep every reaction. */
+  private hasUnsent = Promise.withResolvers<undefined>();
+  private isOver = false;
+
+  constructor(private readonly call: AskingCall) {}
+
+  get capabilities(): ClientCapabilities {
+    return this.call.capabilities;
+  }
+
+  async answerRequest(request: UpstreamRequest): Promise<object> {
+    if (this.isOver) throw noAnswer();
+    const text = this.textFor(request);
+    const { deadline } = this.call;
+    const opened = this.call.openRequest(text.length);
+    this.open.add(opened);
+    this.ids.add(opened.id);
+    deadline.lift();
+    this.unsent.push(messageEvent(`{"jsonrpc":"2.0","id":${JSON.stringify(opened.id)},${text.slice(1)}`));
+    this.hasUnsent.resolve(undefined);
+    try {
+      return await opened.answer;
+    } finally {
+      opened.close();
+      this.open.delete(opened);
+      if (this.open.size === 0) deadline.restart();
+    }
+  }
+
+  /** Returns the answer of the upstream, or a stream that begins with what the client is asked before it. */
+  async begin(sending: Promise<Sent>): Promise<Sent> {
+    const first = await Promise.race([sending, this.hasUnsent.promise]).catch((error: unknown) => {
+      this.end();
+      throw error;
+    });
+    if (first !== undefined && first.answer.canAsk !== true) return first;
+    // A call that is cancelled before it is read has no other handler.
+    sending.catch(() => undefined);
+    const body = Readable.from(this.relay(sending), { objectMode: false });
+    // A stream that is destroyed before it is read emits an error too, which would end the process without a listener.
+    body.on('error', () => undefined);
+    body.once('close', () => this.end());
+    return {
+      ...first,
+      answer: { status: 200, headers: {}, ...first?.answer, contentType: EVENT_STREAM, body },
+      sentId: this.call.sentId,
+      ownRequests: this.ids,
+    };
+  }
+
+  /** Call when the call is over. */
+  end(): void {
+    this.isOver = true;
+    for (const { close } of this.open) close();
+  }
+
+  /** @throws ProtocolError, UpstreamError */
+  private textFor(request: UpstreamRequest): string {
+    const { capabilities, acceptsStream } = this.call;
+    if (!answers(capabilities, request)) {
+      throw new ProtocolError(ProtocolErrorCode.MethodNotFound, 'The client has not declared that it answers this.');
+    }
+    if (!acceptsStream) {
+      const message = 'The upstream asks for input, which needs `Accept: text/event-stream`.';
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message);
+    }
+    const text = JSON.stringify(toSessionRequest(request));
+    if (this.open.size === MAX_OPEN || text.length > MAX_REQUEST_SIZE) {
+      throw new UpstreamError('protocol', 'The upstream asks for more than the service passes on.');
+    }
+    return text;
+  }
+
+  private async *relay(sending: Promise<Sent>): AsyncGenerator<Buffer> {
+    const chunks = chunksIn(sending);
+    let reading: Promise<IteratorResult<Buffer, void>> | undefined;
+    let isBetweenEvents = true;
+    try {
+      for (;;) {
+        if (isBetweenEvents && this.unsent.length > 0) {
+          yield Buffer.concat(this.unsent.splice(0));
+          continue;
+        }
+        reading ??= chunks.next();
+        this.hasUnsent = Promise.withResolvers();
+        const next = await Promise.race([reading, ...(isBetweenEvents ? [this.hasUnsent.promise] : [])]);
+        if (next === undefined) continue;
+        reading = undefined;
+        if (next.done === true) return;
+        yield next.value;
+        isBetweenEvents = endsEvent(next.value);
+      }
+    } finally {
+      // What is still read ends with the call.
+      reading?.catch(() => undefined);
+      void chunks.return().catch(() => undefined);
+    }
+  }
+}
+
+/** The bytes of an answer as an event stream. */
+async function* chunksIn(sending: Promise<Sent>): AsyncGenerator<Buffer, void> {
+  const { answer } = await sending;
+  if (answer.contentType === EVENT_STREAM) {
+    for await (const chunk of chunksOf(answer.body)) yield chunk;
+    return;
+  }
+  const tooLarge = (): Error => new UpstreamError('protocol', 'The answer is too large.');
+  yield messageEvent((await wholeOf(answer.body, tooLarge)).toString('utf8'));
+}

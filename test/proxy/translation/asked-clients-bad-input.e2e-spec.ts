@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
+import {
+  callProxy,
+  errorIn,
+  pathOf,
+  type ProxyAnswer,
+  rpcOf,
+  TAKES_JSON,
+  toolCall,
+} from '../../support/proxy-calls.js';
+import { connectTo, keyWith } from '../../support/proxy-connections.js';
+import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import {
+  ACCEPTED,
+  answerWith,
+  type AskedCall,
+  callAsking,
+  openSession,
+  resultIn,
+  useModernAsking,
+} from './asked-clients.support.js';
+
+/** As many requests wait for one caller at most. */
+const LIMIT = 100;
+
+const upstream = useModernAsking();
+/** Two processes of one service. */
+let app: Tenant;
+let other: Tenant;
+let id: string;
+let paths: Record<string, string>;
+
+beforeAll(async () => {
+  [app, other] = await newTenantOfTwo();
+  id = await connectTo(app, upstream.url);
+  paths = { 'a connection': pathOf(app, id), 'an agent': gatewayPath(app, await agentOf(app, [id])) };
+});
+afterAll(() => app?.close());
+
+const refusalOf = (answer: ProxyAnswer) => [answer.status, rpcOf(answer).error?.data.code];
+const REFUSED = [400, 'invalid_rpc_request'];
+
+describe.each(['a connection', 'an agent'])('an answer of a client, at %s', (at) => {
+  const path = (): string => paths[at] ?? '';
+
+  async function endWell(session: Record<string, string>, { asked, rest }: AskedCall): Promise<void> {
+    expect((await answerWith(app, path(), session, { id: asked.id, result: ACCEPTED })).status).toBe(202);
+    expect(resultIn(await rest)).toEqual(ACCEPTED);
+  }
+
+  it('is refused under another id, from another session and from another caller', async () => {
+    const session = await openSession(app, path());
+    const call = await callAsking(app, path(), session);
+    const { id: askedId } = call.asked;
+    for (const wrong of [7, 'x', `${askedId}x`, `${askedId.slice(0, -2)}AA`, session['mcp-session-id']]) {
+      expect(refusalOf(await answerWith(app, path(), session, { id: wrong, result: ACCEPTED }))).toEqual(REFUSED);
+    }
+    const answer = { id: askedId, result: ACCEPTED };
+    expect(refusalOf(await answerWith(app, path(), await openSession(app, path()), answer))).toEqual(REFUSED);
+    const key = await keyWith(app, { '*': ['*'] });
+    const theirs = await openSession(app, path(), { key });
+    expect(refusalOf(await answerWith(app, path(), theirs, answer, key))).toEqual(REFUSED);
+    expect(refusalOf(await answerWith(app, path(), session, answer, key))).toEqual([404, 'session_not_found']);
+    await endWell(session, call);
+  });
+
+  it('is refused in another form, and can be sent again', async () => {
+    const session = await openSession(app, path());
+    const call = await callAsking(app, path(), session);
+    for (const wrong of [
+      { result: 'yes' },
+      { result: [] },
+      { result: null },
+      { error: 'no' },
+      { error: { code: '1', message: 'no' } },
+      { error: { code: 1 } },
+      { result: ACCEPTED, error: { code: 1, message: 'no' } },
+      {},
+    ]) {
+      expect(refusalOf(await answerWith(app, path(), session, { id: call.asked.id, ...wrong }))).toEqual(REFUSED);
+    }
+    await endWell(session, call);
+  });
+
+  it('counts once, and is ignored when the call is over', async () => {
+    const session = await openSession(app, path());
+    const { asked, rest } = await callAsking(app, path(), session);
+    const before = await upstream.requests('server', 'ask');
+    const answers = [ACCEPTED, { action: 'decline' }, { action: 'cancel' }];
+    const all = await Promise.all(answers.map((result) => answerWith(app, path(), session, { id: asked.id, result })));
+    expect(all.map(({ status }) => status)).toEqual([202, 202, 202]);
+    expect(answers).toContainEqual(resultIn(await rest));
+    expect((await answerWith(app, path(), session, { id: asked.id, result: ACCEPTED })).status).toBe(202);
+    expect(await upstream.requests('server', 'ask')).toBe(before + 1);
+  });
+
+  it('is refused by another process, and the call goes on waiting', async () => {
+    const session = await openSession(app, path());
+    const call = await callAsking(app, path(), session);
+    const elsewhere = await answerWith(other, path(), session, { id: call.asked.id, result: ACCEPTED });
+    expect(refusalOf(elsewhere)).toEqual([409, 'conflict']);
+    await endWell(session, call);
+  });
+});
+
+it('a client that takes no stream cannot be asked: the call fails', async () => {
+  for (const path of Object.values(paths)) {
+    const { 'mcp-session-id': session = '' } = await openSession(app, path);
+    const headers = { ...TAKES_JSON, 'mcp-session-id': session };
+    const answer = await callProxy(app, path, { key: app.apiKey, headers, body: toolCall('ask') });
+    expect(rpcOf(answer).error).toMatchObject({ code: -32600, message: expect.stringContaining('text/event-stream') });
+    const plain = await callProxy(app, path, { key: app.apiKey, headers, body: toolCall('plain') });
+    expect(rpcOf(plain).result).toBeDefined();
+  }
+});
+
+it('the time limit of a connection does not run while the client is asked', async () => {
+  const path = pathOf(app, await connectTo(app, upstream.url, { timeout: 1_000 }));
+  const session = await openSession(app, path);
+  const { asked, rest } = await callAsking(app, path, session);
+  // This call begins later, and its time is over.
+  const headers = await openSession(app, path);
+  const late = await callProxy(app, path, { key: app.apiKey, headers, body: toolCall('wait') });
+  expect(errorIn(late)).toMatchObject({ data: { code: 'upstream_timeout' } });
+  await answerWith(app, path, session, { id: asked.id, result: ACCEPTED });
+  expect(resultIn(await rest)).toEqual(ACCEPTED);
+});
+
+it('a caller has a limited number of requests that wait for it, and another one has its own', async () => {
+  const path = paths['a connection'] ?? '';
+  const key = await keyWith(app, { '*': ['*'] });
+  const session = await openSession(app, path, { key });
+  const calls: AskedCall[] = [];
+  for (let n = 0; n < LIMIT; n++) calls.push(await callAsking(app, path, session, { key }));
+  const refused = await callProxy(app, path, { key, headers: session, body: toolCall('ask') });
+  expect([refused.status, errorIn(refused)?.data.code]).toEqual([503, 'upstream_busy']);
+  const own = await openSession(app, path);
+  const { asked, rest } = await callAsking(app, path, own);
+  await answerWith(app, path, own, { id: asked.id, result: ACCEPTED });
+  expect(resultIn(await rest)).toEqual(ACCEPTED);
+  for (const call of calls) await answerWith(app, path, session, { id: call.asked.id, result: ACCEPTED }, key);
+  for (const call of calls) expect(resultIn(await call.rest)).toEqual(ACCEPTED);
+  const again = await callAsking(app, path, session, { key });
+  await answerWith(app, path, session, { id: again.asked.id, result: ACCEPTED }, key);
+  expect(resultIn(await again.rest)).toEqual(ACCEPTED);
+});

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  type ElicitResult,
+} from '@modelcontextprotocol/sdk/types.js';
+import { newId } from '../../../src/core/ids.js';
+import { eventually } from '../../support/eventually.js';
+import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
+import { pathOf } from '../../support/proxy-calls.js';
+import { auditOf, connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
+import {
+  ACCEPTED,
+  ALL,
+  answerWith,
+  callAsking,
+  openSession,
+  resultIn,
+  useModernAsking,
+} from './asked-clients.support.js';
+
+const FORM = { type: 'object', properties: { name: { type: 'string' } } };
+const SAID = { role: 'assistant' as const, model: 'm', content: { type: 'text' as const, text: 'It' } };
+const ROOTS = { roots: [{ uri: 'file:///a' }] };
+const KINDS = ['server', 'program'] as const;
+const WAYS = ['a', 'an agent over a', 'an agent over an agent over a'] as const;
+const PLACES = KINDS.flatMap((kind) => WAYS.map((way) => [`${way} modern ${kind}`, kind] as const));
+
+const upstream = useModernAsking();
+let app: Tenant;
+let ids: Record<(typeof KINDS)[number], string>;
+let paths: Record<string, string>;
+
+beforeAll(async () => {
+  app = await newTenant();
+  ids = {
+    server: await connectTo(app, upstream.url),
+    program: await connectProgram(app, upstream.programArgs),
+  };
+  paths = {};
+  for (const kind of KINDS) {
+    const id = ids[kind];
+    paths[`a modern ${kind}`] = pathOf(app, id);
+    const agent = await agentOf(app, [id]);
+    paths[`an agent over a modern ${kind}`] = gatewayPath(app, agent);
+    paths[`an agent over an agent over a modern ${kind}`] = gatewayPath(app, await agentOf(app, [agent]));
+  }
+});
+afterAll(() => app?.close());
+
+type Elicited = ElicitResult | Promise<ElicitResult>;
+
+/** A client of the SDK for the legacy era, and what it was asked. */
+async function openClient(
+  path: string,
+  { capabilities = ALL as object, elicit = (): Elicited => ACCEPTED, key = app.apiKey } = {},
+): Promise<{ client: Client; asked: object[] }> {
+  const asked: object[] = [];
+  const client = new Client({ name: 'legacy', version: '1' }, { capabilities });
+  if ('elicitation' in capabilities) {
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+      asked.push(params);
+      return elicit();
+    });
+  }
+  if ('sampling' in capabilities) {
+    client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => {
+      asked.push(params);
+      return SAID;
+    });
+  }
+  if ('roots' in capabilities) client.setRequestHandler(ListRootsRequestSchema, () => ROOTS);
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(path, app.url), { requestInit }));
+  return { client, asked };
+}
+
+async function textOf(client: Client, name: string, onprogress?: () => void): Promise<unknown> {
+  const { content } = await client.callTool({ name }, undefined, onprogress && { onprogress });
+  return JSON.parse((content as { text: string }[])[0]?.text ?? '');
+}
+
+describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) => {
+  const path = (): string => paths[at] ?? '';
+
+  it.each([
+    ['accepts', ACCEPTED],
+    ['declines', { action: 'decline' as const }],
+    ['cancels', { action: 'cancel' as const }],
+  ])('%s, and the upstream gets its answer', async (_what, answer) => {
+    const { client, asked } = await openClient(path(), { elicit: () => answer });
+    expect(await textOf(client, 'ask')).toEqual(answer);
+    expect(asked).toEqual([{ mode: 'form', message: 'Who?', requestedSchema: FORM }]);
+    await client.close();
+  });
+
+  it('is asked again by the same call, which reports progress', async () => {
+    const { client, asked } = await openClient(path());
+    let progress = 0;
+    expect(await textOf(client, 'again', () => progress++)).toEqual([ACCEPTED, ACCEPTED]);
+    expect(asked).toMatchObject([{ message: 'Question 1' }, { message: 'Question 2' }]);
+    expect(progress).toBeGreaterThan(0);
+    await client.close();
+  });
+
+  it('answers a form, a completion and the roots, which the call asks for at once', async () => {
+    const { client } = await openClient(path());
+    expect(await textOf(client, 'together')).toEqual({ name: ACCEPTED, said: SAID, roots: ROOTS });
+    await client.close();
+  });
+
+  it('opens a page, whose request has an id', async () => {
+    const { client, asked } = await openClient(path(), { elicit: () => ({ action: 'accept' }) });
+    expect(await textOf(client, 'visit')).toEqual({ action: 'accept' });
+    const url = 'https://a.example/visit';
+    expect(asked).toEqual([{ mode: 'url', url, message: 'Visit it', elicitationId: expect.any(String) }]);
+    await client.close();
+  });
+
+  it('is asked for prompts and resources too', async () => {
+    const { client, asked } = await openClient(path());
+    const { messages } = await client.getPrompt({ name: 'ask' });
+    expect(messages[0]?.content).toEqual({ type: 'text', text: JSON.stringify(ACCEPTED) });
+    const { contents } = await client.readResource({ uri: 'ask://one' });
+    expect(contents).toEqual([{ uri: 'ask://one', text: JSON.stringify(ACCEPTED) }]);
+    expect(asked).toHaveLength(2);
+    await client.close();
+  });
+
+  it('declares to the upstream what it declares to the service, and no more', async () => {
+    const declared = [ALL, { sampling: {} }, { elicitation: {} }, {}];
+    const seen: unknown[] = [];
+    for (const capabilities of declared) {
+      const { client } = await openClient(path(), { capabilities });
+      seen.push(await textOf(client, 'plain'));
+      await client.close();
+    }
+    expect(seen).toEqual([ALL, { sampling: {} }, { elicitation: { form: {} } }, {}]);
+  });
+
+  it('is not asked for what it does not declare: the call fails', async () => {
+    const { client, asked } = await openClient(path(), { capabilities: { sampling: {} } });
+    await expect(client.callTool({ name: 'ask' })).rejects.toMatchObject({ code: -32021 });
+    expect(asked).toEqual([]);
+    await client.close();
+  });
+
+  it('is not asked by an upstream that only wants the call again', async () => {
+    const { client, asked } = await openClient(path());
+    const before = await upstream.requests(kind, 'pause');
+    expect(await textOf(client, 'pause')).toBe('resumed');
+    expect(await upstream.requests(kind, 'pause')).toBe(before + 2);
+    expect(asked).toEqual([]);
+    await client.close();
+  });
+
+  it('that fails to answer gets its error as that of the call', async () => {
+    const fail = async (): Promise<never> => {
+      throw new Error('Nobody is here');
+    };
+    const { client } = await openClient(path(), { elicit: fail });
+    const before = await upstream.requests(kind, 'ask');
+    await expect(client.callTool({ name: 'ask' })).rejects.toMatchObject({
+      code: -32603,
+      message: expect.stringContaining('Nobody is here'),
+    });
+    expect(await upstream.requests(kind, 'ask')).toBe(before + 1);
+    await client.close();
+  });
+
+  it('cancels the call while it is asked, and the upstream gets no more of it', async () => {
+    const answered = Promise.withResolvers<ElicitResult>();
+    const { client, asked } = await openClient(path(), { elicit: () => answered.promise });
+    const before = await upstream.requests(kind, 'ask');
+    const abort = new AbortController();
+    const call = client.callTool({ name: 'ask' }, undefined, { signal: abort.signal });
+    call.catch(() => undefined);
+    await eventually(() => expect(asked).toHaveLength(1));
+    abort.abort();
+    await expect(call).rejects.toThrow();
+    answered.resolve(ACCEPTED);
+    expect(await textOf(client, 'plain')).toEqual(ALL);
+    expect(await upstream.requests(kind, 'ask')).toBe(before + 1);
+    await client.close();
+  });
+
+  it('hangs up while it is asked, and its answer is ignored', async () => {
+    const session = await openSession(app, path());
+    const before = await upstream.requests(kind, 'ask');
+    const call = newId();
+    const { asked, leave } = await callAsking(app, path(), { ...session, 'x-request-id': call });
+    leave();
+    await eventually(async () => expect(await auditOf(app, call)).toMatchObject({ status: 'error' }));
+    const next = await callAsking(app, path(), session);
+    expect((await answerWith(app, path(), session, { id: asked.id, result: ACCEPTED })).status).toBe(202);
+    expect((await answerWith(app, path(), session, { id: next.asked.id, result: ACCEPTED })).status).toBe(202);
+    expect(resultIn(await next.rest)).toEqual(ACCEPTED);
+    expect(await upstream.requests(kind, 'ask')).toBe(before + 3);
+  });
+
+  it('makes one call, which is recorded once', async () => {
+    const session = await openSession(app, path());
+    const [call, answer] = [newId(), newId()];
+    const { asked, rest } = await callAsking(app, path(), { ...session, 'x-request-id': call });
+    await answerWith(app, path(), { ...session, 'x-request-id': answer }, { id: asked.id, result: ACCEPTED });
+    await rest;
+    expect(await auditOf(app, call)).toMatchObject({ tool_name: 'ask', status: 'success' });
+    expect(await auditOf(app, answer)).toBeUndefined();
+  });
+});
+
+describe.each(KINDS)('a modern %s', (kind) => {
+  const path = (): string => pathOf(app, ids[kind]);
+
+  it('that asks without end, or for too much, makes the call fail', async () => {
+    const { client, asked } = await openClient(path());
+    await expect(client.callTool({ name: 'endless' })).rejects.toMatchObject({
+      message: expect.stringContaining('asked for input more than'),
+    });
+    expect(asked.length).toBeGreaterThan(1);
+    await expect(client.callTool({ name: 'many' })).rejects.toMatchObject({
+      message: expect.stringContaining('asks for more than the service passes on'),
+    });
+    await client.close();
+  });
+
+  it('asks for much text', async () => {
+    const { client, asked } = await openClient(path());
+    expect(await textOf(client, 'large')).toEqual(ACCEPTED);
+    expect(asked).toEqual([{ mode: 'form', message: 'x'.repeat(100_000), requestedSchema: FORM }]);
+    await client.close();
+  });
+
+  it('asks the client of a caller that may call only this tool', async () => {
+    const key = await keyWith(app, { [ids[kind]]: ['ask'] });
+    const { client } = await openClient(path(), { key });
+    expect(await textOf(client, 'ask')).toEqual(ACCEPTED);
+    await client.close();
+  });
+});

@@ -1,0 +1,119 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { Program } from '../../support/program.js';
+import {
+  callProxy,
+  eventsOf,
+  openProxy,
+  type ProxyAnswer,
+  rpc,
+  type RpcAnswer,
+  TAKES_STREAMS,
+  toolCall,
+} from '../../support/proxy-calls.js';
+import type { Tenant } from '../../support/tenant.js';
+
+const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/modern-asking-server.mjs', import.meta.url));
+const PARAMS = { protocolVersion: '2025-11-25', clientInfo: { name: 'raw', version: '1' } };
+
+export const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+export const ACCEPTED = { action: 'accept' as const, content: { name: 'Ada' } };
+
+/** A request of this service to its client. */
+export interface ClientRequest {
+  id: string;
+  method: string;
+  params: Record<string, unknown>;
+}
+
+/** Starts a server of the modern era that asks its clients. */
+export function useModernAsking() {
+  let folder: string;
+  let server: Program;
+  let url: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'asked-clients-'));
+    server = new Program(process.execPath, [SERVER, join(folder, 'server'), '--http']);
+    const [, port] = await server.printed(/port (\d+)/);
+    url = `http://127.0.0.1:${port}/mcp`;
+  });
+  afterAll(async () => {
+    await server?.kill('SIGTERM');
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  return {
+    get url() {
+      return url;
+    },
+    /** Of the same server as a program. */
+    get programArgs() {
+      return [SERVER, join(folder, 'program')];
+    },
+    /** How many requests for a tool have reached the server or the program. */
+    requests: async (upstream: 'server' | 'program', tool: string): Promise<number> => {
+      const text = await readFile(join(folder, upstream), 'utf8').catch(() => '');
+      return text.split('\n').filter((line) => line === tool).length;
+    },
+  };
+}
+
+/** Opens a session of the legacy era. Returns the headers of its requests. */
+export async function openSession(
+  app: Tenant,
+  path: string,
+  { key = app.apiKey, capabilities = ALL as object } = {},
+): Promise<Record<string, string>> {
+  const answer = await callProxy(app, path, { key, body: rpc('initialize', { ...PARAMS, capabilities }) });
+  expect(answer.status).toBe(200);
+  return { 'mcp-session-id': String(answer.headers['mcp-session-id']), ...TAKES_STREAMS };
+}
+
+/** A call that has asked its client. */
+export interface AskedCall {
+  readonly asked: ClientRequest;
+  /** The messages after the request; rejects if the stream breaks off. */
+  readonly rest: Promise<RpcAnswer[]>;
+  /** Hangs up. */
+  readonly leave: () => void;
+}
+
+/** Calls a tool in a session, and waits until it has asked. */
+export async function callAsking(
+  app: Tenant,
+  path: string,
+  headers: Record<string, string>,
+  { key = app.apiKey, tool = 'ask' } = {},
+): Promise<AskedCall> {
+  const stream = await openProxy(app, path, { key, headers, body: toolCall(tool) });
+  let text = '';
+  const reading = (async () => {
+    for await (const chunk of stream) text += String(chunk);
+    return eventsOf({ text }).slice(1);
+  })();
+  // A test that hangs up does not read the rest.
+  reading.catch(() => undefined);
+  const asked = await eventually(() => text.endsWith('\n\n') && (eventsOf({ text })[0] ?? false));
+  return { asked: asked as unknown as ClientRequest, rest: reading, leave: () => void stream.destroy() };
+}
+
+/** Answers a request of the service in a session. */
+export function answerWith(
+  app: Tenant,
+  path: string,
+  headers: Record<string, string>,
+  answer: { id: unknown; result?: unknown; error?: unknown },
+  key = app.apiKey,
+): Promise<ProxyAnswer> {
+  return callProxy(app, path, { key, headers, body: { jsonrpc: '2.0', ...answer } });
+}
+
+/** The text of the result that ends a call. */
+export function resultIn(messages: readonly RpcAnswer[]): unknown {
+  return JSON.parse(String(messages.at(-1)?.result?.content?.[0]?.text));
+}
