@@ -3,7 +3,7 @@ import { type Fixture, startFixture } from '../../conformance/fixture/start-fixt
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
-import { callProxy, eventsOf, rpc } from '../../support/proxy-calls.js';
+import { callProxy, eventsOf, pathOf, rpc, TAKES_STREAMS } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 
@@ -38,36 +38,50 @@ type Promised = Record<string, { listChanged?: true; subscribe?: true }>;
 async function promisedBy(members: readonly string[], { key = app.apiKey, capabilities = {} } = {}): Promise<Promised> {
   const path = gatewayPath(app, await agentOf(app, members));
   const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'test', version: '1' } };
-  const headers = { accept: 'application/json, text/event-stream' };
-  const answer = await callProxy(app, path, { key, headers, body: rpc('initialize', params) });
+  const answer = await callProxy(app, path, { key, headers: TAKES_STREAMS, body: rpc('initialize', params) });
   const [{ result } = { result: undefined }] = eventsOf(answer);
   return result?.['capabilities'] as Promised;
+}
+
+async function discover(path: string): Promise<string[]> {
+  const headers = { ...TAKES_STREAMS, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'server/discover' };
+  const body = rpc('server/discover', { _meta: MODERN });
+  const answer = await callProxy(app, path, { key: app.apiKey, headers, body });
+  const { result } = JSON.parse(answer.text) as { result: { capabilities: Promised } };
+  return kinds(result.capabilities);
+}
+
+/** A connection whose capabilities the service knows: an agent waits only a quarter of a second for them. */
+async function knownAt(url: string): Promise<string> {
+  const id = await connectTo(app, url);
+  await discover(pathOf(app, id));
+  return id;
 }
 
 const kinds = (promised: Promised): string[] => Object.keys(promised).toSorted();
 
 describe('the declared capabilities of an agent', () => {
   it('are those that an upstream offers', async () => {
-    expect(kinds(await promisedBy([await connectTo(app, plain.url)]))).toEqual(['tools']);
-    const both = [await connectTo(app, plain.url), await connectTo(app, everything.url)];
+    expect(kinds(await promisedBy([await knownAt(plain.url)]))).toEqual(['tools']);
+    const both = [await knownAt(plain.url), await knownAt(everything.url)];
     expect(kinds(await promisedBy(both))).toEqual(['completions', 'prompts', 'resources', 'tools']);
     expect(kinds(await promisedBy([]))).toEqual(['tools']);
   });
 
   it('are those that the caller is permitted to use', async () => {
-    const id = await connectTo(app, everything.url);
+    const id = await knownAt(everything.url);
     const key = await keyWith(app, { [id]: ['echo', 'prompts'] });
     expect(kinds(await promisedBy([id], { key }))).toEqual(['completions', 'prompts', 'tools']);
     expect(kinds(await promisedBy([id], { key: await keyWith(app, { [id]: ['echo'] }) }))).toEqual(['tools']);
   });
 
   it('include logging and subscriptions for a client with client-upstream sessions', async () => {
-    const id = await connectTo(app, everything.url);
+    const id = await knownAt(everything.url);
     const promised = await promisedBy([id], { capabilities: { sampling: {} } });
     expect(kinds(promised)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
     expect(promised['resources']).toMatchObject({ subscribe: true });
     expect((await promisedBy([id]))['resources']).not.toHaveProperty('subscribe');
-    const tools = await promisedBy([await connectTo(app, plain.url)], { capabilities: { sampling: {} } });
+    const tools = await promisedBy([await knownAt(plain.url)], { capabilities: { sampling: {} } });
     expect(kinds(tools)).toEqual(['tools']);
   });
 
@@ -77,22 +91,8 @@ describe('the declared capabilities of an agent', () => {
   });
 
   it('are the same in the modern era', async () => {
-    const discover = async (url: string) => {
-      const path = gatewayPath(app, await agentOf(app, [await connectTo(app, url)]));
-      const headers = {
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': '2026-07-28',
-        'mcp-method': 'server/discover',
-      };
-      const answer = await callProxy(app, path, {
-        key: app.apiKey,
-        headers,
-        body: rpc('server/discover', { _meta: MODERN }),
-      });
-      const { result } = JSON.parse(answer.text) as { result: { capabilities: Promised } };
-      return kinds(result.capabilities);
-    };
-    expect(await discover(plain.url)).toEqual(['tools']);
-    expect(await discover(fixture.url)).toEqual(['completions', 'prompts', 'resources', 'tools']);
+    const discoverAgent = async (url: string) => discover(gatewayPath(app, await agentOf(app, [await knownAt(url)])));
+    expect(await discoverAgent(plain.url)).toEqual(['tools']);
+    expect(await discoverAgent(fixture.url)).toEqual(['completions', 'prompts', 'resources', 'tools']);
   });
 });
