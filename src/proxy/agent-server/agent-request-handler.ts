@@ -46,6 +46,7 @@ export class AgentRequestHandler {
     requireActive(caller.connection);
     if (isModern && (await this.ownTools.answerTask(context))) return;
     if (isModern && (await this.sources.forwardToSource(context))) return;
+    if (owner !== undefined && (await this.sources.forwardAskable(context))) return;
     this.measure(context);
     if (message.kind === 'request' && message.method === 'tools/list') {
       // The MCP server of this service describes what is wrong with any other request.
@@ -55,7 +56,6 @@ export class AgentRequestHandler {
       }
     }
     if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
-    if (owner !== undefined && (await this.sources.forwardAskable(context))) return;
     await this.answers.answer(context, owner);
   }
 

@@ -14,6 +14,7 @@ import { rpcErrorText } from '../protocol/json-rpc-error.js';
 import { forwardedHeaders } from '../protocol/inbound-message.js';
 import { requireGrant, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
+import { OpenRequests } from './asked-clients/open-requests.js';
 import { CallerFilters } from './caller-filters.js';
 import { isShared } from './upstream-router.js';
 import { keepAlive } from './relay/keep-alive.js';
@@ -44,6 +45,7 @@ export class ConnectionSessions {
     private readonly connections: OpenConnections,
     private readonly writer: ReplyWriter,
     private readonly rooms: AnswerRooms,
+    private readonly openRequests: OpenRequests,
   ) {}
 
   /**
@@ -105,8 +107,9 @@ export class ConnectionSessions {
     }
   }
 
-  /** Ends the sessions that the service has opened for this one. */
+  /** Ends the sessions that the service has opened for this one, and what waits for its client. */
   endOwned({ principal }: ProxyCaller, session: Session): void {
+    this.openRequests.endSession(session);
     if (principal !== undefined) this.channels.endOwned(ownerOfSession(session.key, principal).key);
   }
 

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import type { Progress } from '@modelcontextprotocol/client';
 import type { CallToolOptions, Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
+import { messageEvent } from '../messages/sse-parts.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
 
 interface Request {
@@ -34,10 +35,10 @@ export async function answerThroughClient(
     // A caller who does not read loses progress notifications, instead of getting all of them at the end.
     if (body.destroyed || body.writableNeedDrain) return;
     const params = { ...progress, progressToken };
-    body.write(frame(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
+    body.write(messageEvent(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
   };
   answerText(upstream, request, message, options, progressToken === undefined ? undefined : onProgress).then(
-    (text) => body.end(frame(text)),
+    (text) => body.end(messageEvent(text)),
     (error: Error) => body.destroy(error),
   );
   const canAsk = options.answeringClient !== undefined;
@@ -74,8 +75,4 @@ async function resultOf(
   // The proxy has validated both.
   const { name, arguments: args = {} } = params as { name: string; arguments?: Record<string, unknown> };
   return upstream.callTool(name, args, options);
-}
-
-function frame(text: string): string {
-  return `event: message\ndata: ${text}\n\n`;
 }

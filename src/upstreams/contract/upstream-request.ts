@@ -24,8 +24,11 @@ export interface RequestReceiver {
 export interface AnsweringClient {
   /** What each request of the call declares. */
   readonly capabilities: ClientCapabilities;
-  /** Resolves with the client's result. Rejects with the `ProtocolError` or `UpstreamError` that fails the call. */
-  answerRequest(request: UpstreamRequest): Promise<object>;
+  /**
+   * Resolves with the client's results, by the keys of the requests. Rejects with the `ProtocolError` or `UpstreamError`
+   * that fails the call.
+   */
+  answerRequests(requests: Readonly<Record<string, UpstreamRequest>>): Promise<Readonly<Record<string, object>>>;
 }
 
 /** The answer to a request that no client has declared to answer. */

@@ -22,7 +22,7 @@ export interface CallToolOptions {
    * The call then has no time limit but its signal.
    */
   receiver?: RequestReceiver | undefined;
-  /** Answers what an upstream of the modern era asks for. Each round of the call has the whole time limit then. */
+  /** Answers what an upstream of the modern era asks for. The time limit starts again with its answers. */
   answeringClient?: AnsweringClient | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;

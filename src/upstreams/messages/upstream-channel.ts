@@ -44,7 +44,7 @@ export interface UpstreamAnswer {
   readonly sessionId?: string;
   /** Response headers to relay, with lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** True if the upstream can still ask the client of the call (`answeringClient`). */
+  /** True if the client of the call can be asked before its answer has ended (`answeringClient`). */
   readonly canAsk?: boolean;
   /** A stream must be read to its end or discarded. */
   readonly body: AnswerBody;

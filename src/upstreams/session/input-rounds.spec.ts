@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
-import type { AnsweringClient, UpstreamRequest } from '../contract/upstream-request.js';
+import type { AnsweringClient } from '../contract/upstream-request.js';
 import { completeInRounds, type RoundParams } from './input-rounds.js';
 
 const CAPABILITIES = { elicitation: { form: {} } };
@@ -11,7 +11,8 @@ const DONE = { content: [] };
 /** A client that answers each request with its method. */
 const client: AnsweringClient = {
   capabilities: CAPABILITIES,
-  answerRequest: async ({ method }: UpstreamRequest) => ({ to: method }),
+  answerRequests: async (requests) =>
+    Object.fromEntries(Object.entries(requests).map(([key, { method }]) => [key, { to: method }])),
 };
 
 /** Gets these results, and returns the last one with what each round added. */
@@ -60,11 +61,16 @@ describe('completeInRounds', () => {
   );
 
   it('fails with what an answer rejects with', async () => {
-    const answerRequest = async (): Promise<never> => {
+    const answerRequests = async (): Promise<never> => {
       throw new TypeError('Nobody is here');
     };
-    const failing = roundsOf([asking({ a: { method: 'roots/list' } })], { ...client, answerRequest });
+    const failing = roundsOf([asking({ a: { method: 'roots/list' } })], { ...client, answerRequests });
     await expect(failing).rejects.toThrow('Nobody is here');
+  });
+
+  it('fails if the upstream sends a state that is too large to keep', async () => {
+    const results = [asking({ a: { method: 'roots/list' } }, 'x'.repeat(64 * 1024 + 1))];
+    await expect(roundsOf(results)).rejects.toThrow('sent a state of more than');
   });
 
   it('fails if the upstream never stops asking', async () => {
@@ -74,7 +80,7 @@ describe('completeInRounds', () => {
 
   it('stops waiting when the call is stopped', async () => {
     const deadline = new CallDeadline(undefined, NO_LIMIT_MS);
-    const never = { ...client, answerRequest: () => new Promise<never>(() => undefined) };
+    const never = { ...client, answerRequests: () => new Promise<never>(() => undefined) };
     const waiting = completeInRounds(async () => asking({ a: { method: 'roots/list' } }), never, deadline);
     deadline.cancel();
     await expect(waiting).rejects.toBe('cancelled');

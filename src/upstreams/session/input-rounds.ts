@@ -13,14 +13,22 @@ import type { AnsweringClient, UpstreamRequest } from '../contract/upstream-requ
 const MAX_ROUNDS = 32;
 /** When a request is repeated for an upstream that asks for nothing but that. */
 const PAUSE_MS = 250;
+/** Of `requestState`, which is kept while the client is asked, in UTF-16 code units. */
+const MAX_STATE_SIZE = 64 * 1024;
 
 /** What a round adds to the params of a request: what its client declares, and what it has answered. */
 export type RoundParams = Readonly<Record<string, unknown>>;
 
+/** What a result asks for. */
+interface Asked {
+  readonly requests: Readonly<Record<string, UpstreamRequest>>;
+  readonly requestState: string | undefined;
+}
+
 /**
  * Sends a request of the modern era, and repeats it with the client's answers until the result is complete (MCP
- * 2026-07-28, "Multi Round-Trip Requests"). The time limit starts again with each round, and does not run while the
- * client is asked: nothing is open at the upstream then.
+ * 2026-07-28, "Multi Round-Trip Requests"). The time limit does not run while the client is asked, and starts again
+ * then: nothing is open at the upstream.
  * @param send resolves with the result of one round
  * @throws what the client's answers reject with, UpstreamMisbehaviour
  */
@@ -32,13 +40,13 @@ export async function completeInRounds<T extends object>(
   const declared = { _meta: { [CLIENT_CAPABILITIES_META_KEY]: client.capabilities } };
   let added: RoundParams = declared;
   for (let round = 0; ; round++) {
-    const result = await send(added);
-    if (!isInputRequiredResult(result)) return result;
+    const { complete, asked } = await takeRound(send(added));
+    if (asked === undefined) return complete;
     if (round === MAX_ROUNDS) throw new UpstreamMisbehaviour(`asked for input more than ${MAX_ROUNDS} times`);
     deadline.lift();
-    const inputResponses = await deadline.wait(() => answersTo(result, client));
+    const inputResponses = await deadline.wait(() => answersTo(asked, client));
     deadline.restart();
-    const { requestState } = result;
+    const { requestState } = asked;
     added = {
       ...declared,
       ...(Object.keys(inputResponses).length > 0 && { inputResponses }),
@@ -47,12 +55,25 @@ export async function completeInRounds<T extends object>(
   }
 }
 
+/** Keeps nothing of a result but what the next round needs, because clients take minutes to answer. */
+async function takeRound<T extends object>(
+  sending: Promise<T | InputRequiredResult>,
+): Promise<{ complete: T; asked?: undefined } | { complete?: undefined; asked: Asked }> {
+  const result = await sending;
+  if (!isInputRequiredResult(result)) return { complete: result };
+  const { inputRequests = {}, requestState } = result;
+  if (requestState !== undefined && requestState.length > MAX_STATE_SIZE) {
+    throw new UpstreamMisbehaviour(`sent a state of more than ${MAX_STATE_SIZE} characters`);
+  }
+  const requests = Object.entries(inputRequests).map(([key, request]) => [key, checked(request)] as const);
+  return { asked: { requests: Object.fromEntries(requests), requestState } };
+}
+
 /** Asks for everything at once. */
-async function answersTo({ inputRequests }: InputRequiredResult, client: AnsweringClient): Promise<object> {
-  const asked = Object.entries(inputRequests ?? {});
-  if (asked.length === 0) await sleep(PAUSE_MS);
-  const answers = asked.map(async ([key, request]) => [key, await client.answerRequest(checked(request))] as const);
-  return Object.fromEntries(await Promise.all(answers));
+async function answersTo({ requests }: Asked, client: AnsweringClient): Promise<object> {
+  if (Object.keys(requests).length > 0) return client.answerRequests(requests);
+  await sleep(PAUSE_MS);
+  return {};
 }
 
 /** @throws UpstreamMisbehaviour */

@@ -10,6 +10,7 @@ import {
   toolCall,
 } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
+import { succeed } from '../../support/agent-runs.js';
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import {
   ACCEPTED,
@@ -38,6 +39,12 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
+/** The same id with another character in its middle. */
+const changed = (sealed: string): string => {
+  const at = Math.floor(sealed.length / 2);
+  return `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;
+};
+
 const refusalOf = (answer: ProxyAnswer) => [answer.status, rpcOf(answer).error?.data.code];
 const REFUSED = [400, 'invalid_rpc_request'];
 
@@ -53,7 +60,7 @@ describe.each(['a connection', 'an agent'])('an answer of a client, at %s', (at)
     const session = await openSession(app, path());
     const call = await callAsking(app, path(), session);
     const { id: askedId } = call.asked;
-    for (const wrong of [7, 'x', `${askedId}x`, `${askedId.slice(0, -2)}AA`, session['mcp-session-id']]) {
+    for (const wrong of [7, 'x', `${askedId}x`, changed(askedId), session['mcp-session-id']]) {
       expect(refusalOf(await answerWith(app, path(), session, { id: wrong, result: ACCEPTED }))).toEqual(REFUSED);
     }
     const answer = { id: askedId, result: ACCEPTED };
@@ -101,6 +108,45 @@ describe.each(['a connection', 'an agent'])('an answer of a client, at %s', (at)
     const elsewhere = await answerWith(other, path(), session, { id: call.asked.id, result: ACCEPTED });
     expect(refusalOf(elsewhere)).toEqual([409, 'conflict']);
     await endWell(session, call);
+  });
+});
+
+describe.each(['a connection', 'an agent'])('what waits for a client, at %s', (at) => {
+  const NOT_ANSWERED = { code: -32603, message: expect.stringContaining('did not answer') };
+
+  /** A path to a connection of its own. */
+  async function ownPath(): Promise<[connectionId: string, path: string]> {
+    const own = await connectTo(app, upstream.url);
+    return [own, at === 'a connection' ? pathOf(app, own) : gatewayPath(app, await agentOf(app, [own]))];
+  }
+
+  it('ends with the session', async () => {
+    const [, path] = await ownPath();
+    const session = await openSession(app, path);
+    const { rest } = await callAsking(app, path, session);
+    expect((await callProxy(app, path, { key: app.apiKey, method: 'DELETE', headers: session })).status).toBe(200);
+    expect((await rest).at(-1)?.error).toMatchObject(NOT_ANSWERED);
+  });
+
+  it('ends when the connection is edited, so that nothing is sent to what it was', async () => {
+    const [own, path] = await ownPath();
+    const { asked, rest } = await callAsking(app, path, await openSession(app, path));
+    const before = await upstream.requests('server', 'ask');
+    const data = { connection_url: `${upstream.url}?edited` };
+    await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: own, data });
+    const messages = await rest;
+    expect(messages.at(-1)?.error).toMatchObject(NOT_ANSWERED);
+    expect(messages[0]).toMatchObject({ method: 'notifications/cancelled', params: { requestId: asked.id } });
+    expect(await upstream.requests('server', 'ask')).toBe(before);
+  });
+
+  it('ends with the key', async () => {
+    const [, path] = await ownPath();
+    const data = { name: 'short', permissions: { '*': ['*'] } };
+    const { id: keyId, key } = await succeed<{ id: string; key: string }>(app, 'API_KEY_CREATE', data);
+    const { rest } = await callAsking(app, path, await openSession(app, path, { key }), { key });
+    await succeed(app, 'API_KEY_DELETE', { id: keyId });
+    await expect(rest).rejects.toThrow();
   });
 });
 

@@ -8,24 +8,33 @@ import { endsEvent, messageEvent } from '../../../upstreams/messages/sse-parts.j
 import { answers, toSessionRequest } from '../../protocol/client-requests.js';
 import type { Sent } from '../upstream-sender.js';
 import { noAnswer, type OpenRequest } from './open-requests.js';
+import { MAX_QUESTION_SIZE, MAX_QUESTIONS } from './waiting-places.js';
 
 const EVENT_STREAM = 'text/event-stream';
-/** How many requests of one call can wait for the client; further ones are refused. */
-const MAX_OPEN = 8;
-/** In UTF-16 code units. */
-const MAX_REQUEST_SIZE = 1024 * 1024;
 
 /** The client's request that can be asked for input. */
 export interface AskingCall {
   /** The id that the upstream knows, as JSON text. */
   readonly sentId: string;
   readonly capabilities: ClientCapabilities;
+  /** Of the client's request, which the call keeps. */
+  readonly size: number;
   /** True if the answer can be an event stream. */
   readonly acceptsStream: boolean;
   /** Does not run while the client is asked. */
   readonly deadline: CallDeadline;
-  /** Awaits the client's answer to a request of this size. @throws UpstreamError `busy` */
+  /** Awaits the client's answer to a request. @param size of what is kept until then @throws UpstreamError `busy` */
   readonly openRequest: (size: number) => OpenRequest;
+}
+
+/** A request on its way to the client. */
+interface AskedQuestion {
+  /** Of the upstream. */
+  readonly key: string;
+  readonly id: string;
+  /** Without its id. */
+  readonly text: string;
+  readonly request: OpenRequest;
 }
 
 /**
@@ -33,7 +42,7 @@ export interface AskingCall {
  * stream that answers the call, between the messages of the upstream.
  */
 export class AskedClient implements AnsweringClient {
-  private readonly open = new Set<OpenRequest>();
+  private readonly waiting = new Set<OpenRequest>();
   private readonly ids = new Set<unknown>();
   private readonly unsent: Buffer[] = [];
   /** Resolved when there is a request to send. Replaced in each turn: until then it would keep every reaction. */
@@ -46,22 +55,22 @@ export class AskedClient implements AnsweringClient {
     return this.call.capabilities;
   }
 
-  async answerRequest(request: UpstreamRequest): Promise<object> {
+  /** Asks for everything or for nothing, and withdraws what is left if the client fails to answer. */
+  async answerRequests(requests: Readonly<Record<string, UpstreamRequest>>): Promise<Record<string, object>> {
     if (this.isOver) throw noAnswer();
-    const text = this.textFor(request);
+    const asked = this.open(requests);
     const { deadline } = this.call;
-    const opened = this.call.openRequest(text.length);
-    this.open.add(opened);
-    this.ids.add(opened.id);
     deadline.lift();
-    this.unsent.push(messageEvent(`{"jsonrpc":"2.0","id":${JSON.stringify(opened.id)},${text.slice(1)}`));
-    this.hasUnsent.resolve(undefined);
+    for (const { id, text } of asked) this.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${text.slice(1)}`);
     try {
-      return await opened.answer;
+      const answers = asked.map(async ({ key, request }) => [key, await request.answer] as const);
+      return Object.fromEntries(await Promise.all(answers));
+    } catch (error) {
+      for (const { id } of asked.filter(({ request }) => !request.isAnswered)) this.send(withdrawal(id));
+      throw error;
     } finally {
-      opened.close();
-      this.open.delete(opened);
-      if (this.open.size === 0) deadline.restart();
+      this.close();
+      deadline.restart();
     }
   }
 
@@ -89,10 +98,41 @@ export class AskedClient implements AnsweringClient {
   /** Call when the call is over. */
   end(): void {
     this.isOver = true;
-    for (const { close } of this.open) close();
+    this.close();
   }
 
-  /** @throws ProtocolError, UpstreamError */
+  private open(requests: Readonly<Record<string, UpstreamRequest>>): AskedQuestion[] {
+    const texts = Object.entries(requests).map(([key, request]) => [key, this.textFor(request)] as const);
+    if (texts.length > MAX_QUESTIONS || texts.some(([, text]) => text.length > MAX_QUESTION_SIZE)) {
+      throw new UpstreamError('protocol', 'The upstream asks for more than the service passes on.');
+    }
+    try {
+      return texts.map(([key, text], at) => {
+        // The first one keeps the client's request too.
+        const request = this.call.openRequest(text.length + (at === 0 ? this.call.size : 0));
+        this.waiting.add(request);
+        this.ids.add(request.id);
+        return { key, text, id: request.id, request };
+      });
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Ends the wait for the client. */
+  private close(): void {
+    for (const { close } of this.waiting) close();
+    this.waiting.clear();
+  }
+
+  /** @param text of a JSON-RPC message */
+  private send(text: string): void {
+    this.unsent.push(messageEvent(text));
+    this.hasUnsent.resolve(undefined);
+  }
+
+  /** @throws ProtocolError */
   private textFor(request: UpstreamRequest): string {
     const { capabilities, acceptsStream } = this.call;
     if (!answers(capabilities, request)) {
@@ -102,11 +142,7 @@ export class AskedClient implements AnsweringClient {
       const message = 'The upstream asks for input, which needs `Accept: text/event-stream`.';
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message);
     }
-    const text = JSON.stringify(toSessionRequest(request));
-    if (this.open.size === MAX_OPEN || text.length > MAX_REQUEST_SIZE) {
-      throw new UpstreamError('protocol', 'The upstream asks for more than the service passes on.');
-    }
-    return text;
+    return JSON.stringify(toSessionRequest(request));
   }
 
   private async *relay(sending: Promise<Sent>): AsyncGenerator<Buffer> {
@@ -134,6 +170,12 @@ export class AskedClient implements AnsweringClient {
       void chunks.return().catch(() => undefined);
     }
   }
+}
+
+/** MCP 2025-11-25, "Cancellation". @param id of a request that is not awaited any more */
+function withdrawal(id: string): string {
+  const params = { requestId: id, reason: 'The call has failed.' };
+  return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
 }
 
 /** The bytes of an answer as an event stream. */

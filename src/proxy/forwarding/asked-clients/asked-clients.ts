@@ -28,14 +28,13 @@ export class AskedClients implements MessageSender {
       return this.upstream.sendMessage(context, headers);
     }
     const sentId = uniqueId();
-    const holder = [caller.connection.organizationId, caller.key];
     const client = new AskedClient({
       sentId,
       capabilities,
       acceptsStream: takesStream(request.headers),
       deadline,
-      // The call keeps the client's request.
-      openRequest: (size) => this.requests.openRequest(session, holder, size + message.body.length),
+      size: message.body.length,
+      openRequest: (size) => this.requests.openRequest(session, caller, size),
     });
     deadline.onStop(() => client.end());
     return client.begin(this.upstream.sendMessage({ ...context, sentId, answeringClient: client }, headers));

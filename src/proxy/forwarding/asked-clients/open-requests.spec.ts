@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { OpenConnections } from '../../../connections/open-connections.js';
 import type { SealedRequestIds } from '../session/sealed-request-ids.js';
 import type { Session } from '../session/sealed-sessions.js';
 import { type OpenRequest, OpenRequests } from './open-requests.js';
 import { WaitingPlaces } from './waiting-places.js';
 
-const CALLER = ['o', 'caller'];
+const connection = { organizationId: 'o', id: 'c', revision: 1 };
+const CALLER = { connection, key: 'caller' };
 const LIMIT = 100;
 const MINUTE = 60_000;
 const session = { key: 'k' } as Session;
@@ -15,11 +17,20 @@ const ids = {
   open: (_session: object, id: unknown) => JSON.parse(String(id)) as object,
 } as unknown as SealedRequestIds;
 
+const connections = {
+  watchConnection: (_connection: object, onEnd: () => void) => {
+    endConnection = onEnd;
+    return () => undefined;
+  },
+} as unknown as OpenConnections;
+
 let requests: OpenRequests;
+/** Called when the connection ends. */
+let endConnection: () => void;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  requests = new OpenRequests(ids, new WaitingPlaces());
+  requests = new OpenRequests(ids, new WaitingPlaces(), connections);
 });
 afterEach(() => void jest.useRealTimers());
 
@@ -43,6 +54,24 @@ describe('a request that waits for its client', () => {
     await expect(answer).rejects.toMatchObject({ code: -1, message: 'No' });
   });
 
+  it('counts what its client has sent', async () => {
+    const { id, answer, close } = open(CALLER, 15 * 1024 * 1024);
+    take(id, { result: { text: 'x'.repeat(2 * 1024 * 1024) } });
+    await expect(answer).rejects.toThrow('Too many calls wait');
+    close();
+    open(CALLER, 15 * 1024 * 1024);
+  });
+
+  it('is given up with its session, and with its connection', async () => {
+    const [first, second] = [open(), open()];
+    endConnection();
+    await expect(second.answer).rejects.toThrow('did not answer');
+    requests.endSession({ key: 'another' } as Session);
+    expect(first.isAnswered).toBe(false);
+    requests.endSession(session);
+    await expect(first.answer).rejects.toThrow('did not answer');
+  });
+
   it('is given up after ten minutes, and when the service stops', async () => {
     const [first, second] = [open(), open()];
     jest.advanceTimersByTime(10 * MINUTE);
@@ -61,7 +90,7 @@ describe('a request that waits for its client', () => {
   it('is one of a limited number of its caller, until it is closed', () => {
     const opened = Array.from({ length: LIMIT }, () => open());
     expect(() => open()).toThrow('Too many calls wait');
-    open(['o', 'another']);
+    open({ ...CALLER, key: 'another' });
     opened[0]?.close();
     opened[0]?.close();
     open();

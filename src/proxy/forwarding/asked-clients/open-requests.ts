@@ -1,9 +1,10 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
+import type { Connection } from '../../../connections/connection.js';
+import { OpenConnections } from '../../../connections/open-connections.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
 import { isRecord } from '../../../core/is-record.js';
-import type { Holder } from '../../../core/sharing/shares.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
 import { STATE_AGE_MS } from '../session/request-states.js';
 import { SealedRequestIds } from '../session/sealed-request-ids.js';
@@ -11,61 +12,100 @@ import type { Session } from '../session/sealed-sessions.js';
 import { THIS_PROCESS } from './this-process.js';
 import { WaitingPlaces } from './waiting-places.js';
 
+/** A request in this process. */
+interface WaitingRequest extends PromiseWithResolvers<object> {
+  readonly sessionKey: string;
+  isAnswered: boolean;
+  /** Counts what the client has sent until the request is closed. @throws UpstreamError `busy` */
+  readonly keep: (size: number) => void;
+}
+
 /** Where an answer to a request of this service belongs. */
 interface OwnTarget {
   readonly process: string;
   readonly request: string;
 }
 
+/** The connection whose upstream asks, and whose quota it uses. */
+interface AskedCaller {
+  readonly connection: Pick<Connection, 'id' | 'revision' | 'organizationId'>;
+  readonly key: string;
+}
+
 /** A request that a client has not answered. */
 export interface OpenRequest {
   /** As the client knows it. */
   readonly id: string;
-  /** Resolves with the client's result. Rejects with the `ProtocolError` that takes its place. */
+  /** Resolves with the client's result. Rejects with the `ProtocolError` or `UpstreamError` that takes its place. */
   readonly answer: Promise<object>;
+  /** True if the client has answered, with a result or an error. */
+  readonly isAnswered: boolean;
   /** Ends the wait. Later answers are ignored. */
   readonly close: () => void;
 }
 
 /**
  * The requests that this process has sent to clients in their sessions with this service, and whose answers it awaits,
- * for ten minutes at most. An answer arrives as a message of its own. Only the process that has sent the request can
- * take it.
+ * for ten minutes at most, and no longer than the session and the connection exist. An answer arrives as a message of
+ * its own. Only the process that has sent the request can take it.
  */
 @Injectable()
 export class OpenRequests implements BeforeApplicationShutdown {
-  private readonly open = new Map<string, PromiseWithResolvers<object>>();
+  private readonly open = new Map<string, WaitingRequest>();
 
   constructor(
     private readonly ids: SealedRequestIds,
     private readonly places: WaitingPlaces,
+    private readonly connections: OpenConnections,
   ) {}
 
   /**
    * Awaits the answer to a request in this session. Close it in any case.
+   * @param caller who is asked by an upstream of this connection
    * @param size of what is kept until then
    * @throws UpstreamError `busy`
    */
-  openRequest(session: Session, holder: Holder, size: number): OpenRequest {
+  openRequest(session: Session, { connection, key }: AskedCaller, size: number): OpenRequest {
     const target: OwnTarget = { process: THIS_PROCESS, request: newId() };
     const id = this.ids.seal(session, target);
     if (id === undefined) throw new Error('An id of this service has a fixed length.');
-    const leave = this.places.enter(holder, size);
-    const answered = Promise.withResolvers<object>();
+    const holder = [connection.organizationId, key];
+    let leave = this.places.enter(holder, size);
+    const waiting: WaitingRequest = {
+      ...Promise.withResolvers<object>(),
+      sessionKey: session.key,
+      isAnswered: false,
+      keep: (more) => {
+        leave();
+        leave = () => undefined;
+        leave = this.places.enter(holder, size + more);
+      },
+    };
     // It can be closed while nothing waits for it.
-    answered.promise.catch(() => undefined);
-    this.open.set(target.request, answered);
-    const timer = setTimeout(() => answered.reject(noAnswer()), STATE_AGE_MS).unref();
+    waiting.promise.catch(() => undefined);
+    this.open.set(target.request, waiting);
+    const giveUp = (): void => waiting.reject(noAnswer());
+    const timer = setTimeout(giveUp, STATE_AGE_MS).unref();
+    const unwatch = this.connections.watchConnection(connection, giveUp);
     return {
       id,
-      answer: answered.promise,
+      answer: waiting.promise,
+      get isAnswered() {
+        return waiting.isAnswered;
+      },
       close: () => {
         if (!this.open.delete(target.request)) return;
         clearTimeout(timer);
+        unwatch();
         leave();
-        answered.reject(noAnswer());
+        giveUp();
       },
     };
+  }
+
+  /** Gives up what is asked in a session that has ended. */
+  endSession({ key }: Session): void {
+    for (const { sessionKey, reject } of this.open.values()) if (sessionKey === key) reject(noAnswer());
   }
 
   /**
@@ -81,17 +121,24 @@ export class OpenRequests implements BeforeApplicationShutdown {
     if (target.process !== THIS_PROCESS) {
       throw new DomainError(
         'conflict',
-        'Another process of the service waits for this answer. Route the requests of a session to one process.',
+        'Another process of the service has sent this request. Route the requests of a session to one process.',
       );
     }
-    const answered = this.open.get(target.request);
-    if (isRecord(result)) answered?.resolve(result);
-    else if (isRpcError(error)) answered?.reject(new ProtocolError(error.code, error.message));
-    else {
+    if (!isRecord(result) && !isRpcError(error)) {
       throw new DomainError(
         'invalid_rpc_request',
         'An answer needs a `result` that is an object, or an `error` with `code` and `message`.',
       );
+    }
+    const waiting = this.open.get(target.request);
+    if (waiting === undefined || waiting.isAnswered) return true;
+    waiting.isAnswered = true;
+    try {
+      waiting.keep(body.length);
+      if (isRecord(result)) waiting.resolve(result);
+      else if (isRpcError(error)) waiting.reject(new ProtocolError(error.code, error.message));
+    } catch (busy) {
+      waiting.reject(busy);
     }
     return true;
   }

@@ -8,6 +8,11 @@ const MAX_WAITING_OF_CALLER = 100;
 /** What the clients are asked and have sent, in units of JSON text. */
 const MAX_SIZE = 64 * 1024 * 1024;
 
+/** How many requests of one call can wait for the client; further ones are refused. */
+export const MAX_QUESTIONS = 8;
+/** In UTF-16 code units. */
+export const MAX_QUESTION_SIZE = 1024 * 1024;
+
 /** Places for what waits in this process until a client answers a question of an upstream. */
 @Injectable()
 export class WaitingPlaces {

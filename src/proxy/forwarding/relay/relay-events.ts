@@ -109,7 +109,7 @@ class EventRelay {
   refusal: Pick<CompleteAnswer, 'status' | 'body'> | undefined;
   /** The first piece and the last bytes so far of an event that is too large to buffer. */
   private cut: { first: Buffer; last: Buffer; answered: AnsweredId } | undefined;
-  /** True if the last event was large, so that the response has room for it. */
+  /** True if the response has room for what was read last: a large event, or many events at once. */
   private hasRoom = false;
 
   constructor(
@@ -151,7 +151,7 @@ class EventRelay {
       yield* this.ready;
       read: for await (const chunk of chunksOf(this.body, this.plan)) {
         const entering = this.splitter.requireRoomFor(chunk);
-        if (entering !== undefined) await entering;
+        if (entering !== undefined) await this.entered(entering);
         for (const part of this.splitter.push(chunk)) {
           // The caller has taken the event before, except for what the sockets buffer.
           if (this.hasRoom && !isLarge(part)) this.plan.rooms.leave(this.plan.reply);
@@ -180,7 +180,7 @@ class EventRelay {
         if (chunk !== null) {
           const isFirst = this.ready.length === 0;
           const entering = this.splitter.requireRoomFor(chunk);
-          if (entering !== undefined) await entering;
+          if (entering !== undefined) await this.entered(entering);
           const turn = turns.next(chunk.length);
           if (turn !== undefined) await turn;
           this.readChunk(chunk);
@@ -196,6 +196,11 @@ class EventRelay {
     } finally {
       silence.end();
     }
+  }
+
+  private async entered(entering: Promise<void>): Promise<void> {
+    await entering;
+    this.hasRoom = true;
   }
 
   private readChunk(chunk: Buffer): true {
@@ -341,7 +346,7 @@ function isLarge({ bytes, isWhole }: SsePart): boolean {
 
 /** The size up to which an event is buffered; undefined for the limit on parsing. */
 function readLimit(plan: RelayPlan): number | undefined {
-  if (plan.rewriteEvent !== undefined || plan.ownRequests !== undefined || needsWhole(plan)) return undefined;
+  if (plan.rewriteEvent !== undefined || needsWhole(plan)) return undefined;
   return plan.filter === undefined ? GATHERED_BYTES : MAX_READ_BYTES;
 }
 

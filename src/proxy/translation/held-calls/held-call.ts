@@ -13,6 +13,7 @@ import {
 } from '../../../upstreams/contract/upstream-request.js';
 import { dataOf, messageEvent, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { noAnswer } from '../../forwarding/asked-clients/open-requests.js';
+import { MAX_QUESTION_SIZE, MAX_QUESTIONS } from '../../forwarding/asked-clients/waiting-places.js';
 import type { Sent } from '../../forwarding/upstream-sender.js';
 import { answers, toInputRequest } from '../../protocol/client-requests.js';
 import { gather } from '../to-modern-answer.js';
@@ -20,9 +21,6 @@ import { notificationFor } from './call-notifications.js';
 
 /** How long further requests that the upstream sends at once are waited for, so that the client gets all of them. */
 const GATHER_MS = 50;
-/** How many requests of one call can wait for the client; further ones are refused. */
-const MAX_QUESTIONS = 8;
-const MAX_QUESTION_BYTES = 1024 * 1024;
 
 /** The client's request that waits for the call: the first one, or the latest that brought answers. */
 export interface WaitingRequest {
@@ -81,7 +79,7 @@ export class HeldCall implements RequestReceiver {
     const isAnswered = answers(this.waiting.capabilities, upstreamRequest);
     if (!isAnswered || this.questions.size === MAX_QUESTIONS) throw methodNotFound();
     const request = toInputRequest(upstreamRequest);
-    if (JSON.stringify(request).length > MAX_QUESTION_BYTES) {
+    if (JSON.stringify(request).length > MAX_QUESTION_SIZE) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The request is too large.');
     }
     const answer = Promise.withResolvers<object | undefined>();
