@@ -34,3 +34,16 @@ export function translatableCapabilities(capabilities: ServerCapabilities): Serv
   const offered = TRANSLATABLE_CAPABILITIES.filter((name) => capabilities[name] !== undefined);
   return Object.fromEntries(offered.map((name) => [name, {}]));
 }
+
+/** The changes that an upstream of the legacy era can report to a client of the modern one (`subscriptions/listen`). */
+export function reportedChanges({ tools, prompts, resources }: ServerCapabilities): ServerCapabilities {
+  const isReported = (list: { listChanged?: boolean | undefined }) =>
+    list.listChanged === true && { listChanged: true };
+  return {
+    ...(tools && { tools: { ...isReported(tools) } }),
+    ...(prompts && { prompts: { ...isReported(prompts) } }),
+    ...(resources && {
+      resources: { ...isReported(resources), ...(resources.subscribe === true && { subscribe: true }) },
+    }),
+  };
+}

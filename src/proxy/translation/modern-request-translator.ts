@@ -11,14 +11,16 @@ import { answeringRoute, type McpRequestContext, pooledRoute } from '../forwardi
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { answeredRequests } from '../protocol/client-requests.js';
-import type { InboundRequest } from '../protocol/inbound-message.js';
+import { type InboundRequest, isSubscription } from '../protocol/inbound-message.js';
 import { withoutInputResponses } from '../protocol/input-responses.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
-import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
+import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { reportedChanges, requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import { type AskableRequest, bringsAnswers, HeldCalls } from './held-calls/held-calls.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
+import { LegacySubscriptions } from './subscriptions/legacy-subscriptions.js';
 import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
 import { refusalOfUrls } from './url-requests.js';
@@ -40,6 +42,7 @@ export class ModernRequestTranslator {
     private readonly eras: UpstreamEras,
     private readonly rooms: AnswerRooms,
     private readonly calls: HeldCalls,
+    private readonly subscriptions: LegacySubscriptions,
   ) {}
 
   /** @throws DomainError */
@@ -90,7 +93,10 @@ export class ModernRequestTranslator {
     const { request, reply, caller, message, deadline } = context;
     const { id, method } = message;
     const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
-    if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
+    if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription, caller)) };
+    if (isSubscription(message) && !serverDescription.isModern) {
+      return this.subscriptions.subscribe(context, serverDescription);
+    }
     requireTranslatable(message);
     const { serverInfo, isModern } = serverDescription;
     const isUrlClient = request.hasUrlElicitation === true;
@@ -197,10 +203,18 @@ function usableCapabilities({
 }
 
 /** @param id JSON text */
-function discovery(id: string, { capabilities, instructions, serverInfo }: ServerDescription): string {
+function discovery(
+  id: string,
+  { capabilities, instructions, serverInfo, isModern }: ServerDescription,
+  { holdsAny }: ProxyCaller,
+): string {
   const result = {
     supportedVersions: MODERN_VERSIONS,
-    capabilities: translatableCapabilities(capabilities),
+    capabilities: {
+      ...translatableCapabilities(capabilities),
+      // A caller without a grant cannot subscribe.
+      ...(!isModern && holdsAny && reportedChanges(capabilities)),
+    },
     ...(instructions !== undefined && { instructions }),
   };
   const text = `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

@@ -1,4 +1,5 @@
 import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
+import type { ChangeListener, Listening, WantedChanges } from './change-listener.js';
 import type { ServerDescription } from './server-description.js';
 import type { RequestReceiver } from './upstream-request.js';
 
@@ -25,6 +26,9 @@ export interface CallToolOptions {
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }
+
+/** Who listens, and what ends the wait for the connection. */
+export type ListenOptions = Pick<CallToolOptions, 'signal' | 'caller'>;
 
 /**
  * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session, and opens
@@ -53,6 +57,15 @@ export interface Upstream {
    * @param params without `_meta.progressToken`, which the client sets
    */
   request(method: string, params: Record<string, unknown> | undefined, options?: CallToolOptions): Promise<object>;
+  /**
+   * Listens to the changes that an upstream of the legacy era reports in the session; connects if necessary. Undefined
+   * if it reports none outside of its answers, or supports the modern era.
+   */
+  listenForChanges(
+    wanted: WantedChanges,
+    listener: ChangeListener,
+    options: ListenOptions,
+  ): Promise<Listening | undefined>;
   /** Ends the session; active requests fail with `cancelled`. Never rejects. */
   close(): Promise<void>;
 }

@@ -1,18 +1,22 @@
-import type { CallToolResult, Implementation } from '@modelcontextprotocol/client';
+import { type CallToolResult, type Implementation, ProtocolError } from '@modelcontextprotocol/client';
+import type { ChangeListener, Listening, WantedChanges } from '../contract/change-listener.js';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { McpSession } from './mcp-session.js';
 import { SERVICE } from '../contract/callers.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import type { CallToolOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
+import type { CallToolOptions, ListenOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
 import type { RequestReceiver } from '../contract/upstream-request.js';
 
 const LIST_TIMEOUT_MS = 60_000;
+const SUBSCRIBE_TIMEOUT_MS = 30_000;
+/** How many resources are subscribed to at a time. */
+const SUBSCRIBED_AT_ONCE = 8;
 
 /** An upstream with one session of the SDK's client, in which all requests are sent. Subclasses open the session. */
 export abstract class SessionUpstream implements Upstream {
-  private readonly lifetime = new AbortController();
+  protected readonly lifetime = new AbortController();
   /** The session, or the attempt to open it, which all callers share; a failed attempt is not kept. */
   private session: Promise<McpSession> | undefined;
   private live: McpSession | undefined;
@@ -86,6 +90,38 @@ export abstract class SessionUpstream implements Upstream {
     );
   }
 
+  listenForChanges(
+    wanted: WantedChanges,
+    listener: ChangeListener,
+    { signal, caller = SERVICE }: ListenOptions,
+  ): Promise<Listening | undefined> {
+    return this.perform(signal, this.maxTimeoutMs, async (session) => {
+      if (session.isModern || !(await this.receivesChanges(session, caller))) return undefined;
+      const send = (method: string, uri: string): Promise<boolean> =>
+        this.sendSubscription(session, caller, method, uri);
+      const stopListening = session.changes.add(listener);
+      const stopWatching = session.watch();
+      const added: string[] = [];
+      const stop = async (): Promise<void> => {
+        stopListening();
+        await Promise.all(added.map((uri) => session.subscriptions.remove(uri, send)));
+        stopWatching();
+      };
+      try {
+        const uris: string[] = [];
+        for (const next of chunksOf(wanted.uris, SUBSCRIBED_AT_ONCE)) {
+          added.push(...next);
+          const accepted = await Promise.all(next.map((uri) => session.subscriptions.add(uri, send)));
+          uris.push(...next.filter((_, index) => accepted[index] === true));
+        }
+        return { uris, stop };
+      } catch (error) {
+        void stop();
+        throw error;
+      }
+    });
+  }
+
   async close(): Promise<void> {
     this.lifetime.abort();
     const session = await this.session?.catch(() => undefined);
@@ -115,6 +151,11 @@ export abstract class SessionUpstream implements Upstream {
     return '';
   }
 
+  /** True if the upstream can report changes in this session. @throws UpstreamError */
+  protected async receivesChanges(_session: McpSession, _caller: string): Promise<boolean> {
+    return true;
+  }
+
   /** Does the work when it is the caller's turn, for upstreams at which callers have to wait. */
   protected inTurn<T>(_caller: string, _deadline: CallDeadline, work: () => Promise<T>): Promise<T> {
     return work();
@@ -139,6 +180,22 @@ export abstract class SessionUpstream implements Upstream {
       }
     } catch (error) {
       throw this.explain(session?.causeOf(error) ?? error, deadline, timeoutMs);
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /** Subscribes to a resource, or ends that. Resolves with false if the upstream refuses. */
+  private async sendSubscription(session: McpSession, caller: string, method: string, uri: string): Promise<boolean> {
+    // Other listeners can wait for the same subscription, so no listener ends it.
+    const deadline = new CallDeadline(this.lifetime.signal, SUBSCRIBE_TIMEOUT_MS);
+    const bounds = { signal: deadline.signal, timeoutMs: SUBSCRIBE_TIMEOUT_MS };
+    try {
+      await this.inTurn(caller, deadline, () => session.request(method, { uri }, bounds));
+      return true;
+    } catch (error) {
+      if (error instanceof ProtocolError) return false;
+      throw error;
     } finally {
       deadline.end();
     }
@@ -177,6 +234,10 @@ export abstract class SessionUpstream implements Upstream {
     }
     return toUpstreamError(error, this.address, this.hasCredential);
   }
+}
+
+function* chunksOf<T>(items: readonly T[], size: number): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
 }
 
 /** The work, during which the requests of the upstream are passed on. */
