@@ -35,11 +35,20 @@ export function translatableCapabilities(capabilities: ServerCapabilities): Serv
   return Object.fromEntries(offered.map((name) => [name, {}]));
 }
 
-/** The changes that an upstream of the legacy era can report to a client of the modern one (`subscriptions/listen`). */
-export function reportedChanges({ tools, prompts, resources }: ServerCapabilities): ServerCapabilities {
+/**
+ * What a client of the modern era can use of the session that the service has with an upstream of the legacy one.
+ * @param canListen false for a caller that is not permitted to subscribe
+ */
+export function sessionCapabilities(
+  { tools, prompts, resources, logging }: ServerCapabilities,
+  canListen: boolean,
+): ServerCapabilities {
   const isReported = (list: { listChanged?: boolean | undefined }) =>
     list.listChanged === true && { listChanged: true };
+  const log = { ...(logging && { logging: {} }) };
+  if (!canListen) return log;
   return {
+    ...log,
     ...(tools && { tools: { ...isReported(tools) } }),
     ...(prompts && { prompts: { ...isReported(prompts) } }),
     ...(resources && {

@@ -16,8 +16,13 @@ import { withoutInputResponses } from '../protocol/input-responses.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { reportedChanges, requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
+import {
+  requireTranslatable,
+  sessionCapabilities,
+  translatableCapabilities,
+} from '../protocol/translatable-methods.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
+import { logLevelIn } from './held-calls/call-notifications.js';
 import { type AskableRequest, bringsAnswers, HeldCalls } from './held-calls/held-calls.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
 import { LegacySubscriptions } from './subscriptions/legacy-subscriptions.js';
@@ -90,7 +95,7 @@ export class ModernRequestTranslator {
     headers: Readonly<Record<string, string>>,
     asked: Pick<AskableRequest, 'message' | 'capabilities'> | undefined,
   ): Promise<Sent> {
-    const { request, reply, caller, message, deadline } = context;
+    const { request, reply, caller, message, deadline, logLevel } = context;
     const { id, method } = message;
     const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
     if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription, caller)) };
@@ -107,7 +112,7 @@ export class ModernRequestTranslator {
     const sending = isModern ? { ...context, route: pooledRoute(caller, message) } : context;
     const sent = await this.upstream.sendMessage(sending, headers);
     const response = { request, reply, rooms: this.rooms };
-    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient }, response) };
+    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient, logLevel }, response) };
   }
 
   /**
@@ -171,8 +176,10 @@ function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext
   const { caller, message, taskIdFor } = context;
   const { principal } = caller;
   const capabilities = usableCapabilities(context);
+  const logLevel = logLevelIn(message.params['_meta']);
   return {
     ...context,
+    ...(logLevel !== undefined && { logLevel }),
     message: withoutInputResponses(withoutEnvelope(message)),
     route:
       principal === undefined || capabilities === undefined
@@ -212,8 +219,7 @@ function discovery(
     supportedVersions: MODERN_VERSIONS,
     capabilities: {
       ...translatableCapabilities(capabilities),
-      // A caller without a grant cannot subscribe.
-      ...(!isModern && holdsAny && reportedChanges(capabilities)),
+      ...(!isModern && sessionCapabilities(capabilities, holdsAny)),
     },
     ...(instructions !== undefined && { instructions }),
   };

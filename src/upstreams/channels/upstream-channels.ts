@@ -15,6 +15,7 @@ import type {
   UpstreamAnswer,
 } from '../messages/upstream-channel.js';
 import { HttpUpstream, type LentSession } from '../http/http-upstream.js';
+import type { LogLevel } from '../contract/log-level.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
@@ -69,6 +70,13 @@ class PooledChannel {
       owner: this.owner,
       signal,
     });
+  }
+
+  /** Has an upstream of the legacy era log from this level on, for everyone in the session. */
+  requireLogLevel(level: LogLevel, { signal, caller }: ExchangeOptions): Promise<void> {
+    const options = { signal, ...(caller !== undefined && { caller }) };
+    const { owner } = this;
+    return this.pool.use(this.target, (upstream) => upstream.requireLogLevel(level, options), { owner, signal });
   }
 
   /**

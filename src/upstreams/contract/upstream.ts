@@ -1,5 +1,6 @@
 import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
 import type { ChangeListener, Listening, WantedChanges } from './change-listener.js';
+import type { LogLevel } from './log-level.js';
 import type { ServerDescription } from './server-description.js';
 import type { RequestReceiver } from './upstream-request.js';
 
@@ -23,6 +24,8 @@ export interface CallToolOptions {
    * The call then has no time limit but its signal.
    */
   receiver?: RequestReceiver | undefined;
+  /** Called with the params of log messages that name no call. Only in a session of one caller. */
+  onLog?: ((params: object) => void) | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }
@@ -57,6 +60,10 @@ export interface Upstream {
    * @param params without `_meta.progressToken`, which the client sets
    */
   request(method: string, params: Record<string, unknown> | undefined, options?: CallToolOptions): Promise<object>;
+  /**
+   * Has an upstream of the legacy era log from this level on, for everyone in the session. A failure is ignored.
+   */
+  requireLogLevel(level: LogLevel, options: ListenOptions): Promise<void>;
   /**
    * Listens to the changes that an upstream of the legacy era reports in the session; connects if necessary. Undefined
    * if it reports none outside of its answers, or supports the modern era.

@@ -31,6 +31,8 @@ export interface ExchangeOptions {
    * any time then, while the client is asked. Only in sessions of the service.
    */
   readonly receiver?: RequestReceiver | undefined;
+  /** True if the answer contains log messages that name no call. Only in a session of one caller. */
+  readonly takesLog?: boolean;
 }
 
 /** An upstream's answer as an HTTP response: JSON for one message, an event stream (SSE) for several. */

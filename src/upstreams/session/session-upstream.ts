@@ -4,13 +4,14 @@ import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { McpSession } from './mcp-session.js';
 import { SERVICE } from '../contract/callers.js';
+import type { LogLevel } from '../contract/log-level.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { CallToolOptions, ListenOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
-import type { RequestReceiver } from '../contract/upstream-request.js';
 
 const LIST_TIMEOUT_MS = 60_000;
 const SUBSCRIBE_TIMEOUT_MS = 30_000;
+const LEVEL_TIMEOUT_MS = 5_000;
 /** How many resources are subscribed to at a time. */
 const SUBSCRIBED_AT_ONCE = 8;
 
@@ -62,13 +63,13 @@ export abstract class SessionUpstream implements Upstream {
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
-    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, asTask, receiver } = options;
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, asTask } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) =>
       this.inTurn(
         caller,
         deadline,
-        passing(session, receiver, () => {
+        passing(session, options, () => {
           const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders };
           return asTask === true ? session.callAsTask(name, args, bounds) : session.callTool(name, args, bounds);
         }),
@@ -77,17 +78,30 @@ export abstract class SessionUpstream implements Upstream {
   }
 
   request(method: string, params: Record<string, unknown> | undefined, options: CallToolOptions = {}): Promise<object> {
-    const { signal, onProgress, requestId, caller = SERVICE, receiver } = options;
+    const { signal, onProgress, requestId, caller = SERVICE } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) =>
       this.inTurn(
         caller,
         deadline,
-        passing(session, receiver, () =>
+        passing(session, options, () =>
           session.request(method, params, { signal: deadline.signal, timeoutMs, onProgress, requestId }),
         ),
       ),
     );
+  }
+
+  async requireLogLevel(level: LogLevel, { signal, caller = SERVICE }: ListenOptions): Promise<void> {
+    try {
+      await this.perform(signal, LEVEL_TIMEOUT_MS, (session, deadline) =>
+        this.inTurn(caller, deadline, () =>
+          session.requireLogLevel(level, { signal: deadline.signal, timeoutMs: LEVEL_TIMEOUT_MS }),
+        ),
+      );
+    } catch (error) {
+      // The call that follows does not need the level, and reports what is wrong with the upstream.
+      if (!(error instanceof UpstreamError)) throw error;
+    }
   }
 
   listenForChanges(
@@ -240,19 +254,19 @@ function* chunksOf<T>(items: readonly T[], size: number): Generator<readonly T[]
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
 }
 
-/** The work, during which the requests of the upstream are passed on. */
+/** The work, during which requests and log messages of the upstream are passed on. */
 function passing<T>(
-  { requests }: McpSession,
-  receiver: RequestReceiver | undefined,
+  { requests, logs }: McpSession,
+  { receiver, onLog }: CallToolOptions,
   work: () => Promise<T>,
 ): () => Promise<T> {
-  if (receiver === undefined) return work;
+  if (receiver === undefined && onLog === undefined) return work;
   return async () => {
-    const stop = requests.passTo(receiver);
+    const stops = [receiver && requests.passTo(receiver), onLog && logs.passTo(onLog)];
     try {
       return await work();
     } finally {
-      stop();
+      for (const stop of stops) stop?.();
     }
   };
 }

@@ -48,6 +48,7 @@ describe('a client of the modern era at server-everything, which supports the le
       resources: { listChanged: true, subscribe: true },
       prompts: { listChanged: true },
       completions: {},
+      logging: {},
     });
     expect(client.getInstructions()).toContain('#');
   });

@@ -74,8 +74,8 @@ function legacy() {
     ({ sendNotification, _meta }) => ({ notify: sendNotification, progressToken: _meta?.progressToken }),
   );
   server.registerTool('never', {}, ({ signal }) => neverEnds(signal));
-  server.registerTool('logs', {}, async ({ sessionId }) => {
-    await server.sendLoggingMessage({ level: 'info', data: 'logged' }, sessionId);
+  server.registerTool('logs', {}, async ({ sendNotification }) => {
+    await sendNotification({ method: 'notifications/message', params: { level: 'info', data: 'logged' } });
     return say('done');
   });
   growing((name) => server.registerTool(name, {}, async () => say('grown')));

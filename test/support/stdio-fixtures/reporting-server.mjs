@@ -63,6 +63,7 @@ function open() {
   const server = new Server({ name: 'reporting', version: '1' }, { capabilities });
   const session = { server, uris };
   all.add(session);
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's server has callbacks, not events
   server.onclose = () => all.delete(session);
   server.setRequestHandler(ListToolsRequestSchema, () => {
     const names = [...NAMES, ...Array.from({ length: count }, (_, index) => `grown-${index}`)];
