@@ -176,7 +176,8 @@ function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext
   const { caller, message, taskIdFor } = context;
   const { principal } = caller;
   const capabilities = usableCapabilities(context);
-  const logLevel = logLevelIn(message.params['_meta']);
+  // Lists are requested in the session of all callers, whose level is nobody's.
+  const logLevel = canAsk(message.method) ? logLevelIn(message.params['_meta']) : undefined;
   return {
     ...context,
     ...(logLevel !== undefined && { logLevel }),

@@ -66,7 +66,8 @@ export class SessionListener {
     );
     this.settle(false);
     if (end === 'lost') onLost();
-    else changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
+    else if (!signal.aborted)
+      changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
   }
 
   private async open(signal: AbortSignal): Promise<UpstreamAnswer> {

@@ -73,7 +73,8 @@ export class UpstreamListener {
     const end = await followNotifications({ open, changed, updated, reopened, asked: pong }, kinds, signal);
     if (end !== 'lost') {
       if (this.following?.session === session) this.following.isOver = true;
-      changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
+      if (!signal.aborted)
+        changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
       return;
     }
     this.quickLosses = performance.now() - startedAt >= STABLE_MS ? 0 : this.quickLosses + 1;
