@@ -12,6 +12,7 @@ import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/callers.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import type { LogLevel } from '../../upstreams/contract/log-level.js';
 import type { AnsweringClient, RequestReceiver } from '../../upstreams/contract/upstream-request.js';
 import type { TaskIdMapping } from './tasks/task-messages.js';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
@@ -76,6 +77,8 @@ export interface McpRequestContext<M extends InboundMessage = InboundMessage, R 
   readonly receiver?: RequestReceiver;
   /** Answers what a modern upstream asks for during the call; absent: the call fails then. */
   readonly answeringClient?: AnsweringClient;
+  /** From which level on the caller gets log messages of a legacy upstream; absent: none, and no level is set. */
+  readonly logLevel?: LogLevel;
   /** Set for a caller that does not see the upstream's own ids of tasks: through an agent, and in the modern era. */
   readonly taskIdFor?: TaskIdMapping;
 }

@@ -65,8 +65,11 @@ export class UpstreamSender implements MessageSender {
   }
 
   private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
-    const { caller, route, message, deadline, receiver, answeringClient } = context;
-    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient);
+    const { caller, route, message, deadline, receiver, answeringClient, logLevel } = context;
+    // Where callers share a session, nothing tells to whose call a log message belongs.
+    const isOwn = route.kind === 'pooled' && route.owner !== undefined && !caller.connection.sharedState;
+    const takesLog = isOwn && logLevel !== undefined;
+    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient, takesLog);
     const sentId = message.kind === 'request' && isShared(context) ? (context.sentId ?? uniqueId()) : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'pooled') {
@@ -80,6 +83,7 @@ export class UpstreamSender implements MessageSender {
       // In the legacy era, closing the connection does not cancel the request; the upstream needs a notification.
       deadline.onStop(() => void channel.cancel(sentId, caller.key));
     }
+    if (logLevel !== undefined) await channel.requireLogLevel(logLevel, options);
     const sent = caller.callsAsTask ? { ...outgoing, asTask: true } : outgoing;
     const answer = await channel.postMessage(sent, options);
     return {
@@ -118,6 +122,7 @@ class ExchangeUntilDeadline implements ExchangeOptions {
     readonly caller: string,
     readonly receiver: RequestReceiver | undefined,
     readonly answeringClient: AnsweringClient | undefined,
+    readonly takesLog: boolean,
   ) {}
 
   get signal(): AbortSignal {

@@ -34,3 +34,25 @@ export function translatableCapabilities(capabilities: ServerCapabilities): Serv
   const offered = TRANSLATABLE_CAPABILITIES.filter((name) => capabilities[name] !== undefined);
   return Object.fromEntries(offered.map((name) => [name, {}]));
 }
+
+/**
+ * What a client of the modern era can use of the session that the service has with an upstream of the legacy one.
+ * @param canListen false for a caller that is not permitted to subscribe
+ */
+export function sessionCapabilities(
+  { tools, prompts, resources, logging }: ServerCapabilities,
+  canListen: boolean,
+): ServerCapabilities {
+  const isReported = (list: { listChanged?: boolean | undefined }) =>
+    list.listChanged === true && { listChanged: true };
+  const log = { ...(logging && { logging: {} }) };
+  if (!canListen) return log;
+  return {
+    ...log,
+    ...(tools && { tools: { ...isReported(tools) } }),
+    ...(prompts && { prompts: { ...isReported(prompts) } }),
+    ...(resources && {
+      resources: { ...isReported(resources), ...(resources.subscribe === true && { subscribe: true }) },
+    }),
+  };
+}

@@ -11,14 +11,21 @@ import { answeringRoute, type McpRequestContext, pooledRoute } from '../forwardi
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { answeredRequests } from '../protocol/client-requests.js';
-import type { InboundRequest } from '../protocol/inbound-message.js';
+import { type InboundRequest, isSubscription } from '../protocol/inbound-message.js';
 import { withoutInputResponses } from '../protocol/input-responses.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
-import { requireTranslatable, translatableCapabilities } from '../protocol/translatable-methods.js';
+import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import {
+  requireTranslatable,
+  sessionCapabilities,
+  translatableCapabilities,
+} from '../protocol/translatable-methods.js';
 import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
+import { logLevelIn } from './held-calls/call-notifications.js';
 import { type AskableRequest, bringsAnswers, HeldCalls } from './held-calls/held-calls.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
+import { LegacySubscriptions } from './subscriptions/legacy-subscriptions.js';
 import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
 import { refusalOfUrls } from './url-requests.js';
@@ -40,6 +47,7 @@ export class ModernRequestTranslator {
     private readonly eras: UpstreamEras,
     private readonly rooms: AnswerRooms,
     private readonly calls: HeldCalls,
+    private readonly subscriptions: LegacySubscriptions,
   ) {}
 
   /** @throws DomainError */
@@ -87,10 +95,13 @@ export class ModernRequestTranslator {
     headers: Readonly<Record<string, string>>,
     asked: Pick<AskableRequest, 'message' | 'capabilities'> | undefined,
   ): Promise<Sent> {
-    const { request, reply, caller, message, deadline } = context;
+    const { request, reply, caller, message, deadline, logLevel } = context;
     const { id, method } = message;
     const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
-    if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription)) };
+    if (method === 'server/discover') return { answer: ownAnswer(discovery(id, serverDescription, caller)) };
+    if (isSubscription(message) && !serverDescription.isModern) {
+      return this.subscriptions.subscribe(context, serverDescription);
+    }
     requireTranslatable(message);
     const { serverInfo, isModern } = serverDescription;
     const isUrlClient = request.hasUrlElicitation === true;
@@ -101,7 +112,7 @@ export class ModernRequestTranslator {
     const sending = isModern ? { ...context, route: pooledRoute(caller, message) } : context;
     const sent = await this.upstream.sendMessage(sending, headers);
     const response = { request, reply, rooms: this.rooms };
-    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient }, response) };
+    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient, logLevel }, response) };
   }
 
   /**
@@ -165,8 +176,11 @@ function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext
   const { caller, message, taskIdFor } = context;
   const { principal } = caller;
   const capabilities = usableCapabilities(context);
+  // Lists are requested in the session of all callers, whose level is nobody's.
+  const logLevel = canAsk(message.method) ? logLevelIn(message.params['_meta']) : undefined;
   return {
     ...context,
+    ...(logLevel !== undefined && { logLevel }),
     message: withoutInputResponses(withoutEnvelope(message)),
     route:
       principal === undefined || capabilities === undefined
@@ -197,10 +211,17 @@ function usableCapabilities({
 }
 
 /** @param id JSON text */
-function discovery(id: string, { capabilities, instructions, serverInfo }: ServerDescription): string {
+function discovery(
+  id: string,
+  { capabilities, instructions, serverInfo, isModern }: ServerDescription,
+  { holdsAny }: ProxyCaller,
+): string {
   const result = {
     supportedVersions: MODERN_VERSIONS,
-    capabilities: translatableCapabilities(capabilities),
+    capabilities: {
+      ...translatableCapabilities(capabilities),
+      ...(!isModern && sessionCapabilities(capabilities, holdsAny)),
+    },
     ...(instructions !== undefined && { instructions }),
   };
   const text = `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

@@ -9,6 +9,8 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { parseRecord } from '../../core/json/parse-record.js';
 import { memberRange, withMember, withNewMember } from '../../core/json/json-member.js';
+import type { LogLevel } from '../../upstreams/contract/log-level.js';
+import { isWantedLog } from './held-calls/call-notifications.js';
 import { toUrlRequests } from './url-requests.js';
 
 /** Methods whose results declare how long and for whom they can be cached. */
@@ -28,6 +30,8 @@ interface AnsweredRequest {
   readonly serverInfo: Implementation | undefined;
   /** True if the client asks people to open URLs. */
   readonly isUrlClient?: boolean;
+  /** From which level on the client gets log messages; absent: none. */
+  readonly logLevel?: LogLevel | undefined;
 }
 
 /**
@@ -89,7 +93,8 @@ export function gather(source: AnswerBody, response?: AnsweredWithRoom): Promise
 }
 
 /**
- * Yields the response and its progress notifications; in the modern era, the answer to a request contains nothing else.
+ * Yields the response, its progress notifications and the log messages that the request wants; in the modern era, the
+ * answer to a request contains nothing else.
  * The relay answers the requests of the upstream.
  */
 async function* events(
@@ -103,7 +108,13 @@ async function* events(
     const message = data === undefined ? undefined : parseRecord(data);
     if (data === undefined || message === undefined) continue;
     if (!('method' in message)) yield messageEvent(toModernMessage(data, answered));
-    else if ('id' in message || message['method'] === 'notifications/progress') yield messageEvent(data);
+    else if (
+      'id' in message ||
+      message['method'] === 'notifications/progress' ||
+      isWantedLog(message, answered.logLevel)
+    ) {
+      yield messageEvent(data);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ConnectionsModule } from '../../connections/connections.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { ForwardingModule } from '../forwarding/forwarding.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
@@ -7,12 +8,21 @@ import { OpenQuestions } from './held-calls/open-questions.js';
 import { OneWayForwarder } from './one-way-forwarder.js';
 import { InitializeNegotiator } from './initialize-negotiator.js';
 import { ModernRequestTranslator } from './modern-request-translator.js';
+import { LegacySubscriptions } from './subscriptions/legacy-subscriptions.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /** Translates between callers and upstreams of different protocol eras. */
 @Module({
-  imports: [ForwardingModule, UpstreamsModule, VaultModule],
-  providers: [HeldCalls, InitializeNegotiator, ModernRequestTranslator, OneWayForwarder, OpenQuestions, UpstreamEras],
+  imports: [ConnectionsModule, ForwardingModule, UpstreamsModule, VaultModule],
+  providers: [
+    HeldCalls,
+    InitializeNegotiator,
+    LegacySubscriptions,
+    ModernRequestTranslator,
+    OneWayForwarder,
+    OpenQuestions,
+    UpstreamEras,
+  ],
   exports: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, UpstreamEras],
 })
 export class TranslationModule {}

@@ -23,21 +23,27 @@ export async function answerThroughClient(
   // The proxy has validated the body, which has this shape.
   const request = JSON.parse(message.body.toString('utf8')) as Request;
   const progressToken = request.params?._meta?.progressToken;
+  const { receiver, takesLog = false } = options;
   // The client can be asked before the call has ended.
-  if (progressToken === undefined && options.receiver === undefined) {
+  if (progressToken === undefined && receiver === undefined && !takesLog) {
     const text = await answerText(upstream, request, message, options);
     return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   }
   const body = new PassThrough();
   // Without a listener, an error before the first read would end this process.
   body.on('error', () => undefined);
-  const onProgress = (progress: Progress): void => {
-    // A caller who does not read loses progress notifications, instead of getting all of them at the end.
+  const notify = (method: string, params: object): void => {
+    // A caller who does not read loses notifications, instead of getting all of them at the end.
     if (body.destroyed || body.writableNeedDrain) return;
-    const params = { ...progress, progressToken };
-    body.write(messageEvent(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
+    body.write(messageEvent(JSON.stringify({ jsonrpc: '2.0', method, params })));
   };
-  answerText(upstream, request, message, options, progressToken === undefined ? undefined : onProgress).then(
+  const listeners = {
+    ...(progressToken !== undefined && {
+      onProgress: (progress: Progress) => notify('notifications/progress', { ...progress, progressToken }),
+    }),
+    ...(takesLog && { onLog: (params: object) => notify('notifications/message', params) }),
+  };
+  answerText(upstream, request, message, options, listeners).then(
     (text) => body.end(messageEvent(text)),
     (error: Error) => body.destroy(error),
   );
@@ -50,10 +56,10 @@ async function answerText(
   { method, params }: Request,
   { id, asTask }: OutgoingMessage,
   { signal, headers, caller, receiver, answeringClient }: ExchangeOptions,
-  onProgress?: (progress: Progress) => void,
+  listeners: Pick<CallToolOptions, 'onProgress' | 'onLog'> = {},
 ): Promise<string> {
   const requestId = headers?.['x-request-id'];
-  const options = { signal, onProgress, caller, requestId, asTask, receiver, answeringClient };
+  const options = { signal, caller, requestId, asTask, receiver, answeringClient, ...listeners };
   try {
     const result = await resultOf(upstream, method, params ?? {}, options);
     return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { SessionCaller, StateOwner } from '../contract/callers.js';
+import type { WantedChanges } from '../contract/change-listener.js';
 import { StdioSessions } from '../stdio/stdio-sessions.js';
 import { StdioUpstream } from '../stdio/stdio-upstream.js';
 import { UpstreamPool, type BorrowOptions } from '../pool/upstream-pool.js';
@@ -14,6 +15,7 @@ import type {
   UpstreamAnswer,
 } from '../messages/upstream-channel.js';
 import { HttpUpstream, type LentSession } from '../http/http-upstream.js';
+import type { LogLevel } from '../contract/log-level.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
@@ -22,6 +24,7 @@ import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { onceRead, discard } from '../messages/answer-body.js';
 import { answerRequest } from '../messages/answer-request.js';
 import { answerThroughClient } from './answer-through-client.js';
+import { type ChangeReader, UpstreamSubscription } from './upstream-subscription.js';
 
 const ONE_WAY_TIMEOUT_MS = 10_000;
 /** How many answers to requests of an upstream are sent at a time; further requests stay unanswered. */
@@ -67,6 +70,22 @@ class PooledChannel {
       owner: this.owner,
       signal,
     });
+  }
+
+  /** Has an upstream of the legacy era log from this level on, for everyone in the session. */
+  requireLogLevel(level: LogLevel, { signal, caller }: ExchangeOptions): Promise<void> {
+    const options = { signal, ...(caller !== undefined && { caller }) };
+    const { owner } = this;
+    return this.pool.use(this.target, (upstream) => upstream.requireLogLevel(level, options), { owner, signal });
+  }
+
+  /**
+   * Subscribes to changes that an upstream of the legacy era reports in the session. Call `open` of it.
+   * @param caller see `ExchangeOptions.caller`
+   */
+  subscription(wanted: WantedChanges, reader: ChangeReader, caller: string): UpstreamSubscription {
+    const { pool, target, owner } = this;
+    return new UpstreamSubscription((signal) => pool.borrow(target, { owner, signal }), wanted, reader, caller);
   }
 
   /** Notifies the upstream that the request is cancelled (MCP 2025-11-25, cancellation). Never rejects. */

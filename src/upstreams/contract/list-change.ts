@@ -10,6 +10,9 @@ export function listChangedMethod<K extends ListedKind>(kind: K): `notifications
   return `notifications/${kind}/list_changed`;
 }
 
+/** The notification that the contents of a resource have changed, in both eras. */
+export const RESOURCE_UPDATED = 'notifications/resources/updated';
+
 /** The parameters of `subscriptions/listen` for these lists (MCP 2026-07-28). */
 export function subscriptionTo(kinds: readonly ListedKind[]): Record<string, true> {
   return Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true as const]));

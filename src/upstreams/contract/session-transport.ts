@@ -11,6 +11,8 @@ export interface SessionTransport extends Transport {
   readonly hasEnded: boolean;
   /** Why the connection ended, if it was not closed on request. */
   readonly fault: Error | undefined;
+  /** Keeps the process behind it from counting as unused; returns a function that ends that. Absent without one. */
+  watch?(): () => void;
   /** Ends the session at the upstream. May reject. */
   terminateSession(): Promise<void>;
 }

@@ -1,4 +1,6 @@
 import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
+import type { ChangeListener, Listening, WantedChanges } from './change-listener.js';
+import type { LogLevel } from './log-level.js';
 import type { ServerDescription } from './server-description.js';
 import type { AnsweringClient, RequestReceiver } from './upstream-request.js';
 
@@ -24,9 +26,14 @@ export interface CallToolOptions {
   receiver?: RequestReceiver | undefined;
   /** Answers what an upstream of the modern era asks for. The time limit starts again with its answers. */
   answeringClient?: AnsweringClient | undefined;
+  /** Called with the params of log messages that name no call. Only in a session of one caller. */
+  onLog?: ((params: object) => void) | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }
+
+/** Who listens, and what ends the wait for the connection. */
+export type ListenOptions = Pick<CallToolOptions, 'signal' | 'caller'>;
 
 /**
  * The MCP client of one connection, whatever its kind. It connects with the first request, keeps one session, and opens
@@ -55,6 +62,19 @@ export interface Upstream {
    * @param params without `_meta.progressToken`, which the client sets
    */
   request(method: string, params: Record<string, unknown> | undefined, options?: CallToolOptions): Promise<object>;
+  /**
+   * Has an upstream of the legacy era log from this level on, for everyone in the session. A failure is ignored.
+   */
+  requireLogLevel(level: LogLevel, options: ListenOptions): Promise<void>;
+  /**
+   * Listens to the changes that an upstream of the legacy era reports in the session; connects if necessary. Undefined
+   * if it reports none outside of its answers, or supports the modern era.
+   */
+  listenForChanges(
+    wanted: WantedChanges,
+    listener: ChangeListener,
+    options: ListenOptions,
+  ): Promise<Listening | undefined>;
   /** Ends the session; active requests fail with `cancelled`. Never rejects. */
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { CallDeadline } from '../contract/call-deadline.js';
 import type { StateOwner } from '../contract/callers.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
 import type { OnListChanged } from '../contract/list-change.js';
-import { listenForRequests } from '../notifications/request-listener.js';
+import { SessionListener } from '../notifications/session-listener.js';
 import { UpstreamListener } from '../notifications/upstream-listener.js';
 import { McpSession } from '../session/mcp-session.js';
 import { SessionUpstream } from '../session/session-upstream.js';
@@ -23,9 +23,9 @@ export interface LentSession {
 export class HttpUpstream extends SessionUpstream {
   private current: LentSession | undefined;
   private readonly listener: UpstreamListener | undefined;
-
-  /** The session in which requests are listened for. */
-  private listening: { readonly session: McpSession; readonly stop: AbortController } | undefined;
+  /** The session in which unsolicited messages are listened for, unless `listener` does so. */
+  private listening:
+    { readonly session: McpSession; readonly stop: AbortController; readonly by: SessionListener } | undefined;
 
   /**
    * @param onChanged called when a list changes
@@ -57,7 +57,13 @@ export class HttpUpstream extends SessionUpstream {
   override forget(session: McpSession): void {
     super.forget(session);
     this.listener?.leave(session);
+    session.changes.end();
     if (this.listening?.session === session) this.listening.stop.abort();
+  }
+
+  protected override receivesChanges(session: McpSession, caller: string): Promise<boolean> {
+    if (this.listener?.isFollowing(session) === true) return Promise.resolve(true);
+    return this.listenIn(session, caller).receives();
   }
 
   protected override get hasCredential(): boolean {
@@ -71,18 +77,26 @@ export class HttpUpstream extends SessionUpstream {
     const channel = this.channelOf(session);
     this.listener?.follow(session, channel, signal);
     if (capabilities !== undefined && !session.isModern) {
-      const stop = new AbortController();
-      this.listening = { session, stop };
-      const { requests } = session;
-      const caller = this.owner?.callerId;
-      const onLost = (): void => this.forget(session);
-      await listenForRequests({ channel, requests, caller, onLost }, AbortSignal.any([signal, stop.signal]));
+      await this.listenIn(session, this.owner?.callerId)
+        .receives()
+        .catch(() => undefined);
     }
     return session;
   }
 
   protected override inTurn<T>(caller: string, { signal }: CallDeadline, work: () => Promise<T>): Promise<T> {
     return this.sockets.withSocket(this.target, caller, signal, work);
+  }
+
+  private listenIn(session: McpSession, caller: string | undefined): SessionListener {
+    if (this.listening?.session === session) return this.listening.by;
+    const stop = new AbortController();
+    const channel = this.channelOf(session);
+    const onLost = (): void => this.forget(session);
+    const signal = AbortSignal.any([this.lifetime.signal, stop.signal]);
+    const by = new SessionListener({ channel, session, caller, onLost }, signal);
+    this.listening = { session, stop, by };
+    return by;
   }
 
   private asLent(session: McpSession): LentSession {

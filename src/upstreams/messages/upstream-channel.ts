@@ -33,6 +33,8 @@ export interface ExchangeOptions {
   readonly receiver?: RequestReceiver | undefined;
   /** Answers what an upstream of the modern era asks for. Only in sessions of the service. */
   readonly answeringClient?: AnsweringClient | undefined;
+  /** True if the answer contains log messages that name no call. Only in a session of one caller. */
+  readonly takesLog?: boolean;
 }
 
 /** An upstream's answer as an HTTP response: JSON for one message, an event stream (SSE) for several. */

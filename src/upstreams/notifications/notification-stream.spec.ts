@@ -20,6 +20,8 @@ function upstream(...answers: Opening[]) {
       return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
     },
     changed: (kind: string) => void received.push(kind),
+    updated: (uri: string) => void received.push(uri),
+    reopened: () => undefined,
     asked: (id: string | number, { method }: { method: string }) => void received.push(`${method} ${id}`),
   };
   return { source, received, opened: () => opened };

@@ -3,7 +3,7 @@ import { isRecord } from '../../core/is-record.js';
 import { parseRecord } from '../../core/json/parse-record.js';
 import { dataOf, sseParts } from '../messages/sse-parts.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
-import { LISTED_KINDS, listChangedMethod, type ListedKind } from '../contract/list-change.js';
+import { LISTED_KINDS, listChangedMethod, type ListedKind, RESOURCE_UPDATED } from '../contract/list-change.js';
 import { UpstreamError, type UpstreamErrorKind } from '../contract/upstream-error.js';
 import type { UpstreamRequest } from '../contract/upstream-request.js';
 import { discard } from '../messages/answer-body.js';
@@ -31,6 +31,10 @@ export interface NotificationSource {
   open(signal: AbortSignal): Promise<UpstreamAnswer>;
   /** @param kind a list that has changed, or may have changed while the stream was closed */
   changed(kind: ListedKind): void;
+  /** The upstream reported that a resource has changed. */
+  updated(uri: string): void;
+  /** The stream is open again after it broke. */
+  reopened(): void;
   /** The upstream sent a request. */
   asked(id: string | number, request: UpstreamRequest): void;
 }
@@ -65,7 +69,10 @@ export async function followNotifications(
         discard(answer.body);
         return 'over';
       }
-      if (wasOpen) kinds.forEach((kind) => source.changed(kind));
+      if (wasOpen) {
+        kinds.forEach((kind) => source.changed(kind));
+        source.reopened();
+      }
       wasOpen = true;
       return await read(answer, source, flood);
     } catch (error) {
@@ -103,7 +110,9 @@ function handleEvent(data: string, source: NotificationSource): void {
   const { method, id, params } = parseRecord(data) ?? {};
   const kind = LISTED_KINDS.find((one) => listChangedMethod(one) === method);
   if (kind !== undefined) source.changed(kind);
-  else if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number')) {
+  else if (method === RESOURCE_UPDATED && isRecord(params) && typeof params['uri'] === 'string') {
+    source.updated(params['uri']);
+  } else if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number')) {
     source.asked(id, { method, params: isRecord(params) ? params : undefined });
   }
 }

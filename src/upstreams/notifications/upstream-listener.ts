@@ -6,6 +6,7 @@ import {
 import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-channel.js';
 import { type ListedKind, type OnListChanged, subscriptionTo } from '../contract/list-change.js';
 import { CLIENT_INFO, type McpSession } from '../session/mcp-session.js';
+import { UpstreamError } from '../contract/upstream-error.js';
 import { followNotifications, type NotificationSource, STABLE_MS } from './notification-stream.js';
 import { discard } from '../messages/answer-body.js';
 
@@ -20,7 +21,7 @@ const MAX_QUICK_LOSSES = 3;
  * a stream only if the upstream declares `listChanged`. A failed stream loses only change notifications.
  */
 export class UpstreamListener {
-  private following: { readonly session: McpSession; readonly stop: AbortController } | undefined;
+  private following: { readonly session: McpSession; readonly stop: AbortController; isOver: boolean } | undefined;
   private quickLosses = 0;
   /** An earlier session ended, and changes since then have not been reported. */
   private mayHaveMissed = false;
@@ -38,8 +39,13 @@ export class UpstreamListener {
     const shouldListen = session.announcedLists.length > 0 && this.quickLosses < MAX_QUICK_LOSSES && !lifetime.aborted;
     if (!shouldListen) return;
     const stop = new AbortController();
-    this.following = { session, stop };
+    this.following = { session, stop, isOver: false };
     void this.listen(session, channel, AbortSignal.any([lifetime, stop.signal]));
+  }
+
+  /** True if it has a stream in this session, or opens one. */
+  isFollowing(session: McpSession): boolean {
+    return this.following?.session === session && !this.following.isOver;
   }
 
   /** Stops listening in this session. */
@@ -57,8 +63,20 @@ export class UpstreamListener {
     const pong = pongThrough(channel, signal);
     const open = (): Promise<UpstreamAnswer> =>
       session.isModern ? subscribe(session, channel, signal) : channel.listen({ signal });
-    const end = await followNotifications({ open, changed: onChanged, asked: pong }, kinds, signal);
-    if (end !== 'lost') return;
+    const { changes } = session;
+    const changed = (kind: ListedKind): void => {
+      onChanged(kind);
+      changes.listChanged(kind);
+    };
+    const updated = (uri: string): void => changes.resourceUpdated(uri);
+    const reopened = (): void => changes.missed();
+    const end = await followNotifications({ open, changed, updated, reopened, asked: pong }, kinds, signal);
+    if (end !== 'lost') {
+      if (this.following?.session === session) this.following.isOver = true;
+      if (!signal.aborted)
+        changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
+      return;
+    }
     this.quickLosses = performance.now() - startedAt >= STABLE_MS ? 0 : this.quickLosses + 1;
     this.onLost(session);
     // A restarted upstream can have other lists. Reading them opens the next session.

@@ -19,11 +19,16 @@ import {
   listChangedMethod,
   type ListedKind,
   type OnListChanged,
+  RESOURCE_UPDATED,
   subscriptionTo,
 } from '../contract/list-change.js';
+import { isAtLeast, type LogLevel } from '../contract/log-level.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { RoundParams } from './input-rounds.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
+import { ResourceSubscriptions } from './resource-subscriptions.js';
+import { SessionChanges } from './session-changes.js';
+import { SessionLogs } from './session-logs.js';
 import { SessionRequests } from './session-requests.js';
 import { collectTools } from '../contract/tool-listing.js';
 import type { SessionTransport } from '../contract/session-transport.js';
@@ -66,12 +71,19 @@ export class McpSession {
   /** True if the upstream has opened no session. */
   readonly isStateless: boolean;
   readonly isModern: boolean;
+  /** Of a legacy upstream. */
+  readonly subscriptions = new ResourceSubscriptions();
+  /** The least severe log messages that were asked for in the session. */
+  private leastLevel: LogLevel | undefined;
 
   private constructor(
     private readonly client: Client,
     private readonly transport: SessionTransport,
     /** Of a legacy upstream, which sends none unless the session declares capabilities. */
     readonly requests: SessionRequests,
+    /** For HTTP, those of its stream of unsolicited messages belong here too. */
+    readonly changes: SessionChanges,
+    readonly logs: SessionLogs,
   ) {
     this.isStateless = transport.sessionId === undefined;
     this.isModern = client.getProtocolEra() === 'modern';
@@ -91,6 +103,8 @@ export class McpSession {
   ): Promise<McpSession> {
     signal.throwIfAborted();
     const requests = new SessionRequests(capabilities !== undefined);
+    const changes = new SessionChanges();
+    const logs = new SessionLogs();
     const client = new Client(CLIENT_INFO, {
       capabilities: capabilities ?? {},
       versionNegotiation,
@@ -102,8 +116,16 @@ export class McpSession {
       },
     });
     client.fallbackRequestHandler = async (request) => ({ ...(await requests.answer(request)) });
-    for (const kind of LISTED_KINDS)
-      client.setNotificationHandler(listChangedMethod(kind), () => onListChanged?.(kind));
+    for (const kind of LISTED_KINDS) {
+      client.setNotificationHandler(listChangedMethod(kind), () => {
+        onListChanged?.(kind);
+        changes.listChanged(kind);
+      });
+    }
+    client.setNotificationHandler('notifications/message', ({ params }) => logs.logged(params));
+    client.setNotificationHandler(RESOURCE_UPDATED, ({ params: { uri } }) => changes.resourceUpdated(uri));
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's client has callbacks, not events
+    client.onclose = () => changes.end(faultOf(transport));
     const abandon = (): void => void transport.close();
     signal.addEventListener('abort', abandon, { once: true });
     try {
@@ -111,7 +133,7 @@ export class McpSession {
     } finally {
       signal.removeEventListener('abort', abandon);
     }
-    return new McpSession(client, transport, requests);
+    return new McpSession(client, transport, requests, changes, logs);
   }
 
   get protocolVersion(): string | undefined {
@@ -149,6 +171,22 @@ export class McpSession {
   async subscribe(signal: AbortSignal): Promise<void> {
     if (!this.isModern || this.announcedLists.length === 0) return;
     await this.client.listen(subscriptionTo(this.announcedLists), { signal });
+  }
+
+  /**
+   * Has a legacy upstream send log messages of this level, and of all that were asked for before. Does nothing if the
+   * upstream has no log.
+   */
+  async requireLogLevel(level: LogLevel, bounds: RequestBounds): Promise<void> {
+    const hasLog = !this.isModern && this.client.getServerCapabilities()?.logging !== undefined;
+    if (!hasLog || (this.leastLevel !== undefined && isAtLeast(this.leastLevel, level))) return;
+    this.leastLevel = level;
+    await this.request('logging/setLevel', { level }, bounds);
+  }
+
+  /** Keeps what serves the session from being stopped for lack of use, until the returned function is called. */
+  watch(): () => void {
+    return this.transport.watch?.() ?? (() => undefined);
   }
 
   async listTools(bounds: RequestBounds): Promise<Tool[]> {
@@ -252,6 +290,12 @@ export class McpSession {
       if (JSON.stringify(inputSchema).includes('"x-mcp-header"')) this.mirrored.set(name, { name, inputSchema });
     }
   }
+}
+
+function faultOf({ fault }: SessionTransport): UpstreamError {
+  return fault instanceof UpstreamError
+    ? fault
+    : new UpstreamError('cancelled', 'The session with the upstream ended.');
 }
 
 function toOptions({ signal, timeoutMs, requestId, traceHeaders, onProgress, added }: RequestBounds) {

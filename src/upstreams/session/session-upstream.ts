@@ -1,19 +1,24 @@
-import type { CallToolResult, Implementation } from '@modelcontextprotocol/client';
+import { type CallToolResult, type Implementation, ProtocolError } from '@modelcontextprotocol/client';
+import type { ChangeListener, Listening, WantedChanges } from '../contract/change-listener.js';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import type { ServerDescription } from '../contract/server-description.js';
 import type { McpSession, RequestBounds } from './mcp-session.js';
 import { SERVICE } from '../contract/callers.js';
+import type { LogLevel } from '../contract/log-level.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import type { CallToolOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
-import type { RequestReceiver } from '../contract/upstream-request.js';
+import type { CallToolOptions, ListenOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
 import { completeInRounds, type RoundParams } from './input-rounds.js';
 
 const LIST_TIMEOUT_MS = 60_000;
+const SUBSCRIBE_TIMEOUT_MS = 30_000;
+const LEVEL_TIMEOUT_MS = 5_000;
+/** How many resources are subscribed to at a time. */
+const SUBSCRIBED_AT_ONCE = 8;
 
 /** An upstream with one session of the SDK's client, in which all requests are sent. Subclasses open the session. */
 export abstract class SessionUpstream implements Upstream {
-  private readonly lifetime = new AbortController();
+  protected readonly lifetime = new AbortController();
   /** The session, or the attempt to open it, which all callers share; a failed attempt is not kept. */
   private session: Promise<McpSession> | undefined;
   private live: McpSession | undefined;
@@ -68,6 +73,51 @@ export abstract class SessionUpstream implements Upstream {
     return this.exchange(options, (session, bounds) => session.request(method, params, bounds));
   }
 
+  async requireLogLevel(level: LogLevel, { signal, caller = SERVICE }: ListenOptions): Promise<void> {
+    try {
+      await this.perform(signal, LEVEL_TIMEOUT_MS, (session, deadline) =>
+        this.inTurn(caller, deadline, () =>
+          session.requireLogLevel(level, { signal: deadline.signal, timeoutMs: LEVEL_TIMEOUT_MS }),
+        ),
+      );
+    } catch (error) {
+      // The call that follows does not need the level, and reports what is wrong with the upstream.
+      if (!(error instanceof UpstreamError)) throw error;
+    }
+  }
+
+  listenForChanges(
+    wanted: WantedChanges,
+    listener: ChangeListener,
+    { signal, caller = SERVICE }: ListenOptions,
+  ): Promise<Listening | undefined> {
+    return this.perform(signal, this.maxTimeoutMs, async (session) => {
+      if (session.isModern || !(await this.receivesChanges(session, caller))) return undefined;
+      const send = (method: string, uri: string): Promise<boolean> =>
+        this.sendSubscription(session, caller, method, uri);
+      const stopListening = session.changes.add(listener);
+      const stopWatching = session.watch();
+      const added: string[] = [];
+      const stop = async (): Promise<void> => {
+        stopListening();
+        await Promise.all(added.map((uri) => session.subscriptions.remove(uri, send)));
+        stopWatching();
+      };
+      try {
+        const uris: string[] = [];
+        for (const next of chunksOf(wanted.uris, SUBSCRIBED_AT_ONCE)) {
+          added.push(...next);
+          const accepted = await Promise.all(next.map((uri) => session.subscriptions.add(uri, send)));
+          uris.push(...next.filter((_, index) => accepted[index] === true));
+        }
+        return { uris, stop };
+      } catch (error) {
+        void stop();
+        throw error;
+      }
+    });
+  }
+
   async close(): Promise<void> {
     this.lifetime.abort();
     const session = await this.session?.catch(() => undefined);
@@ -95,6 +145,11 @@ export abstract class SessionUpstream implements Upstream {
   /** What the upstream said while it was started, as a sentence that continues a message; empty if nothing. */
   protected get lastWords(): string {
     return '';
+  }
+
+  /** True if the upstream can report changes in this session. @throws UpstreamError */
+  protected async receivesChanges(_session: McpSession, _caller: string): Promise<boolean> {
+    return true;
   }
 
   /** Does the work when it is the caller's turn, for upstreams at which callers have to wait. */
@@ -135,7 +190,7 @@ export abstract class SessionUpstream implements Upstream {
     options: CallToolOptions,
     send: (session: McpSession, bounds: RequestBounds) => Promise<T>,
   ): Promise<T> {
-    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, receiver, answeringClient } = options;
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, answeringClient } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) => {
       const sendRound = (added?: RoundParams): Promise<T> => {
@@ -143,13 +198,29 @@ export abstract class SessionUpstream implements Upstream {
         return this.inTurn(
           caller,
           deadline,
-          passing(session, receiver, () => send(session, bounds)),
+          passing(session, options, () => send(session, bounds)),
         );
       };
       return session.isModern && answeringClient !== undefined
         ? completeInRounds(sendRound, answeringClient, deadline)
         : sendRound();
     });
+  }
+
+  /** Subscribes to a resource, or ends that. Resolves with false if the upstream refuses. */
+  private async sendSubscription(session: McpSession, caller: string, method: string, uri: string): Promise<boolean> {
+    // Other listeners can wait for the same subscription, so no listener ends it.
+    const deadline = new CallDeadline(this.lifetime.signal, SUBSCRIBE_TIMEOUT_MS);
+    const bounds = { signal: deadline.signal, timeoutMs: SUBSCRIBE_TIMEOUT_MS };
+    try {
+      await this.inTurn(caller, deadline, () => session.request(method, { uri }, bounds));
+      return true;
+    } catch (error) {
+      if (error instanceof ProtocolError) return false;
+      throw error;
+    } finally {
+      deadline.end();
+    }
   }
 
   private timeOf({ timeoutMs = this.maxTimeoutMs, receiver }: CallToolOptions): number {
@@ -187,19 +258,23 @@ export abstract class SessionUpstream implements Upstream {
   }
 }
 
-/** The work, during which the requests of the upstream are passed on. */
+function* chunksOf<T>(items: readonly T[], size: number): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+}
+
+/** The work, during which requests and log messages of the upstream are passed on. */
 function passing<T>(
-  { requests }: McpSession,
-  receiver: RequestReceiver | undefined,
+  { requests, logs }: McpSession,
+  { receiver, onLog }: CallToolOptions,
   work: () => Promise<T>,
 ): () => Promise<T> {
-  if (receiver === undefined) return work;
+  if (receiver === undefined && onLog === undefined) return work;
   return async () => {
-    const stop = requests.passTo(receiver);
+    const stops = [receiver && requests.passTo(receiver), onLog && logs.passTo(onLog)];
     try {
       return await work();
     } finally {
-      stop();
+      for (const stop of stops) stop?.();
     }
   };
 }

@@ -92,6 +92,12 @@ export class StdioTransport implements SessionTransport {
     return this.forwarded.send(message, options);
   }
 
+  watch(): () => void {
+    const { process } = this;
+    process?.watch();
+    return () => process?.unwatch();
+  }
+
   async close(): Promise<void> {
     this.end(undefined);
     await this.process?.stop();

@@ -43,7 +43,13 @@ describe('a client of the modern era at server-everything, which supports the le
   it('gets the capabilities of both, in the name of the upstream', () => {
     expect(client.getProtocolEra()).toBe('modern');
     expect(client.getServerVersion()?.name).toContain('everything');
-    expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} });
+    expect(client.getServerCapabilities()).toEqual({
+      tools: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      prompts: { listChanged: true },
+      completions: {},
+      logging: {},
+    });
     expect(client.getInstructions()).toContain('#');
   });
 
@@ -94,8 +100,8 @@ describe('a client of the modern era at server-everything, which supports the le
 
   it('gets the HTTP statuses of its era', async () => {
     const { key } = { key: app.apiKey };
-    const listen = await callProxy(app, pathOf(app, connectionId), { key, ...modernRequest('subscriptions/listen') });
-    expect({ status: listen.status, error: rpcOf(listen).error }).toMatchObject({
+    const unknown = await callProxy(app, pathOf(app, connectionId), { key, ...modernRequest('tasks/list') });
+    expect({ status: unknown.status, error: rpcOf(unknown).error }).toMatchObject({
       status: 404,
       error: { code: -32601 },
     });
@@ -148,7 +154,7 @@ describe('a client of the modern era at server-filesystem over STDIO', () => {
 
   it('uses its tools', async () => {
     expect(client.getServerVersion()?.name).toBe('secure-filesystem-server');
-    expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: true } });
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('list_allowed_directories');
     const { content } = await client.callTool({ name: 'list_allowed_directories' });
     expect(JSON.stringify(content)).toContain(tmpdir());

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,13 +10,13 @@ import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, errorIn, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { keyWith } from '../../support/proxy-connections.js';
+import { ABOUT, Subscription } from '../../support/subscription.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`../../support/stdio-fixtures/${name}.mjs`, import.meta.url));
 const [PROGRAM, RAW] = [fixture('era-program'), fixture('raw-modern-server')];
-const ABOUT = 'io.modelcontextprotocol/subscriptionId';
 /** Half of what one process has. */
 const MAX_OF_ONE_CALLER = 128;
 
@@ -37,51 +36,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Message {
-  readonly id?: unknown;
-  readonly method?: string;
-  readonly result?: object;
-  readonly params?: { readonly uri?: string; readonly notifications?: object; readonly _meta?: object };
-  readonly error?: { readonly code: number; readonly data: { readonly code: string } };
-}
-
-/** An open `subscriptions/listen`, as a client reads it. */
-class Subscription {
-  readonly messages: Message[] = [];
-  readonly ended: Promise<void>;
-
-  constructor(private readonly response: IncomingMessage) {
-    open.push(this);
-    this.ended = this.read().catch(() => undefined);
-  }
-
-  get status(): number | undefined {
-    return this.response.statusCode;
-  }
-
-  close(): void {
-    this.response.destroy();
-  }
-
-  /** Waits for the first message that follows these ones. */
-  async next(after: number): Promise<Message | undefined> {
-    await eventually(() => this.messages.length > after);
-    return this.messages[after];
-  }
-
-  private async read(): Promise<void> {
-    let rest = '';
-    for await (const chunk of this.response as AsyncIterable<Buffer>) {
-      const events = (rest + chunk.toString('utf8')).split('\n\n');
-      rest = events.pop() ?? '';
-      for (const event of events) {
-        const data = event.split('\n').find((line) => line.startsWith('data:'));
-        if (data !== undefined) this.messages.push(JSON.parse(data.slice('data:'.length)) as Message);
-      }
-    }
-  }
-}
-
 /** A connection to a program whose callers share one process, unless it is said otherwise. */
 async function connect(
   program: string,
@@ -98,7 +52,9 @@ async function listen(
   { key = app.apiKey, id = 1 }: { key?: string; id?: string | number } = {},
 ): Promise<Subscription> {
   const { headers, body } = modernRequest('subscriptions/listen', { notifications });
-  return new Subscription(await openProxy(app, path, { key, headers, body: { ...body, id } }));
+  const subscription = new Subscription(await openProxy(app, path, { key, headers, body: { ...body, id } }));
+  open.push(subscription);
+  return subscription;
 }
 
 async function call(path: string, name: string, args: object = {}, key = app.apiKey): Promise<ProxyAnswer> {

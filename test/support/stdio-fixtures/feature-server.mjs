@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { completable as legacyCompletable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
@@ -57,6 +58,8 @@ function addCommon(server, complete, notifyOf) {
   server.registerTool('steps', {}, async (extra) => {
     const { notify, progressToken } = notifyOf(extra);
     await notify({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 1 } });
+    // The SDK's clients drop progress that arrives together with the answer.
+    await sleep(50);
     return say('done');
   });
   const argsSchema = complete(z);
@@ -75,8 +78,8 @@ function legacy() {
     ({ sendNotification, _meta }) => ({ notify: sendNotification, progressToken: _meta?.progressToken }),
   );
   server.registerTool('never', {}, ({ signal }) => neverEnds(signal));
-  server.registerTool('logs', {}, async ({ sessionId }) => {
-    await server.sendLoggingMessage({ level: 'info', data: 'logged' }, sessionId);
+  server.registerTool('logs', {}, async ({ sendNotification }) => {
+    await sendNotification({ method: 'notifications/message', params: { level: 'info', data: 'logged' } });
     return say('done');
   });
   growing((name) => server.registerTool(name, {}, async () => say('grown')));

@@ -1,8 +1,6 @@
+import { LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client';
 import { isRecord } from '../../../core/is-record.js';
-
-const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
-/** RFC 5424, from the least to the most severe. */
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+import { isAtLeast, type LogLevel, toLogLevel } from '../../../upstreams/contract/log-level.js';
 
 /**
  * The notification of a call as the request that waits for it gets it: progress if it asked for some, under its own
@@ -19,7 +17,19 @@ export function notificationFor(
     const { progressToken } = meta;
     return progressToken === undefined ? undefined : { ...message, params: { ...params, progressToken } };
   }
-  const least = LEVELS.indexOf(String(meta[LOG_LEVEL]));
-  const isWanted = least !== -1 && LEVELS.indexOf(String(params['level'])) >= least;
-  return method === 'notifications/message' && isWanted ? message : undefined;
+  return isWantedLog(message, logLevelIn(meta)) ? message : undefined;
+}
+
+/** From which level on a request wants log messages; undefined if it wants none. @param meta of the request */
+export function logLevelIn(meta: unknown): LogLevel | undefined {
+  return isRecord(meta) ? toLogLevel(meta[LOG_LEVEL_META_KEY]) : undefined;
+}
+
+/** True if this is a log message from that level on. */
+export function isWantedLog(
+  { method, params }: Readonly<Record<string, unknown>>,
+  least: LogLevel | undefined,
+): boolean {
+  const level = method === 'notifications/message' && isRecord(params) ? toLogLevel(params['level']) : undefined;
+  return level !== undefined && least !== undefined && isAtLeast(least, level);
 }

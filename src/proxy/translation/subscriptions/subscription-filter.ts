@@ -1,0 +1,48 @@
+import type { ServerCapabilities } from '@modelcontextprotocol/client';
+import { DomainError } from '../../../core/domain-error.js';
+import { isRecord } from '../../../core/is-record.js';
+import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
+import { LISTED_KINDS, subscriptionTo } from '../../../upstreams/contract/list-change.js';
+import type { InboundRequest } from '../../protocol/inbound-message.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+
+const MAX_URI_LENGTH = 2_048;
+
+/**
+ * The part of a subscription (MCP 2026-07-28, "Subscriptions") that a legacy upstream has, and that the caller is
+ * permitted to hear of.
+ * @throws DomainError `invalid_arguments` if the filter does not have the form that MCP requires
+ */
+export function offeredChanges(
+  { params: { notifications } }: InboundRequest,
+  capabilities: ServerCapabilities,
+  caller: ProxyCaller,
+): WantedChanges {
+  if (!isRecord(notifications)) throw invalid('`params.notifications` must be an object.');
+  const kinds = LISTED_KINDS.filter((kind) => {
+    const wanted = notifications[`${kind}ListChanged`] ?? false;
+    if (typeof wanted !== 'boolean') throw invalid(`\`params.notifications.${kind}ListChanged\` must be a boolean.`);
+    const isPermitted = kind === 'tools' || caller.holdsAll || caller.mayCall(kind);
+    return wanted && isPermitted && capabilities[kind]?.listChanged === true;
+  });
+  const uris = notifications['resourceSubscriptions'] ?? [];
+  if (!Array.isArray(uris) || !uris.every(isUri)) {
+    throw invalid(
+      `\`params.notifications.resourceSubscriptions\` must be an array of URIs of at most ${MAX_URI_LENGTH} characters.`,
+    );
+  }
+  return { kinds, uris: capabilities.resources?.subscribe === true ? [...new Set(uris)] : [] };
+}
+
+/** The filter as the client is told of it. */
+export function filterOf({ kinds, uris }: WantedChanges): object {
+  return { ...subscriptionTo(kinds), ...(uris.length > 0 && { resourceSubscriptions: uris }) };
+}
+
+function isUri(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_URI_LENGTH;
+}
+
+function invalid(detail: string): DomainError {
+  return new DomainError('invalid_arguments', detail);
+}

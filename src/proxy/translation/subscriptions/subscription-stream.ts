@@ -1,0 +1,78 @@
+import type { Implementation } from '@modelcontextprotocol/client';
+import type { ChangeReader } from '../../../upstreams/channels/upstream-subscription.js';
+import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
+import { type ListedKind, listChangedMethod, RESOURCE_UPDATED } from '../../../upstreams/contract/list-change.js';
+import type { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
+import { EventStream } from '../../../upstreams/messages/event-stream.js';
+import { SERVER_INFO } from '../to-modern-answer.js';
+import { filterOf } from './subscription-filter.js';
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
+/** How often a silent stream gets a comment, so that intermediaries keep it open. */
+const KEEP_ALIVE_MS = 15_000;
+
+/** The answer to `subscriptions/listen` (MCP 2026-07-28): the acknowledgement, then the notifications. */
+export class SubscriptionStream implements ChangeReader {
+  readonly body = new EventStream();
+  /** Undefined until the subscription is acknowledged, before which nothing can be sent. */
+  private honored: WantedChanges | undefined;
+  private hasMissed = false;
+  private readonly keepAlive = setInterval(() => this.body.sendComment('keep-alive'), KEEP_ALIVE_MS).unref();
+
+  /** @param id of the client's request, JSON text */
+  constructor(
+    private readonly id: string,
+    private readonly serverInfo: Implementation | undefined,
+  ) {
+    // Without a listener, an error would end this process.
+    this.body.on('error', () => undefined);
+    this.body.once('close', () => clearInterval(this.keepAlive));
+  }
+
+  /** Sends what the subscription is to. One to nothing ends at once. */
+  acknowledge(honored: WantedChanges): void {
+    this.honored = honored;
+    this.notify(ACKNOWLEDGED, { notifications: filterOf(honored) });
+    if (honored.kinds.length === 0 && honored.uris.length === 0) this.complete();
+    if (this.hasMissed) this.missed();
+  }
+
+  listChanged(kind: ListedKind): void {
+    this.report(listChangedMethod(kind));
+  }
+
+  resourceUpdated(uri: string): void {
+    this.report(RESOURCE_UPDATED, { uri });
+  }
+
+  missed(): void {
+    this.hasMissed = true;
+    for (const kind of this.honored?.kinds ?? []) this.listChanged(kind);
+    for (const uri of this.honored?.uris ?? []) this.resourceUpdated(uri);
+  }
+
+  failed(error: UpstreamError): void {
+    this.body.destroy(error);
+  }
+
+  private report(method: string, params?: object): void {
+    if (this.honored === undefined) this.hasMissed = true;
+    else this.notify(method, params);
+  }
+
+  private notify(method: string, params: object = {}): void {
+    this.send({ method, params: { ...params, _meta: { [SUBSCRIPTION]: JSON.parse(this.id) as unknown } } });
+  }
+
+  private complete(): void {
+    const info = this.serverInfo === undefined ? {} : { [SERVER_INFO]: this.serverInfo };
+    const id = JSON.parse(this.id) as unknown;
+    this.send({ id, result: { resultType: 'complete', _meta: { [SUBSCRIPTION]: id, ...info } } });
+    this.body.finish();
+  }
+
+  private send(message: object): void {
+    this.body.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
+  }
+}

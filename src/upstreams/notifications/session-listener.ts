@@ -1,0 +1,102 @@
+import { withTimeout } from '../../core/with-timeout.js';
+import { UpstreamError } from '../contract/upstream-error.js';
+import type { UpstreamRequest } from '../contract/upstream-request.js';
+import { answerRequest } from '../messages/answer-request.js';
+import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-channel.js';
+import type { McpSession } from '../session/mcp-session.js';
+import { followNotifications } from './notification-stream.js';
+
+/** How long the stream is waited for: a server drops messages that it cannot send. */
+const OPENING_MS = 1_000;
+/** How many requests are passed on at a time; further ones are refused. */
+const MAX_ACTIVE = 16;
+
+interface ListeningSession {
+  readonly channel: UpstreamChannel;
+  readonly session: Pick<McpSession, 'requests' | 'changes'>;
+  /** Whose session it is: its socket counts among those of this caller. */
+  readonly caller: string | undefined;
+  /** Called when the upstream no longer knows the session. */
+  readonly onLost: () => void;
+}
+
+/**
+ * Receives what an HTTP upstream of the legacy era sends in a session on its stream of unsolicited messages: changes,
+ * and the requests for which a server does not say to which call they belong.
+ */
+export class SessionListener {
+  private active = 0;
+  private readonly first = Promise.withResolvers<boolean>();
+  /** True if the stream is open, false if the upstream refuses it. Rejects while no socket is free for it. */
+  private state = this.first.promise;
+  /** True if somebody did not wait until the stream was open. */
+  private isLate = false;
+
+  /** @param signal ends it */
+  constructor(
+    private readonly listening: ListeningSession,
+    signal: AbortSignal,
+  ) {
+    this.first.promise.catch(() => undefined);
+    void this.follow(signal);
+  }
+
+  /**
+   * Resolves with false if the upstream does not offer the stream, otherwise once it is open, or after a second.
+   * @throws UpstreamError `busy`
+   */
+  receives(): Promise<boolean> {
+    const late = (): true => (this.isLate = true);
+    return withTimeout(this.state, OPENING_MS, late, { ref: false });
+  }
+
+  private async follow(signal: AbortSignal): Promise<void> {
+    const { session, onLost } = this.listening;
+    const { changes } = session;
+    const end = await followNotifications(
+      {
+        open: () => this.open(signal),
+        changed: (kind) => changes.listChanged(kind),
+        updated: (uri) => changes.resourceUpdated(uri),
+        reopened: () => changes.missed(),
+        asked: (id, request) => this.answer(id, request),
+      },
+      [],
+      signal,
+    );
+    this.settle(false);
+    if (end === 'lost') onLost();
+    else if (!signal.aborted)
+      changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
+  }
+
+  private async open(signal: AbortSignal): Promise<UpstreamAnswer> {
+    const { channel, caller } = this.listening;
+    try {
+      const answer = await channel.listen({ signal, ...(caller !== undefined && { caller }) });
+      this.settle(answer.status === 200 && answer.contentType === 'text/event-stream');
+      return answer;
+    } catch (error) {
+      if (error instanceof UpstreamError && error.kind === 'busy') this.first.reject(error);
+      throw error;
+    }
+  }
+
+  private settle(isOpen: boolean): void {
+    this.first.resolve(isOpen);
+    this.state = Promise.resolve(isOpen);
+    if (this.isLate && isOpen) this.listening.session.changes.missed();
+    this.isLate = false;
+  }
+
+  private answer(id: string | number, request: UpstreamRequest): void {
+    const { channel, session, caller } = this.listening;
+    this.active++;
+    const answering = this.active > MAX_ACTIVE ? undefined : answerTo(request, session);
+    void answerRequest(channel, id, answering, caller).finally(() => this.active--);
+  }
+}
+
+async function answerTo(request: UpstreamRequest, { requests }: ListeningSession['session']): Promise<object> {
+  return request.method === 'ping' ? {} : requests.answer(request);
+}

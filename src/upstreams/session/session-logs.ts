@@ -1,0 +1,21 @@
+/** A call whose client asked for log messages. @param params of the message */
+export type LogReader = (params: object) => void;
+
+/**
+ * The log messages that an upstream sends outside of its answers, as every program does. They name no call: the oldest
+ * one whose client asked for log messages gets them. All calls of the session must be of one caller.
+ */
+export class SessionLogs {
+  private readonly readers = new Set<LogReader>();
+
+  /** Passes messages to this call until the returned function is called. */
+  passTo(reader: LogReader): () => void {
+    this.readers.add(reader);
+    return () => void this.readers.delete(reader);
+  }
+
+  logged(params: object): void {
+    const [oldest] = this.readers;
+    oldest?.(params);
+  }
+}

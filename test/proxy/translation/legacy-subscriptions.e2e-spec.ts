@@ -1,0 +1,343 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { succeed } from '../../support/agent-runs.js';
+import { modernRequest, openModern } from '../../support/era-clients.js';
+import { eventually } from '../../support/eventually.js';
+import { startEverything } from '../../support/everything-server.js';
+import { Program } from '../../support/program.js';
+import { callProxy, errorIn, eventsOf, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
+import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
+import { ABOUT, Subscription } from '../../support/subscription.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
+
+const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/reporting-server.mjs', import.meta.url));
+const MAX_OF_ONE_CALLER = 128;
+const MAX_RESOURCES_OF_CALLER = 1_024;
+
+let app: Tenant;
+let folder: string;
+const open: Subscription[] = [];
+const programs: Program[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'legacy-subscriptions-'));
+  app = await newTenant();
+});
+afterEach(() => {
+  for (const subscription of open.splice(0)) subscription.close();
+});
+afterAll(async () => {
+  await app?.close();
+  await Promise.all(programs.map((program) => program.kill('SIGTERM')));
+  await rm(folder, { recursive: true, force: true });
+});
+
+const ledgerOf = (name: string): string => join(folder, name);
+const linesOf = (name: string): string[] =>
+  readFileSync(ledgerOf(name), { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean);
+
+async function serve(ledger: string, ...options: string[]): Promise<{ url: string; server: Program }> {
+  const server = new Program(process.execPath, [SERVER, ledgerOf(ledger), '--http', ...options]);
+  programs.push(server);
+  const [, port] = await server.printed(/port (\d+)/);
+  return { url: `http://127.0.0.1:${port}/mcp`, server };
+}
+
+async function connect(transport: string, ledger: string, more: object = {}): Promise<string> {
+  if (transport === 'STDIO') return connectProgram(app, [SERVER, ledgerOf(ledger)]);
+  return connectTo(app, (await serve(ledger)).url, more);
+}
+
+interface Listening {
+  readonly key?: string | undefined;
+  readonly id?: string | number;
+  readonly capabilities?: object;
+}
+
+async function listen(
+  path: string,
+  notifications: object,
+  { key = app.apiKey, id = 1, capabilities = {} }: Listening = {},
+): Promise<Subscription> {
+  const { headers, body } = modernRequest('subscriptions/listen', { notifications }, { capabilities });
+  const subscription = new Subscription(await openProxy(app, path, { key, headers, body: { ...body, id } }));
+  open.push(subscription);
+  return subscription;
+}
+
+function call(path: string, name: string, args: object = {}, more: Listening = {}): Promise<ProxyAnswer> {
+  const { key = app.apiKey, capabilities = {} } = more;
+  return callProxy(app, path, { key, ...modernRequest('tools/call', { name, arguments: args }, { capabilities }) });
+}
+
+const acknowledged = (notifications: object, id: string | number = 1): object => ({
+  jsonrpc: '2.0',
+  method: 'notifications/subscriptions/acknowledged',
+  params: { notifications, _meta: { [ABOUT]: id } },
+});
+const updated = (uri: string, id: string | number = 1): object => ({
+  jsonrpc: '2.0',
+  method: 'notifications/resources/updated',
+  params: { uri, _meta: { [ABOUT]: id } },
+});
+const changed = (kind: string, id: string | number = 1): object => ({
+  jsonrpc: '2.0',
+  method: `notifications/${kind}/list_changed`,
+  params: { _meta: { [ABOUT]: id } },
+});
+
+describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy server over %s', (transport) => {
+  const ledger = `shared-${transport}`;
+  let path: string;
+
+  beforeAll(async () => {
+    path = pathOf(app, await connect(transport, ledger));
+  });
+
+  it('get what they ask for, under their own ids, until they close', async () => {
+    const one = await listen(path, { resourceSubscriptions: ['note://one', 'note://one', 'other://one'] });
+    expect(await one.next(0)).toEqual(acknowledged({ resourceSubscriptions: ['note://one'] }));
+    const filter = { resourceSubscriptions: ['note://one', 'note://two'], toolsListChanged: true };
+    const two = await listen(path, filter, { id: 'two' });
+    expect(await two.next(0)).toEqual(acknowledged(filter, 'two'));
+    for (const uri of ['note://two', 'note://three', 'note://one']) await call(path, 'touch', { uri });
+    await call(path, 'grow');
+    await call(path, 'prompt');
+    expect(await one.next(1)).toEqual(updated('note://one'));
+    expect([await two.next(1), await two.next(2), await two.next(3)]).toEqual([
+      updated('note://two', 'two'),
+      updated('note://one', 'two'),
+      changed('tools', 'two'),
+    ]);
+    expect(linesOf(ledger).filter((line) => line === 'subscribe note://one')).toHaveLength(1);
+
+    two.close();
+    await eventually(() => linesOf(ledger).includes('unsubscribe note://two'));
+    expect(linesOf(ledger)).not.toContain('unsubscribe note://one');
+    await call(path, 'touch', { uri: 'note://one' });
+    expect(await one.next(2)).toEqual(updated('note://one'));
+    one.close();
+    await eventually(() => linesOf(ledger).includes('unsubscribe note://one'));
+    const again = await listen(path, { resourceSubscriptions: ['note://one'], promptsListChanged: true });
+    await again.next(0);
+    await call(path, 'touch', { uri: 'note://one' });
+    await call(path, 'prompt');
+    expect([await again.next(1), await again.next(2)]).toEqual([updated('note://one'), changed('prompts')]);
+  });
+
+  it('are in the session of the calls of a client that answers requests', async () => {
+    const more = { capabilities: { elicitation: {} } };
+    const subscription = await listen(path, { resourceSubscriptions: ['note://mine'] }, more);
+    await subscription.next(0);
+    await call(path, 'touch', { uri: 'note://mine' }, more);
+    expect(await subscription.next(1)).toEqual(updated('note://mine'));
+  });
+
+  it('are announced, and the SDK of the client takes them', async () => {
+    const client = await openModern(app, path.split('/').at(-1) ?? '');
+    expect(client.getServerCapabilities()).toMatchObject({
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+    });
+    const heard: string[] = [];
+    client.setNotificationHandler('notifications/tools/list_changed', ({ method }) => void heard.push(method));
+    const subscription = await client.listen({ toolsListChanged: true });
+    expect(subscription.honoredFilter).toEqual({ toolsListChanged: true });
+    await client.callTool({ name: 'grow' });
+    await eventually(() => heard.length > 0);
+    await subscription.close();
+    await client.close();
+  });
+});
+
+it('a subscription at server-everything hears of what a call of its client changes', async () => {
+  const everything = await startEverything();
+  const path = pathOf(app, await connectTo(app, everything.url));
+  const uri = 'demo://resource/dynamic/text/1';
+  const subscription = await listen(path, { resourceSubscriptions: [uri] });
+  expect(await subscription.next(0)).toEqual(acknowledged({ resourceSubscriptions: [uri] }));
+  await call(path, 'toggle-subscriber-updates');
+  expect(await subscription.next(1)).toEqual(updated(uri));
+  await everything.close();
+});
+
+describe('log messages of a legacy server', () => {
+  const ask = (path: string, level: string, logLevel?: string): Promise<ProxyAnswer> => {
+    const { headers, body } = modernRequest('tools/call', { name: 'log', arguments: { level } });
+    const { params } = body as { params: { _meta: object } };
+    const meta = { ...params._meta, ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }) };
+    return callProxy(app, path, { key: app.apiKey, headers, body: { ...body, params: { ...params, _meta: meta } } });
+  };
+
+  it.each(['HTTP', 'STDIO'])(
+    'over %s are in the answers to calls that ask for them, from their level on',
+    async (transport) => {
+      const ledger = `log-${transport}`;
+      const path = pathOf(app, await connect(transport, ledger));
+      const logged = {
+        jsonrpc: '2.0',
+        method: 'notifications/message',
+        params: { level: 'info', data: 'log of info' },
+      };
+      const levelsIn = async (level: string, logLevel?: string) => {
+        const { text } = await ask(path, level, logLevel);
+        return text.startsWith('{') ? [] : eventsOf({ text }).filter((message) => 'method' in message);
+      };
+      expect(await levelsIn('error')).toEqual([]);
+      expect(await levelsIn('error', 'loud')).toEqual([]);
+      expect(linesOf(ledger)).toEqual([]);
+      expect(await levelsIn('info', 'info')).toEqual([logged]);
+      expect(await levelsIn('info', 'error')).toEqual([]);
+      expect(await levelsIn('info', 'debug')).toEqual([logged]);
+      expect(await levelsIn('info')).toEqual([]);
+      expect(linesOf(ledger)).toEqual(['level info', 'level debug']);
+    },
+  );
+});
+
+describe('a subscription at a legacy server', () => {
+  let path: string;
+  let connectionId: string;
+
+  beforeAll(async () => {
+    connectionId = await connect('HTTP', 'limits');
+    path = pathOf(app, connectionId);
+  });
+
+  it.each([
+    ['no filter', undefined],
+    ['a filter that is no object', ['tools']],
+    ['a flag that is no boolean', { toolsListChanged: 'yes' }],
+    ['resources that are no array', { resourceSubscriptions: 'note://one' }],
+    ['a resource that is no text', { resourceSubscriptions: [1] }],
+    ['an address that is too long', { resourceSubscriptions: ['x'.repeat(2_049)] }],
+  ])('is refused with %s', async (_what, notifications) => {
+    const request = modernRequest('subscriptions/listen', notifications === undefined ? {} : { notifications });
+    const answer = await callProxy(app, path, { key: app.apiKey, ...request });
+    expect(rpcOf(answer).error).toMatchObject({ code: -32602, data: { code: 'invalid_arguments' } });
+  });
+
+  it('to nothing ends at once', async () => {
+    const subscription = await listen(path, { toolsListChanged: false, unknown: true }, { id: 'none' });
+    await subscription.ended;
+    expect(subscription.messages).toEqual([
+      acknowledged({}, 'none'),
+      expect.objectContaining({ id: 'none', result: expect.objectContaining({ resultType: 'complete' }) }),
+    ]);
+  });
+
+  it('to a server without a stream of messages ends at once', async () => {
+    const { url } = await serve('deaf', '--deaf');
+    const subscription = await listen(pathOf(app, await connectTo(app, url)), { promptsListChanged: true });
+    await subscription.ended;
+    expect(subscription.messages[0]).toEqual(acknowledged({}));
+    expect(subscription.messages[1]).toMatchObject({ id: 1, result: { resultType: 'complete' } });
+  });
+
+  it('is to what its caller is permitted to use', async () => {
+    const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+    const tools = await listen(path, all, { key: await keyWith(app, { [connectionId]: ['echo'] }) });
+    expect(await tools.next(0)).toEqual(acknowledged({ toolsListChanged: true }));
+    const key = await keyWith(app, { [connectionId]: ['resources'] });
+    const resources = await listen(path, { ...all, resourceSubscriptions: ['note://one'] }, { key });
+    const honored = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['note://one'] };
+    expect(await resources.next(0)).toEqual(acknowledged(honored));
+    await call(path, 'touch', { uri: 'note://one' });
+    expect(await resources.next(1)).toEqual(updated('note://one'));
+    const statusOf = async (permissions?: Record<string, string[]>) => {
+      const refused = permissions === undefined ? undefined : await keyWith(app, permissions);
+      const request = modernRequest('subscriptions/listen', {
+        notifications: { resourceSubscriptions: ['note://one'] },
+      });
+      return (await openProxy(app, path, { key: refused, ...request })).statusCode;
+    };
+    expect(await statusOf({ [connectionId]: ['echo'] })).toBe(403);
+    expect(await statusOf({ self: ['*'] })).toBe(403);
+    expect(await statusOf()).toBe(401);
+  });
+
+  it('counts towards the limit of its caller until it ends', async () => {
+    const key = await keyWith(app, { '*': ['*'] });
+    const filter = { toolsListChanged: true };
+    const many = await Promise.all(
+      Array.from({ length: MAX_OF_ONE_CALLER }, (_, id) => listen(path, filter, { key, id })),
+    );
+    await Promise.all(many.map((subscription) => subscription.next(0)));
+    const refused = await callProxy(app, path, {
+      key,
+      ...modernRequest('subscriptions/listen', { notifications: filter }),
+    });
+    expect({ status: refused.status, code: errorIn(refused)?.data.code }).toEqual({
+      status: 503,
+      code: 'upstream_busy',
+    });
+    expect((await listen(path, filter)).status).toBe(200);
+    many[0]?.close();
+    await eventually(async () => expect((await listen(path, filter, { key })).status).toBe(200));
+    const uris = Array.from({ length: MAX_RESOURCES_OF_CALLER + 1 }, (_, index) => `note://${index}`);
+    expect((await listen(path, { resourceSubscriptions: uris })).status).toBe(503);
+  });
+
+  it('ends with the key of its caller', async () => {
+    const { key, id } = await succeed<{ key: string; id: string }>(app, 'API_KEY_CREATE', {
+      name: 'listener',
+      permissions: { '*': ['*'] },
+    });
+    const subscription = await listen(path, { resourceSubscriptions: ['note://key'] }, { key });
+    await subscription.next(0);
+    await succeed(app, 'API_KEY_DELETE', { id });
+    await subscription.ended;
+    expect(subscription.messages).toHaveLength(1);
+  });
+
+  it.each(['HTTP', 'STDIO'])('ends with its connection over %s', async (transport) => {
+    const id = await connect(transport, `deleted-${transport}`);
+    const subscription = await listen(pathOf(app, id), { toolsListChanged: true });
+    await subscription.next(0);
+    await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id });
+    await subscription.ended;
+    expect(subscription.messages.at(-1)).toMatchObject({ id: 1, error: {} });
+  });
+
+  it('ends with the program', async () => {
+    const program = pathOf(app, await connect('STDIO', 'exits'));
+    const subscription = await listen(program, { toolsListChanged: true });
+    await subscription.next(0);
+    await call(program, 'exit');
+    await subscription.ended;
+    expect(subscription.messages.at(-1)).toMatchObject({ id: 1, error: {} });
+    expect(await (await listen(program, { toolsListChanged: true })).next(0)).toEqual(
+      acknowledged({ toolsListChanged: true }),
+    );
+  });
+
+  it('continues in another session when its server forgets the session, or is restarted', async () => {
+    const { url, server } = await serve('restarted');
+    const restarted = pathOf(app, await connectTo(app, url));
+    const filter = { resourceSubscriptions: ['note://one'], promptsListChanged: true };
+    const subscription = await listen(restarted, filter);
+    await subscription.next(0);
+    await call(restarted, 'forget');
+    // Both may have changed in the meantime.
+    expect([await subscription.next(1), await subscription.next(2)]).toEqual([
+      changed('prompts'),
+      updated('note://one'),
+    ]);
+    await server.kill('SIGKILL');
+    await serve('restarted', `--port=${new URL(url).port}`);
+    expect([await subscription.next(3), await subscription.next(4)]).toEqual([
+      changed('prompts'),
+      updated('note://one'),
+    ]);
+    await eventually(async () => {
+      await call(restarted, 'touch', { uri: 'note://one' });
+      return subscription.messages.length > 5;
+    });
+    expect(subscription.messages[5]).toEqual(updated('note://one'));
+  });
+});

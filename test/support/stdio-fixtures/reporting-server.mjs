@@ -1,0 +1,116 @@
+// A server of the legacy era (2025-11-25), made with the SDK, that reports changes: over stdio, or with `--http` over
+// streamable HTTP, where it prints its port (`--port=PORT` asks for one, and `--deaf` refuses the stream of unsolicited
+// messages). It appends the messages about subscriptions and log levels that it gets to the file that its first argument
+// names: the method, and the address or the level. Its resources begin with `note://`; it refuses to subscribe to others.
+// It has the tools `touch`, which changes the resource `uri`; `grow` and `prompt`, which change a list; `log`, which sends
+// a log message of `level`; `forget`, which forgets all sessions; `echo`; and `exit`. All sessions that are concerned hear
+// of a change.
+import { randomUUID } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+  CallToolRequestSchema,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListToolsRequestSchema,
+  SetLevelRequestSchema,
+  SubscribeRequestSchema,
+  UnsubscribeRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+
+const [ledger, ...options] = process.argv.slice(2);
+const note = (line) => appendFileSync(ledger, `${line}\n`);
+const NAMES = ['touch', 'grow', 'prompt', 'log', 'forget', 'echo', 'exit'];
+const sessions = new Map();
+const all = new Set();
+let count = 0;
+
+const say = (text) => ({ content: [{ type: 'text', text }] });
+
+const TOOLS = {
+  touch: ({ uri }) =>
+    Promise.all([...all].filter(({ uris }) => uris.has(uri)).map(({ server }) => server.sendResourceUpdated({ uri }))),
+  grow: () => {
+    count++;
+    return Promise.all([...all].map(({ server }) => server.sendToolListChanged()));
+  },
+  prompt: () => Promise.all([...all].map(({ server }) => server.sendPromptListChanged())),
+  log: ({ level }, { sendNotification }) =>
+    sendNotification({ method: 'notifications/message', params: { level, data: `log of ${level}` } }),
+  forget: () => {
+    setImmediate(() => {
+      for (const [id, transport] of sessions) {
+        sessions.delete(id);
+        void transport.close();
+      }
+    });
+  },
+  echo: () => undefined,
+  exit: () => process.exit(3),
+};
+
+function open() {
+  const uris = new Set();
+  const capabilities = {
+    tools: { listChanged: true },
+    prompts: { listChanged: true },
+    resources: { listChanged: true, subscribe: true },
+    logging: {},
+  };
+  const server = new Server({ name: 'reporting', version: '1' }, { capabilities });
+  const session = { server, uris };
+  all.add(session);
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's server has callbacks, not events
+  server.onclose = () => all.delete(session);
+  server.setRequestHandler(ListToolsRequestSchema, () => {
+    const names = [...NAMES, ...Array.from({ length: count }, (_, index) => `grown-${index}`)];
+    return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) };
+  });
+  server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: [] }));
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }, extra) => {
+    await TOOLS[name](args, extra);
+    return say('done');
+  });
+  server.setRequestHandler(SubscribeRequestSchema, ({ params: { uri } }) => {
+    note(`subscribe ${uri}`);
+    if (!uri.startsWith('note://')) throw new Error('There is no such resource');
+    uris.add(uri);
+    return {};
+  });
+  server.setRequestHandler(UnsubscribeRequestSchema, ({ params: { uri } }) => {
+    note(`unsubscribe ${uri}`);
+    uris.delete(uri);
+    return {};
+  });
+  server.setRequestHandler(SetLevelRequestSchema, ({ params: { level } }) => {
+    note(`level ${level}`);
+    return {};
+  });
+  return server;
+}
+
+async function answer(request, response) {
+  const id = request.headers['mcp-session-id'];
+  if (request.method === 'GET' && options.includes('--deaf')) return void response.writeHead(405).end();
+  let transport = sessions.get(id);
+  if (id !== undefined && transport === undefined) return void response.writeHead(404).end();
+  if (transport === undefined) {
+    transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (opened) => void sessions.set(opened, transport),
+      onsessionclosed: (closed) => void sessions.delete(closed),
+    });
+    await open().connect(transport);
+  }
+  await transport.handleRequest(request, response);
+}
+
+if (options.includes('--http')) {
+  const port = Number(options.find((option) => option.startsWith('--port='))?.slice('--port='.length) ?? 0);
+  const server = createServer((request, response) => void answer(request, response));
+  server.listen(port, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+} else await open().connect(new StdioServerTransport());
