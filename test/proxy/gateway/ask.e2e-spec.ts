@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { modernRequest, openLegacy, openModern } from '../../support/era-clients.js';
+import { openLegacy, openModern } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { auditOf, connectTo, keyWith } from '../../support/proxy-connections.js';
@@ -8,6 +8,7 @@ import { callProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
+import { type AskTask, createTask, idsIn, requestTask, taskIn, textIn, type ToolAnswer, untilTask } from './ask.support.js';
 
 let app: Tenant;
 let other: Tenant;
@@ -26,15 +27,6 @@ afterAll(async () => {
 /** An agent that is a tool. */
 const exposed = (more: object = {}): Promise<string> => agentOf(app, [connectionId], { expose_run: true, ...more });
 
-interface ToolAnswer {
-  readonly isError?: boolean;
-  readonly content: { readonly type: string; readonly text: string }[];
-  readonly structuredContent?: object;
-  readonly _meta?: { 'mcp.service'?: { task_id: string; thread_id: string } };
-}
-
-const textIn = (result: unknown): string | undefined => (result as ToolAnswer).content[0]?.text;
-const idsIn = (result: unknown) => (result as ToolAnswer)._meta?.['mcp.service'] ?? { task_id: '', thread_id: '' };
 const statusOf = async (taskId: string): Promise<string> =>
   (await succeed<{ item: { status: string } }>(app, 'RUN_GET', { id: taskId })).item.status;
 
@@ -203,33 +195,12 @@ describe('the tool that runs an agent', () => {
 });
 
 describe('the tool that runs an agent, as a task', () => {
-  interface Task {
-    readonly resultType?: string;
-    readonly taskId: string;
-    readonly status: string;
-    readonly statusMessage?: string;
-    readonly inputRequests?: Record<string, { method: string; params: { message: string } }>;
-    readonly result?: ToolAnswer;
-  }
-
-  const request = async (agentId: string, method: string, params: object, key = app.apiKey, at = app) => {
-    const { taskId } = params as { taskId?: string };
-    const headers = taskId === undefined ? {} : { 'mcp-name': taskId };
-    const asked = modernRequest(method, { ...params }, { capabilities: WITH_TASKS, headers });
-    return callProxy(at, gatewayPath(app, agentId), { key, ...asked });
-  };
-  const resultOf = (answer: ProxyAnswer): Task => rpcOf(answer).result as unknown as Task;
-  const create = async (agentId: string, message: string, key?: string): Promise<Task> => {
-    const task = resultOf(await request(agentId, 'tools/call', { name: 'ask', arguments: { message } }, key));
-    expect(task).toMatchObject({ resultType: 'task', status: 'working', ttlMs: null, pollIntervalMs: 1000 });
-    return task;
-  };
-  const untilStatus = (agentId: string, taskId: string, status: string, key = app.apiKey, at = app): Promise<Task> =>
-    eventually(async () => {
-      const task = resultOf(await request(agentId, 'tasks/get', { taskId }, key, at));
-      expect(task).toMatchObject({ resultType: 'complete', taskId, status });
-      return task;
-    });
+  const request = (agentId: string, method: string, params: object, key?: string): Promise<ProxyAnswer> =>
+    requestTask(app, agentId, method, params, key);
+  const create = (agentId: string, message: string, key?: string): Promise<AskTask> =>
+    createTask(app, agentId, message, key);
+  const untilStatus = (agentId: string, taskId: string, status: string, at = app): Promise<AskTask> =>
+    untilTask(at, agentId, { taskId, status });
   const asking = (approval: string): Promise<string> =>
     agentOf(app, [{ connection_id: connectionId, approval } as never], { expose_run: true });
 
@@ -238,7 +209,7 @@ describe('the tool that runs an agent, as a task', () => {
     const described = rpcOf(await request(agentId, 'server/discover', {})).result as { capabilities: object };
     expect(described.capabilities).toMatchObject(WITH_TASKS);
     const { taskId } = await create(agentId, 'Hello');
-    const { result } = await untilStatus(agentId, taskId, 'completed', app.apiKey, other);
+    const { result } = await untilStatus(agentId, taskId, 'completed', other);
     expect(textIn(result)).toBe('You said: Hello');
     const failed = await create(agentId, '/fail broken');
     expect((await untilStatus(agentId, failed.taskId, 'completed')).result?.isError).toBe(true);
@@ -249,7 +220,7 @@ describe('the tool that runs an agent, as a task', () => {
     const poster = await keyWith(app, { [agentId]: ['*'] });
     const waits = await create(agentId, '/call greet {"text":"a"}', poster);
     const shown = await eventually(async () => {
-      const task = resultOf(await request(agentId, 'tasks/get', { taskId: waits.taskId }, poster));
+      const task = taskIn(await request(agentId, 'tasks/get', { taskId: waits.taskId }, poster));
       expect(task.statusMessage).toContain('greet');
       return task;
     });
@@ -270,15 +241,15 @@ describe('the tool that runs an agent, as a task', () => {
       const update = async (inputResponses: object): Promise<ProxyAnswer> =>
         request(agentId, 'tasks/update', { taskId, inputResponses });
       for (const ignored of [{}, { unknown: response }, { [key]: { action: 'cancel' } }]) {
-        expect(resultOf(await update(ignored))).toMatchObject({ resultType: 'complete' });
+        expect(taskIn(await update(ignored))).toMatchObject({ resultType: 'complete' });
       }
       const unsaid = { [key]: { content: { approve: true } } };
       for (const wrong of [{ [key]: { action: 'accept', content: {} } }, { [key]: 7 }, unsaid]) {
         expect(rpcOf(await update(wrong)).error?.code).toBe(-32602);
       }
       await untilStatus(agentId, taskId, 'input_required');
-      expect(resultOf(await update({ [key]: response }))).toMatchObject({ resultType: 'complete' });
-      expect(resultOf(await update({ [key]: { action: 'decline' } }))).toMatchObject({ resultType: 'complete' });
+      expect(taskIn(await update({ [key]: response }))).toMatchObject({ resultType: 'complete' });
+      expect(taskIn(await update({ [key]: { action: 'decline' } }))).toMatchObject({ resultType: 'complete' });
       const { result } = await untilStatus(agentId, taskId, 'completed');
       const transcript = await app.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: idsIn(result).thread_id });
       expect(JSON.stringify(transcript.body)).toContain(text);
@@ -289,7 +260,7 @@ describe('the tool that runs an agent, as a task', () => {
     const agentId = await exposed();
     const { taskId } = await create(agentId, '/wait 60000');
     for (let times = 0; times < 2; times++) {
-      expect(resultOf(await request(agentId, 'tasks/cancel', { taskId }))).toMatchObject({ resultType: 'complete' });
+      expect(taskIn(await request(agentId, 'tasks/cancel', { taskId }))).toMatchObject({ resultType: 'complete' });
     }
     expect((await untilStatus(agentId, taskId, 'cancelled')).result).toBeUndefined();
   });
