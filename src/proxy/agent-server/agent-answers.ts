@@ -141,7 +141,7 @@ export class AgentAnswers implements OnApplicationShutdown {
       isTrusted ? this.hindranceOf(caller) : undefined,
     ]);
     const isTool = agent?.exposeRun === true && mayAsk(caller);
-    const features = { ...offered, tasks: offered.tasks || isTool };
+    const features = { ...offered, tasks: offered.tasks || isTool, legacyTasks: isTool };
     const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
     const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
     return { caller, exchange, compose, owner, features, instructions, client };

@@ -44,7 +44,7 @@ export class AgentRequestHandler {
       return;
     }
     requireActive(caller.connection);
-    if (isModern && (await this.ownTools.answerTask(context))) return;
+    if (await this.ownTools.answerTask(context)) return;
     if (isModern && (await this.modern.forwardToSource(context))) return;
     this.measure(context);
     if (message.kind === 'request' && message.method === 'tools/list') {

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../../agents/agents.module.js';
 import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
@@ -25,9 +26,16 @@ import { ModernAgentRequests } from './modern-agent-requests.js';
 import { AgentAnswers } from './agent-answers.js';
 import { AgentOwnTools } from './agent-own-tools.js';
 import { AgentToolSearch } from './agent-tool-search.js';
+import { AskApprovals } from './ask/ask-approvals.js';
 import { AskTasks } from './ask/ask-tasks.js';
 import { AskTool } from './ask/ask-tool.js';
 import { AskedRuns } from './ask/asked-runs.js';
+import { AskedTaskEntity } from './ask/asked-task.entity.js';
+import { AskedTasks } from './ask/asked-tasks.repository.js';
+import { LegacyAskTasks } from './ask/legacy-ask-tasks.js';
+import { LegacyTaskResults } from './ask/legacy-task-results.js';
+import { SessionQuestions } from './ask/session-questions.js';
+import { LegacyAskRequests } from './legacy-ask-requests.js';
 import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
@@ -42,6 +50,7 @@ import { ListChanges } from './offering/list-changes.js';
  */
 @Module({
   imports: [
+    TypeOrmModule.forFeature([AskedTaskEntity]),
     AgentsModule,
     AnswerBudgetModule,
     ApprovalsModule,
@@ -68,17 +77,23 @@ import { ListChanges } from './offering/list-changes.js';
     AgentTaskRouter,
     AgentToolRouter,
     AgentToolSearch,
+    AskApprovals,
     AskedRuns,
+    AskedTasks,
     AskTasks,
     AskTool,
     ClientSessionHandler,
     ClientSessionStreams,
     ClientUpstreamSessionOpener,
     ClientUpstreamSessions,
+    LegacyAskRequests,
+    LegacyAskTasks,
+    LegacyTaskResults,
     ListChanges,
     ModernAgentRequests,
     RequestIdCodec,
     SessionComposition,
+    SessionQuestions,
     SessionResources,
   ],
   exports: [

@@ -8,7 +8,16 @@ import { callProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
-import { type AskTask, createTask, idsIn, requestTask, taskIn, textIn, type ToolAnswer, untilTask } from './ask.support.js';
+import {
+  type AskTask,
+  createTask,
+  idsIn,
+  requestTask,
+  taskIn,
+  textIn,
+  type ToolAnswer,
+  untilTask,
+} from './ask.support.js';
 
 let app: Tenant;
 let other: Tenant;

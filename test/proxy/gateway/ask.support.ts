@@ -31,7 +31,8 @@ export interface AskTask {
 }
 
 export const textIn = (result: unknown): string | undefined => (result as ToolAnswer).content[0]?.text;
-export const idsIn = (result: unknown) => (result as ToolAnswer)._meta?.['mcp.service'] ?? { task_id: '', thread_id: '' };
+export const idsIn = (result: unknown) =>
+  (result as ToolAnswer)._meta?.['mcp.service'] ?? { task_id: '', thread_id: '' };
 
 /** What an agent answers to a modern client with tasks. */
 export function requestTask(

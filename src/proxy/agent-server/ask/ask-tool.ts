@@ -38,7 +38,10 @@ export class AskTool {
     const invocation = this.openInvocation(call);
     try {
       const run = await this.runs.start(exchange, call.args);
-      const end = await this.runs.untilOver(exchange, run, { timeoutS: offer.timeoutS, signal, onProgress });
+      const watching = this.runs.watch(exchange, run, { timeoutS: offer.timeoutS, signal });
+      let looked = await watching.next();
+      for (; looked.done !== true; looked = await watching.next()) onProgress(looked.value.status);
+      const end = looked.value;
       if (end !== 'over') throw await this.giveUp(exchange, run, end, offer);
       const result = toToolResult(await this.runs.read(exchange, run.id), run);
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);

@@ -37,6 +37,9 @@ export interface AgentServerContext {
   readonly client: ClientTraits;
 }
 
+/** MCP 2025-11-25, "Tasks". */
+const LEGACY_TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
+
 /** What decides on the form of errors. */
 interface ClientTraits {
   readonly isModern: boolean;
@@ -69,6 +72,7 @@ export class AgentMcpServer {
       }),
       ...(features.completions && { completions: {} }),
       ...(features.logging && { logging: {} }),
+      ...(features.legacyTasks && !client.isModern && { tasks: LEGACY_TASKS }),
       ...(features.tasks && client.isModern && { extensions: { [TASKS_EXTENSION]: {} } }),
     };
     const server = new Server(serverInfoOf(caller), {
