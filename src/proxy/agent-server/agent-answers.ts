@@ -11,7 +11,7 @@ import { toStoredInitialize } from '../forwarding/session/initialize-request.js'
 import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import { declaresApps } from '../protocol/apps-extension.js';
-import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
+import { type InboundMessage, type InboundRequest, isModernMessage, takesStream } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
 import { ANSWERING } from '../translation/modern-envelope.js';
@@ -35,6 +35,8 @@ const HINDRANCE_WAIT_MS = 250;
 @Injectable()
 export class AgentAnswers implements OnApplicationShutdown {
   private readonly hosted: HostedMcp<AgentServerContext>;
+  /** For calls of the tool that runs the agent, which take long. */
+  private readonly streamed: HostedMcp<AgentServerContext>;
 
   constructor(
     servers: AgentMcpServer,
@@ -47,6 +49,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     private readonly writer: ReplyWriter,
   ) {
     this.hosted = new HostedMcp((context) => servers.for(context));
+    this.streamed = new HostedMcp((context) => servers.for(context), { responseMode: 'sse' });
   }
 
   /** @param owner of the session with the agent, if its client answers requests @throws DomainError `invalid_cursor` */
@@ -78,12 +81,14 @@ export class AgentAnswers implements OnApplicationShutdown {
     if (message.method === 'subscriptions/listen') {
       await this.notifications.subscribe(request, reply, parsed, serverContext);
     } else {
-      await this.hosted.answerRequest(request, reply, parsed, serverContext, cancelled);
+      const isStreamed = message.method === 'tools/call' && takesStream(request.headers);
+      const hosted = isStreamed ? this.streamed : this.hosted;
+      await hosted.answerRequest(request, reply, parsed, serverContext, cancelled);
     }
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.hosted.close();
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.hosted.close(), this.streamed.close()]);
   }
 
   private async listText(
