@@ -32,6 +32,7 @@ import { AskTool } from './ask/ask-tool.js';
 import { AskedRuns } from './ask/asked-runs.js';
 import { AskedTaskEntity } from './ask/asked-task.entity.js';
 import { AskedTasks } from './ask/asked-tasks.repository.js';
+import { CallQuestions } from './ask/call-questions.js';
 import { LegacyAskTasks } from './ask/legacy-ask-tasks.js';
 import { LegacyTaskResults } from './ask/legacy-task-results.js';
 import { SessionQuestions } from './ask/session-questions.js';
@@ -82,6 +83,7 @@ import { ListChanges } from './offering/list-changes.js';
     AskedTasks,
     AskTasks,
     AskTool,
+    CallQuestions,
     ClientSessionHandler,
     ClientSessionStreams,
     ClientUpstreamSessionOpener,

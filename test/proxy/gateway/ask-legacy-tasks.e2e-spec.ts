@@ -12,6 +12,7 @@ import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, errorIn, rpc, TAKES_STREAMS } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
+import { legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { idsIn, textIn, untilTask } from './ask.support.js';
@@ -87,6 +88,20 @@ describe('the tool that runs an agent, as a task of 2025-11-25', () => {
     for (const method of ['tasks/get', 'tasks/list', 'tasks/result', 'tasks/cancel']) {
       expect(await codeOf(plainId, method, { taskId: 'x' })).toBe(-32601);
     }
+  });
+
+  it('leaves the tasks of upstreams out of the list of tools', async () => {
+    const tools = [{ name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }];
+    const upstream = await startScripted(
+      legacyServer(({ message }, response) => sendResult(response, message, { tools })).script,
+    );
+    const client = await open(await agentOf(app, [await connectTo(app, upstream.url)], { expose_run: true }));
+    const listed = (await client.listTools()).tools.map(({ name, execution }) => [name, execution?.taskSupport]);
+    expect(listed).toEqual([
+      ['ask', 'optional'],
+      ['long', 'forbidden'],
+    ]);
+    await upstream.close();
   });
 
   it('ends in the answer, in any process and in either era', async () => {

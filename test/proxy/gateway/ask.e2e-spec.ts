@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { openLegacy, openModern } from '../../support/era-clients.js';
+import { modernRequest, openLegacy, openModern } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { auditOf, connectTo, keyWith } from '../../support/proxy-connections.js';
-import { callProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
+import { callProxy, errorIn, eventsOf, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
@@ -191,6 +191,71 @@ describe('the tool that runs an agent', () => {
     await eventually(async () =>
       expect((await succeed<{ totalCount: number }>(app, 'RUN_LIST', { where })).totalCount).toBe(0),
     );
+  });
+
+  it('asks a modern client without tasks for approvals, for one and the same run', async () => {
+    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
+      expose_run: true,
+    });
+    const runs = async (): Promise<{ status: string }[]> => {
+      const where = { field: ['agent_id'], operator: 'eq', value: agentId };
+      return (await succeed<{ items: { status: string }[] }>(app, 'RUN_LIST', { where })).items;
+    };
+    const capabilities = { elicitation: { form: {} } };
+    const client = await openModern(app, `gateway/${agentId}`, capabilities);
+    const questions: string[] = [];
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      questions.push(params.message);
+      return { action: 'accept', content: { approve: true } };
+    });
+    const result = await client.callTool({ name: 'ask', arguments: { message: '/call greet {"text":"a"}' } });
+    expect(textIn(result)).toContain('greet says a');
+    expect(questions).toEqual([expect.stringContaining('{"text":"a"}')]);
+    expect(await runs()).toMatchObject([{ status: 'completed' }]);
+    await client.close();
+
+    const call = { name: 'ask', arguments: { message: '/call greet {"text":"b"}' } };
+    const send = async (at: Tenant, more: object = {}, params: object = call, key = app.apiKey): Promise<ProxyAnswer> =>
+      callProxy(at, gatewayPath(app, agentId), {
+        key,
+        ...modernRequest('tools/call', { ...params, ...more }, { capabilities }),
+      });
+    const [asked] = eventsOf(await send(app));
+    const { inputRequests = {}, requestState } = asked?.result as { inputRequests?: object; requestState?: string };
+    const [question = ''] = Object.keys(inputRequests);
+    expect(asked?.result).toMatchObject({ resultType: 'input_required', inputRequests: { [question]: {} } });
+    // A retry that brings no answers is asked again.
+    const [again] = eventsOf(await send(other, { requestState }));
+    expect(again?.result).toMatchObject({ resultType: 'input_required', inputRequests });
+    const otherCall = { ...call, arguments: { message: 'Hello' } };
+    const poster = await keyWith(app, { [agentId]: ['*'] });
+    for (const wrong of [
+      await send(app, { requestState: 'ask:x' }),
+      await send(app, { requestState: `${requestState}A` }),
+      await send(app, { requestState }, otherCall),
+      await send(app, { requestState }, call, poster),
+    ]) {
+      expect(errorIn(wrong)).toMatchObject({ code: -32600 });
+    }
+    const rubbish = { [question]: { action: 'accept', content: {} } };
+    expect(eventsOf(await send(app, { requestState, inputResponses: rubbish }))[0]?.result).toMatchObject({
+      isError: true,
+    });
+    // Left open by this client: the call waits until somebody else answers.
+    const left = send(app, { requestState, inputResponses: { [question]: { action: 'cancel' } } });
+    const answers = { requestState, inputResponses: { [question]: { action: 'accept', content: { approve: true } } } };
+    const both = await Promise.all([send(other, answers), send(app, answers), left]);
+    for (const answer of both) expect(textIn(eventsOf(answer).at(-1)?.result)).toContain('greet says b');
+    expect(textIn(eventsOf(await send(other, answers)).at(-1)?.result)).toContain('greet says b');
+    expect(await runs()).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
+  });
+
+  it('begins the stream of a modern client while the run goes on', async () => {
+    const agentId = await exposed();
+    const call = modernRequest('tools/call', { name: 'ask', arguments: { message: '/wait 60000' } });
+    const response = await openProxy(app, gatewayPath(app, agentId), { key: app.apiKey, ...call });
+    expect(response.headers['content-type']).toContain('text/event-stream');
+    response.destroy();
   });
 
   it('reports progress while the run goes on', async () => {

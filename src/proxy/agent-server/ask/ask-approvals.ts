@@ -17,13 +17,13 @@ const APPROVE = 'RUN_APPROVE';
 const MAX_ARGUMENTS_LENGTH = 4_000;
 /** The fields of an answer to a request for an approval. */
 const APPROVAL_SCHEMA = {
-  type: 'object',
+  type: 'object' as const,
   properties: {
-    approve: { type: 'boolean', title: 'Approve the call' },
-    reason: { type: 'string', title: 'Reason', maxLength: MAX_REASON_LENGTH },
+    approve: { type: 'boolean' as const, title: 'Approve the call' },
+    reason: { type: 'string' as const, title: 'Reason', maxLength: MAX_REASON_LENGTH },
   },
   required: ['approve'],
-} as const;
+};
 
 /** A question of a run, as a client asks it. */
 export interface AskedQuestion {

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
 import type { AskOffer } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
@@ -9,6 +9,7 @@ import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from 
 import { traceContextOf } from '../../protocol/inbound-message.js';
 import { toolFailure } from '../../protocol/tool-failure.js';
 import { toToolResult } from './ask-result.js';
+import { CallQuestions } from './call-questions.js';
 import { type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 
 /** A call of the tool that runs the agent. */
@@ -25,22 +26,34 @@ export class AskTool {
 
   constructor(
     private readonly runs: AskedRuns,
+    private readonly questions: CallQuestions,
     private readonly cancellation: RunCancellationService,
     private readonly invocations: InvocationLog,
   ) {}
 
-  /** Starts the run, and returns its answer once it is over. Faults are results, which a model can read. */
+  /**
+   * Starts the run, and returns its answer once it is over, or what the client is asked before. Faults are results,
+   * which a model can read.
+   * @throws DomainError `invalid_rpc_request` for answers to what was not asked
+   */
   async call(
     call: AskCall,
     { signal, onProgress }: { signal: AbortSignal; onProgress: (status: string) => void },
-  ): Promise<CallToolResult> {
+  ): Promise<CallToolResult | InputRequiredResult> {
     const { exchange, offer } = call;
     const invocation = this.openInvocation(call);
     try {
-      const run = await this.runs.start(exchange, call.args);
+      const run = (await this.questions.resume(exchange)) ?? (await this.runs.start(exchange, call.args));
       const watching = this.runs.watch(exchange, run, { timeoutS: offer.timeoutS, signal });
       let looked = await watching.next();
-      for (; looked.done !== true; looked = await watching.next()) onProgress(looked.value.status);
+      for (; looked.done !== true; looked = await watching.next()) {
+        onProgress(looked.value.status);
+        const asking = await this.questions.ask(exchange, looked.value);
+        if (asking === undefined) continue;
+        await watching.return('left');
+        await invocation.settle(SUCCESS);
+        return asking;
+      }
       const end = looked.value;
       if (end !== 'over') throw await this.giveUp(exchange, run, end, offer);
       const result = toToolResult(await this.runs.read(exchange, run.id), run);
@@ -48,6 +61,7 @@ export class AskTool {
       return result;
     } catch (error) {
       await invocation.settle(outcomeOf(error));
+      if (error instanceof DomainError && error.code === 'invalid_rpc_request') throw error;
       return toolFailure(toDomainError(error), exchange.caller.requestId);
     }
   }

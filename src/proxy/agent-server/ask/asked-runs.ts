@@ -36,7 +36,7 @@ export interface AskedRun {
 }
 
 /** A request about such a run. */
-export type AskExchange = Pick<McpRequestContext, 'caller' | 'request' | 'reply' | 'entryPoint'>;
+export type AskExchange = Pick<McpRequestContext, 'caller' | 'request' | 'reply' | 'entryPoint' | 'message'>;
 
 /** How long a request waits. */
 interface Waiting {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Implementation } from '@modelcontextprotocol/client';
 import {
   type CallToolResult,
+  type InputRequiredResult,
   ProtocolError,
   ResourceNotFoundError,
   Server,
@@ -104,7 +105,7 @@ export class AgentMcpServer {
     { compose, exchange }: AgentServerContext,
     { name, arguments: args }: { name: string; arguments?: Record<string, unknown> | undefined },
     { mcpReq }: ServerContext,
-  ): Promise<CallToolResult> {
+  ): Promise<CallToolResult | InputRequiredResult> {
     const { ask: offer } = await compose();
     if (offer?.name !== name) throw new DomainError('unknown_tool', 'The agent has no tool with this name.');
     const progressToken = mcpReq._meta?.progressToken;
