@@ -19,6 +19,12 @@ export interface AskCall {
   readonly args: unknown;
 }
 
+/** Who waits for the answer to such a call. */
+interface Waiter {
+  readonly signal: AbortSignal;
+  readonly onProgress: (status: string) => void;
+}
+
 /** Runs agents as tools. A caller that waits for the answer and leaves cancels the run. */
 @Injectable()
 export class AskTool {
@@ -36,25 +42,16 @@ export class AskTool {
    * which a model can read.
    * @throws DomainError `invalid_rpc_request` for answers to what was not asked
    */
-  async call(
-    call: AskCall,
-    { signal, onProgress }: { signal: AbortSignal; onProgress: (status: string) => void },
-  ): Promise<CallToolResult | InputRequiredResult> {
+  async call(call: AskCall, waiter: Waiter): Promise<CallToolResult | InputRequiredResult> {
     const { exchange, offer } = call;
     const invocation = this.openInvocation(call);
     try {
       const run = (await this.questions.resume(exchange)) ?? (await this.runs.start(exchange, call.args));
-      const watching = this.runs.watch(exchange, run, { timeoutS: offer.timeoutS, signal });
-      let looked = await watching.next();
-      for (; looked.done !== true; looked = await watching.next()) {
-        onProgress(looked.value.status);
-        const asking = await this.questions.ask(exchange, looked.value);
-        if (asking === undefined) continue;
-        await watching.return('left');
+      const end = await this.untilOverOrAsking(call, run, waiter);
+      if (typeof end === 'object') {
         await invocation.settle(SUCCESS);
-        return asking;
+        return end;
       }
-      const end = looked.value;
       if (end !== 'over') throw await this.giveUp(exchange, run, end, offer);
       const result = toToolResult(await this.runs.read(exchange, run.id), run);
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
@@ -76,6 +73,26 @@ export class AskTool {
     } catch (error) {
       await invocation.settle(outcomeOf(error));
       throw error;
+    }
+  }
+
+  /** Waits until the run is over, or the client is to be asked. */
+  private async untilOverOrAsking(
+    { exchange, offer }: AskCall,
+    run: AskedRun,
+    { signal, onProgress }: Waiter,
+  ): Promise<WaitingEnd | InputRequiredResult> {
+    const watching = this.runs.watch(exchange, run, { timeoutS: offer.timeoutS, signal });
+    try {
+      for (;;) {
+        const looked = await watching.next();
+        if (looked.done === true) return looked.value;
+        onProgress(looked.value.status);
+        const asking = await this.questions.ask(exchange, looked.value);
+        if (asking !== undefined) return asking;
+      }
+    } finally {
+      await watching.return('left');
     }
   }
 
