@@ -221,7 +221,8 @@ describe('the tool that runs an agent', () => {
         ...modernRequest('tools/call', { ...params, ...more }, { capabilities }),
       });
     const [asked] = eventsOf(await send(app));
-    const { inputRequests = {}, requestState } = asked?.result as { inputRequests?: object; requestState?: string };
+    const state = (asked?.result ?? {}) as { inputRequests?: object; requestState?: string };
+    const { inputRequests = {}, requestState } = state;
     const [question = ''] = Object.keys(inputRequests);
     expect(asked?.result).toMatchObject({ resultType: 'input_required', inputRequests: { [question]: {} } });
     // A retry that brings no answers is asked again.
