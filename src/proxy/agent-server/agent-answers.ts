@@ -12,7 +12,7 @@ import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import { declaresApps } from '../protocol/apps-extension.js';
 import { answeredRequests } from '../protocol/client-requests.js';
-import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
+import { type InboundMessage, type InboundRequest, isModernMessage, takesStream } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { declaresUrlElicitation, hasUrlElicitation } from '../protocol/url-elicitation.js';
 import { ANSWERING } from '../translation/modern-envelope.js';
@@ -36,6 +36,8 @@ const HINDRANCE_WAIT_MS = 250;
 @Injectable()
 export class AgentAnswers implements OnApplicationShutdown {
   private readonly hosted: HostedMcp<AgentServerContext>;
+  /** For calls of the tool that runs the agent, which take long. */
+  private readonly streamed: HostedMcp<AgentServerContext>;
 
   constructor(
     servers: AgentMcpServer,
@@ -48,6 +50,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     private readonly writer: ReplyWriter,
   ) {
     this.hosted = new HostedMcp((context) => servers.for(context));
+    this.streamed = new HostedMcp((context) => servers.for(context), { responseMode: 'sse' });
   }
 
   /** @param owner of the session with the agent, if its client answers requests @throws DomainError `invalid_cursor` */
@@ -79,12 +82,14 @@ export class AgentAnswers implements OnApplicationShutdown {
     if (message.method === 'subscriptions/listen') {
       await this.notifications.subscribe(request, reply, parsed, serverContext);
     } else {
-      await this.hosted.answerRequest(request, reply, parsed, serverContext, cancelled);
+      const isStreamed = message.method === 'tools/call' && takesStream(request.headers);
+      const hosted = isStreamed ? this.streamed : this.hosted;
+      await hosted.answerRequest(request, reply, parsed, serverContext, cancelled);
     }
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.hosted.close();
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.hosted.close(), this.streamed.close()]);
   }
 
   private async listText(
@@ -144,7 +149,7 @@ export class AgentAnswers implements OnApplicationShutdown {
       isTrusted ? this.hindranceOf(caller) : undefined,
     ]);
     const isTool = agent?.exposeRun === true && mayAsk(caller);
-    const features = { ...offered, tasks: offered.tasks || isTool };
+    const features = { ...offered, tasks: offered.tasks || isTool, legacyTasks: isTool };
     const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
     const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
     return { caller, exchange, compose, owner, features, instructions, client };

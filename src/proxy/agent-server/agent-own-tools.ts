@@ -13,6 +13,7 @@ import { SERVER_INFO } from '../translation/to-modern-answer.js';
 import { AgentAnswers } from './agent-answers.js';
 import { AgentToolSearch } from './agent-tool-search.js';
 import { AskTasks } from './ask/ask-tasks.js';
+import { LegacyAskRequests } from './legacy-ask-requests.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
 import { serverInfoOf } from './offering/agent-mcp-server.js';
@@ -25,6 +26,7 @@ export class AgentOwnTools {
   constructor(
     private readonly search: AgentToolSearch,
     private readonly asks: AskTasks,
+    private readonly legacy: LegacyAskRequests,
     private readonly answers: AgentAnswers,
     private readonly compositions: AgentComposition,
     private readonly sessionCompositions: SessionComposition,
@@ -40,9 +42,10 @@ export class AgentOwnTools {
     return (await this.answerAsk(context, owner)) || this.search.answerSearch(context, owner);
   }
 
-  /** Answers a request about a task of the tool that runs the agent; false for any other. @throws DomainError */
+  /** Answers what concerns a task of the tool that runs the agent; false for any other message. @throws DomainError */
   async answerTask(context: AgentRequest): Promise<boolean> {
     const { message, request } = context;
+    if (!isModernMessage(request.headers, message)) return this.legacy.answer(context);
     if (message.kind !== 'request' || !isTaskRequest(message) || !isAnswerable(request.headers, message)) return false;
     const result = await this.asks.answer(context, message);
     if (result === undefined) return false;
@@ -59,10 +62,12 @@ export class AgentOwnTools {
       : this.compositions.compositionOf(caller.connection));
     if (offer?.name !== message.params['name']) return false;
     if (caller.principal === undefined) throw credentialMissing();
-    const isTask = isModernMessage(request.headers, message) && declaresTasks(message);
-    if (isTask && isAnswerable(request.headers, message)) {
-      const call = { exchange: context, offer, args: message.params['arguments'] };
+    const call = { exchange: context, offer, args: message.params['arguments'] };
+    const isModern = isModernMessage(request.headers, message);
+    if (isModern && declaresTasks(message) && isAnswerable(request.headers, message)) {
       this.write(context, message, await this.asks.create(call));
+    } else if (!isModern && message.params['task'] !== undefined) {
+      await this.legacy.createTask({ ...context, message }, call);
     } else {
       // The MCP server of this service sends progress until the run is over.
       await this.answers.answer(context, owner);

@@ -44,7 +44,7 @@ export class AgentRequestHandler {
       return;
     }
     requireActive(caller.connection);
-    if (isModern && (await this.ownTools.answerTask(context))) return;
+    if (await this.ownTools.answerTask(context)) return;
     if (isModern && (await this.sources.forwardToSource(context))) return;
     if (owner !== undefined && (await this.sources.forwardAskable(context))) return;
     this.measure(context);

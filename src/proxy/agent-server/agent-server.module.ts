@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AgentsModule } from '../../agents/agents.module.js';
 import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
 import { ConnectionsModule } from '../../connections/connections.module.js';
@@ -25,9 +26,17 @@ import { AgentAnswers } from './agent-answers.js';
 import { AgentOwnTools } from './agent-own-tools.js';
 import { AgentSourceRequests } from './agent-source-requests.js';
 import { AgentToolSearch } from './agent-tool-search.js';
+import { AskApprovals } from './ask/ask-approvals.js';
 import { AskTasks } from './ask/ask-tasks.js';
 import { AskTool } from './ask/ask-tool.js';
 import { AskedRuns } from './ask/asked-runs.js';
+import { AskedTaskEntity } from './ask/asked-task.entity.js';
+import { AskedTasks } from './ask/asked-tasks.repository.js';
+import { CallQuestions } from './ask/call-questions.js';
+import { LegacyAskTasks } from './ask/legacy-ask-tasks.js';
+import { LegacyTaskResults } from './ask/legacy-task-results.js';
+import { SessionQuestions } from './ask/session-questions.js';
+import { LegacyAskRequests } from './legacy-ask-requests.js';
 import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
@@ -42,6 +51,7 @@ import { ListChanges } from './offering/list-changes.js';
  */
 @Module({
   imports: [
+    TypeOrmModule.forFeature([AskedTaskEntity]),
     AgentsModule,
     AnswerBudgetModule,
     ApprovalsModule,
@@ -69,16 +79,23 @@ import { ListChanges } from './offering/list-changes.js';
     AgentTaskRouter,
     AgentToolRouter,
     AgentToolSearch,
+    AskApprovals,
     AskedRuns,
+    AskedTasks,
     AskTasks,
     AskTool,
+    CallQuestions,
     ClientSessionHandler,
     ClientSessionStreams,
     ClientUpstreamSessionOpener,
     ClientUpstreamSessions,
+    LegacyAskRequests,
+    LegacyAskTasks,
+    LegacyTaskResults,
     ListChanges,
     RequestIdCodec,
     SessionComposition,
+    SessionQuestions,
     SessionResources,
   ],
   exports: [

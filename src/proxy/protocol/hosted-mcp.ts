@@ -27,9 +27,11 @@ export class HostedMcp<T> {
   private readonly handler: McpHttpHandler;
   private readonly contexts = new WeakMap<Request, T>();
 
-  /** @param bus publishes to subscriptions (`subscriptions/listen`) */
-  constructor(serverFor: ServerFor<T>, bus?: ServerEventBus) {
-    const options = bus === undefined ? {} : { bus };
+  /**
+   * @param options.bus publishes to subscriptions (`subscriptions/listen`)
+   * @param options.responseMode `sse` for answers that take long: the stream begins at once, and is kept open
+   */
+  constructor(serverFor: ServerFor<T>, options: { bus?: ServerEventBus; responseMode?: 'sse' } = {}) {
     this.handler = createMcpHandler(({ requestInfo }) => serverFor(this.contextOf(requestInfo)), options);
   }
 

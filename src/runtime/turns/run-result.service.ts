@@ -30,6 +30,20 @@ export class RunResultService {
     return run;
   }
 
+  /** Those of these runs that the caller can read, of one agent. @throws DomainError `permission_denied` */
+  async findReadableAmong(caller: Principal, agentId: string, ids: readonly string[]): Promise<RunEntity[]> {
+    requireThreadPermission(caller, 'read');
+    requireRunAccess(caller, agentId);
+    const runs = await this.runs.findAmong(caller.organization.id, ids);
+    const { thread } = caller;
+    return runs.filter((run) => run.agentId === agentId && (thread === undefined || thread.id === run.threadId));
+  }
+
+  /** The approvals that a run waits for. @throws DomainError `answer_memory_exhausted` */
+  async pendingOf(run: RunEntity, answer: HeldAnswer): Promise<RunResult['pending_approvals']> {
+    return (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
+  }
+
   async isStored(organizationId: string, taskId: string): Promise<boolean> {
     return (await this.runs.findRun(organizationId, taskId)) !== null;
   }
@@ -42,7 +56,6 @@ export class RunResultService {
     const run = await this.runs.findRun(organizationId, taskId);
     if (run === null) throw unknownRun();
     const message = await this.transcript.findAnswerItem(run, answer);
-    const pending = (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
     const { status, usage, error } = run;
     return {
       taskId: run.id,
@@ -52,7 +65,7 @@ export class RunResultService {
         status === 'completed' ? ((message?.metadata['output'] as RunResult['output'] | undefined) ?? null) : null,
       usage,
       error,
-      pending_approvals: pending,
+      pending_approvals: await this.pendingOf(run, answer),
       answered_approvals: await this.runs.answeredOf(run),
     };
   }

@@ -4,10 +4,20 @@ import { modernRequest, openLegacy, openModern } from '../../support/era-clients
 import { eventually } from '../../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { auditOf, connectTo, keyWith } from '../../support/proxy-connections.js';
-import { callProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
+import { callProxy, errorIn, eventsOf, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
+import {
+  type AskTask,
+  createTask,
+  idsIn,
+  requestTask,
+  taskIn,
+  textIn,
+  type ToolAnswer,
+  untilTask,
+} from './ask.support.js';
 
 let app: Tenant;
 let other: Tenant;
@@ -26,15 +36,6 @@ afterAll(async () => {
 /** An agent that is a tool. */
 const exposed = (more: object = {}): Promise<string> => agentOf(app, [connectionId], { expose_run: true, ...more });
 
-interface ToolAnswer {
-  readonly isError?: boolean;
-  readonly content: { readonly type: string; readonly text: string }[];
-  readonly structuredContent?: object;
-  readonly _meta?: { 'mcp.service'?: { task_id: string; thread_id: string } };
-}
-
-const textIn = (result: unknown): string | undefined => (result as ToolAnswer).content[0]?.text;
-const idsIn = (result: unknown) => (result as ToolAnswer)._meta?.['mcp.service'] ?? { task_id: '', thread_id: '' };
 const statusOf = async (taskId: string): Promise<string> =>
   (await succeed<{ item: { status: string } }>(app, 'RUN_GET', { id: taskId })).item.status;
 
@@ -192,6 +193,72 @@ describe('the tool that runs an agent', () => {
     );
   });
 
+  it('asks a modern client without tasks for approvals, for one and the same run', async () => {
+    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
+      expose_run: true,
+    });
+    const runs = async (): Promise<{ status: string }[]> => {
+      const where = { field: ['agent_id'], operator: 'eq', value: agentId };
+      return (await succeed<{ items: { status: string }[] }>(app, 'RUN_LIST', { where })).items;
+    };
+    const capabilities = { elicitation: { form: {} } };
+    const client = await openModern(app, `gateway/${agentId}`, capabilities);
+    const questions: string[] = [];
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      questions.push(params.message);
+      return { action: 'accept', content: { approve: true } };
+    });
+    const result = await client.callTool({ name: 'ask', arguments: { message: '/call greet {"text":"a"}' } });
+    expect(textIn(result)).toContain('greet says a');
+    expect(questions).toEqual([expect.stringContaining('{"text":"a"}')]);
+    expect(await runs()).toMatchObject([{ status: 'completed' }]);
+    await client.close();
+
+    const call = { name: 'ask', arguments: { message: '/call greet {"text":"b"}' } };
+    const send = async (at: Tenant, more: object = {}, params: object = call, key = app.apiKey): Promise<ProxyAnswer> =>
+      callProxy(at, gatewayPath(app, agentId), {
+        key,
+        ...modernRequest('tools/call', { ...params, ...more }, { capabilities }),
+      });
+    const [asked] = eventsOf(await send(app));
+    const state = (asked?.result ?? {}) as { inputRequests?: object; requestState?: string };
+    const { inputRequests = {}, requestState } = state;
+    const [question = ''] = Object.keys(inputRequests);
+    expect(asked?.result).toMatchObject({ resultType: 'input_required', inputRequests: { [question]: {} } });
+    // A retry that brings no answers is asked again.
+    const [again] = eventsOf(await send(other, { requestState }));
+    expect(again?.result).toMatchObject({ resultType: 'input_required', inputRequests });
+    const otherCall = { ...call, arguments: { message: 'Hello' } };
+    const poster = await keyWith(app, { [agentId]: ['*'] });
+    for (const wrong of [
+      await send(app, { requestState: 'ask:x' }),
+      await send(app, { requestState: `${requestState}A` }),
+      await send(app, { requestState }, otherCall),
+      await send(app, { requestState }, call, poster),
+    ]) {
+      expect(errorIn(wrong)).toMatchObject({ code: -32600 });
+    }
+    const rubbish = { [question]: { action: 'accept', content: {} } };
+    expect(eventsOf(await send(app, { requestState, inputResponses: rubbish }))[0]?.result).toMatchObject({
+      isError: true,
+    });
+    // Left open by this client: the call waits until somebody else answers.
+    const left = send(app, { requestState, inputResponses: { [question]: { action: 'cancel' } } });
+    const answers = { requestState, inputResponses: { [question]: { action: 'accept', content: { approve: true } } } };
+    const both = await Promise.all([send(other, answers), send(app, answers), left]);
+    for (const answer of both) expect(textIn(eventsOf(answer).at(-1)?.result)).toContain('greet says b');
+    expect(textIn(eventsOf(await send(other, answers)).at(-1)?.result)).toContain('greet says b');
+    expect(await runs()).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
+  });
+
+  it('begins the stream of a modern client while the run goes on', async () => {
+    const agentId = await exposed();
+    const call = modernRequest('tools/call', { name: 'ask', arguments: { message: '/wait 60000' } });
+    const response = await openProxy(app, gatewayPath(app, agentId), { key: app.apiKey, ...call });
+    expect(response.headers['content-type']).toContain('text/event-stream');
+    response.destroy();
+  });
+
   it('reports progress while the run goes on', async () => {
     const { client } = await openLegacy(app, `gateway/${await exposed()}`);
     const seen: unknown[] = [];
@@ -203,33 +270,12 @@ describe('the tool that runs an agent', () => {
 });
 
 describe('the tool that runs an agent, as a task', () => {
-  interface Task {
-    readonly resultType?: string;
-    readonly taskId: string;
-    readonly status: string;
-    readonly statusMessage?: string;
-    readonly inputRequests?: Record<string, { method: string; params: { message: string } }>;
-    readonly result?: ToolAnswer;
-  }
-
-  const request = async (agentId: string, method: string, params: object, key = app.apiKey, at = app) => {
-    const { taskId } = params as { taskId?: string };
-    const headers = taskId === undefined ? {} : { 'mcp-name': taskId };
-    const asked = modernRequest(method, { ...params }, { capabilities: WITH_TASKS, headers });
-    return callProxy(at, gatewayPath(app, agentId), { key, ...asked });
-  };
-  const resultOf = (answer: ProxyAnswer): Task => rpcOf(answer).result as unknown as Task;
-  const create = async (agentId: string, message: string, key?: string): Promise<Task> => {
-    const task = resultOf(await request(agentId, 'tools/call', { name: 'ask', arguments: { message } }, key));
-    expect(task).toMatchObject({ resultType: 'task', status: 'working', ttlMs: null, pollIntervalMs: 1000 });
-    return task;
-  };
-  const untilStatus = (agentId: string, taskId: string, status: string, key = app.apiKey, at = app): Promise<Task> =>
-    eventually(async () => {
-      const task = resultOf(await request(agentId, 'tasks/get', { taskId }, key, at));
-      expect(task).toMatchObject({ resultType: 'complete', taskId, status });
-      return task;
-    });
+  const request = (agentId: string, method: string, params: object, key?: string): Promise<ProxyAnswer> =>
+    requestTask(app, agentId, method, params, key);
+  const create = (agentId: string, message: string, key?: string): Promise<AskTask> =>
+    createTask(app, agentId, message, key);
+  const untilStatus = (agentId: string, taskId: string, status: string, at = app): Promise<AskTask> =>
+    untilTask(at, agentId, { taskId, status });
   const asking = (approval: string): Promise<string> =>
     agentOf(app, [{ connection_id: connectionId, approval } as never], { expose_run: true });
 
@@ -238,7 +284,7 @@ describe('the tool that runs an agent, as a task', () => {
     const described = rpcOf(await request(agentId, 'server/discover', {})).result as { capabilities: object };
     expect(described.capabilities).toMatchObject(WITH_TASKS);
     const { taskId } = await create(agentId, 'Hello');
-    const { result } = await untilStatus(agentId, taskId, 'completed', app.apiKey, other);
+    const { result } = await untilStatus(agentId, taskId, 'completed', other);
     expect(textIn(result)).toBe('You said: Hello');
     const failed = await create(agentId, '/fail broken');
     expect((await untilStatus(agentId, failed.taskId, 'completed')).result?.isError).toBe(true);
@@ -249,7 +295,7 @@ describe('the tool that runs an agent, as a task', () => {
     const poster = await keyWith(app, { [agentId]: ['*'] });
     const waits = await create(agentId, '/call greet {"text":"a"}', poster);
     const shown = await eventually(async () => {
-      const task = resultOf(await request(agentId, 'tasks/get', { taskId: waits.taskId }, poster));
+      const task = taskIn(await request(agentId, 'tasks/get', { taskId: waits.taskId }, poster));
       expect(task.statusMessage).toContain('greet');
       return task;
     });
@@ -270,15 +316,15 @@ describe('the tool that runs an agent, as a task', () => {
       const update = async (inputResponses: object): Promise<ProxyAnswer> =>
         request(agentId, 'tasks/update', { taskId, inputResponses });
       for (const ignored of [{}, { unknown: response }, { [key]: { action: 'cancel' } }]) {
-        expect(resultOf(await update(ignored))).toMatchObject({ resultType: 'complete' });
+        expect(taskIn(await update(ignored))).toMatchObject({ resultType: 'complete' });
       }
       const unsaid = { [key]: { content: { approve: true } } };
       for (const wrong of [{ [key]: { action: 'accept', content: {} } }, { [key]: 7 }, unsaid]) {
         expect(rpcOf(await update(wrong)).error?.code).toBe(-32602);
       }
       await untilStatus(agentId, taskId, 'input_required');
-      expect(resultOf(await update({ [key]: response }))).toMatchObject({ resultType: 'complete' });
-      expect(resultOf(await update({ [key]: { action: 'decline' } }))).toMatchObject({ resultType: 'complete' });
+      expect(taskIn(await update({ [key]: response }))).toMatchObject({ resultType: 'complete' });
+      expect(taskIn(await update({ [key]: { action: 'decline' } }))).toMatchObject({ resultType: 'complete' });
       const { result } = await untilStatus(agentId, taskId, 'completed');
       const transcript = await app.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: idsIn(result).thread_id });
       expect(JSON.stringify(transcript.body)).toContain(text);
@@ -289,7 +335,7 @@ describe('the tool that runs an agent, as a task', () => {
     const agentId = await exposed();
     const { taskId } = await create(agentId, '/wait 60000');
     for (let times = 0; times < 2; times++) {
-      expect(resultOf(await request(agentId, 'tasks/cancel', { taskId }))).toMatchObject({ resultType: 'complete' });
+      expect(taskIn(await request(agentId, 'tasks/cancel', { taskId }))).toMatchObject({ resultType: 'complete' });
     }
     expect((await untilStatus(agentId, taskId, 'cancelled')).result).toBeUndefined();
   });

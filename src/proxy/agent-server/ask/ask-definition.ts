@@ -44,6 +44,7 @@ export function askDefinition({ connection: { title } }: ProxyCaller, offer: Ask
     title: `Ask ${title}`,
     description: description === null ? does : `${does}\n\n${description}`,
     inputSchema: schemaOf(AskInput),
+    execution: { taskSupport: 'optional' },
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   };
   const text = JSON.stringify(definition);

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
 import type { AskOffer } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
@@ -9,6 +9,7 @@ import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from 
 import { traceContextOf } from '../../protocol/inbound-message.js';
 import { toolFailure } from '../../protocol/tool-failure.js';
 import { toToolResult } from './ask-result.js';
+import { CallQuestions } from './call-questions.js';
 import { type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 
 /** A call of the tool that runs the agent. */
@@ -18,6 +19,12 @@ export interface AskCall {
   readonly args: unknown;
 }
 
+/** Who waits for the answer to such a call. */
+interface Waiter {
+  readonly signal: AbortSignal;
+  readonly onProgress: (status: string) => void;
+}
+
 /** Runs agents as tools. A caller that waits for the answer and leaves cancels the run. */
 @Injectable()
 export class AskTool {
@@ -25,26 +32,33 @@ export class AskTool {
 
   constructor(
     private readonly runs: AskedRuns,
+    private readonly questions: CallQuestions,
     private readonly cancellation: RunCancellationService,
     private readonly invocations: InvocationLog,
   ) {}
 
-  /** Starts the run, and returns its answer once it is over. Faults are results, which a model can read. */
-  async call(
-    call: AskCall,
-    { signal, onProgress }: { signal: AbortSignal; onProgress: (status: string) => void },
-  ): Promise<CallToolResult> {
+  /**
+   * Starts the run, and returns its answer once it is over, or what the client is asked before. Faults are results,
+   * which a model can read.
+   * @throws DomainError `invalid_rpc_request` for answers to what was not asked
+   */
+  async call(call: AskCall, waiter: Waiter): Promise<CallToolResult | InputRequiredResult> {
     const { exchange, offer } = call;
     const invocation = this.openInvocation(call);
     try {
-      const run = await this.runs.start(exchange, call.args);
-      const end = await this.runs.untilOver(exchange, run, { timeoutS: offer.timeoutS, signal, onProgress });
+      const run = (await this.questions.resume(exchange)) ?? (await this.runs.start(exchange, call.args));
+      const end = await this.untilOverOrAsking(call, run, waiter);
+      if (typeof end === 'object') {
+        await invocation.settle(SUCCESS);
+        return end;
+      }
       if (end !== 'over') throw await this.giveUp(exchange, run, end, offer);
       const result = toToolResult(await this.runs.read(exchange, run.id), run);
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
       return result;
     } catch (error) {
       await invocation.settle(outcomeOf(error));
+      if (error instanceof DomainError && error.code === 'invalid_rpc_request') throw error;
       return toolFailure(toDomainError(error), exchange.caller.requestId);
     }
   }
@@ -59,6 +73,26 @@ export class AskTool {
     } catch (error) {
       await invocation.settle(outcomeOf(error));
       throw error;
+    }
+  }
+
+  /** Waits until the run is over, or the client is to be asked. */
+  private async untilOverOrAsking(
+    { exchange, offer }: AskCall,
+    run: AskedRun,
+    { signal, onProgress }: Waiter,
+  ): Promise<WaitingEnd | InputRequiredResult> {
+    const watching = this.runs.watch(exchange, run, { timeoutS: offer.timeoutS, signal });
+    try {
+      for (;;) {
+        const looked = await watching.next();
+        if (looked.done === true) return looked.value;
+        onProgress(looked.value.status);
+        const asking = await this.questions.ask(exchange, looked.value);
+        if (asking !== undefined) return asking;
+      }
+    } finally {
+      await watching.return('left');
     }
   }
 

@@ -10,6 +10,7 @@ import { validateArguments } from '../../../core/validation/validate-input.js';
 import { OpenCredentials } from '../../../identity/credentials/open-credentials.js';
 import { RequestLimits } from '../../../platform/limits/request-limits.js';
 import { validTraceContext } from '../../../platform/telemetry/trace-context.js';
+import type { RunEntity } from '../../../runtime/runs/records/run.entity.js';
 import { RunRequestService } from '../../../runtime/runs/run-request.service.js';
 import { ThreadService } from '../../../runtime/threads/thread.service.js';
 import type { RunResult } from '../../../runtime/turns/run-result.dto.js';
@@ -21,9 +22,9 @@ import { credentialMissing } from '../../protocol/proxy-caller.js';
 import { AskInput } from './ask-definition.js';
 
 const MAX_TITLE_LENGTH = 80;
-/** How often a waiting call reports progress. */
+/** How often a waiting request looks at its run. */
 const PROGRESS_MS = 5_000;
-/** How often a call looks at a run that waits for approvals. */
+/** How often it looks at a run that waits for approvals. */
 const APPROVAL_LOOK_MS = 1_000;
 /** The type of a file whose address says more. */
 const ANY_TYPE = 'application/octet-stream';
@@ -35,13 +36,12 @@ export interface AskedRun {
 }
 
 /** A request about such a run. */
-export type AskExchange = Pick<McpRequestContext, 'caller' | 'request' | 'reply' | 'entryPoint'>;
+export type AskExchange = Pick<McpRequestContext, 'caller' | 'request' | 'reply' | 'entryPoint' | 'message'>;
 
-/** How long a call waits, and whom it tells how it goes. */
+/** How long a request waits. */
 interface Waiting {
   readonly timeoutS: number;
   readonly signal: AbortSignal;
-  readonly onProgress: (status: string) => void;
 }
 
 /** The runs of agents that are called as tools, on threads of their callers. */
@@ -82,9 +82,9 @@ export class AskedRuns {
     }
   }
 
-  /** Waits until the run is over. Reports progress regularly, also while the run waits for approvals. */
-  async untilOver(exchange: AskExchange, run: AskedRun, waiting: Waiting): Promise<WaitingEnd> {
-    const { timeoutS, signal, onProgress } = waiting;
+  /** Yields the open run regularly, also while it waits for approvals, and returns why it does so no longer. */
+  async *watch(exchange: AskExchange, run: AskedRun, waiting: Waiting): AsyncGenerator<RunEntity, WaitingEnd> {
+    const { timeoutS, signal } = waiting;
     const caller = principalOf(exchange);
     const awaited = { ...run, organizationId: caller.organization.id };
     const endsAt = performance.now() + timeoutS * 1000;
@@ -100,10 +100,10 @@ export class AskedRuns {
         const { reply } = exchange;
         const end = await Promise.race([stopped, this.waiting.untilOver(awaited, { caller, reply, withinMs })]);
         if (end !== 'over' && end !== 'late') return end;
-        const { status } = await this.results.findReadable(caller, run.id);
-        if (!isOpenRunStatus(status)) return 'over';
-        onProgress(status);
-        if (status === 'waiting') await Promise.race([stopped, sleep(APPROVAL_LOOK_MS)]);
+        const current = await this.results.findReadable(caller, run.id);
+        if (!isOpenRunStatus(current.status)) return 'over';
+        yield current;
+        if (current.status === 'waiting') await Promise.race([stopped, sleep(APPROVAL_LOOK_MS)]);
       }
     } finally {
       unwatch();

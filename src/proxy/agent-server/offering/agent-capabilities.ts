@@ -18,7 +18,12 @@ export interface AgentFeatures {
   readonly logging: boolean;
   /** The tasks extension of the modern era. */
   readonly tasks: boolean;
+  /** Tasks of the legacy era: those of the tool that runs the agent. */
+  readonly legacyTasks: boolean;
 }
+
+/** Those that the upstreams of the agent offer. */
+type UpstreamFeatures = Omit<AgentFeatures, 'legacyTasks'>;
 
 /** Everything that the agent's server can answer, for requests that do not return capabilities. */
 export const ALL_FEATURES: AgentFeatures = {
@@ -28,6 +33,7 @@ export const ALL_FEATURES: AgentFeatures = {
   subscriptions: false,
   logging: false,
   tasks: false,
+  legacyTasks: false,
 };
 
 /** How long to wait for the capabilities of an upstream that are not known yet, in milliseconds. */
@@ -45,7 +51,7 @@ export class AgentCapabilities {
   constructor(private readonly eras: UpstreamEras) {}
 
   /** @param isSession true if the caller has sessions of its own with the upstreams */
-  async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<AgentFeatures> {
+  async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<UpstreamFeatures> {
     const candidates = await Promise.all(
       sources.map(async (source) => {
         const description = await this.descriptionOf(source);

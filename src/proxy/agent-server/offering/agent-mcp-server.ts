@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Implementation } from '@modelcontextprotocol/client';
 import {
   type CallToolResult,
+  type InputRequiredResult,
   ProtocolError,
   ResourceNotFoundError,
   Server,
@@ -37,6 +38,9 @@ export interface AgentServerContext {
   readonly client: ClientTraits;
 }
 
+/** MCP 2025-11-25, "Tasks". */
+const LEGACY_TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
+
 /** What decides on the form of errors. */
 interface ClientTraits {
   readonly isModern: boolean;
@@ -69,6 +73,7 @@ export class AgentMcpServer {
       }),
       ...(features.completions && { completions: {} }),
       ...(features.logging && { logging: {} }),
+      ...(features.legacyTasks && !client.isModern && { tasks: LEGACY_TASKS }),
       ...(features.tasks && client.isModern && { extensions: { [TASKS_EXTENSION]: {} } }),
     };
     const server = new Server(serverInfoOf(caller), {
@@ -100,7 +105,7 @@ export class AgentMcpServer {
     { compose, exchange }: AgentServerContext,
     { name, arguments: args }: { name: string; arguments?: Record<string, unknown> | undefined },
     { mcpReq }: ServerContext,
-  ): Promise<CallToolResult> {
+  ): Promise<CallToolResult | InputRequiredResult> {
     const { ask: offer } = await compose();
     if (offer?.name !== name) throw new DomainError('unknown_tool', 'The agent has no tool with this name.');
     const progressToken = mcpReq._meta?.progressToken;

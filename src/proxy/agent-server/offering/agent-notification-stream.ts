@@ -38,7 +38,7 @@ export class AgentNotificationStream {
     context: AgentServerContext,
   ): Promise<void> {
     const bus = new InMemoryServerEventBus();
-    const hosted = new HostedMcp<AgentServerContext>((current) => this.servers.for(current), bus);
+    const hosted = new HostedMcp<AgentServerContext>((current) => this.servers.for(current), { bus });
     const closed = untilClosed(reply);
     if (closed.aborted) return;
     closed.addEventListener('abort', () => void hosted.close(), { once: true });

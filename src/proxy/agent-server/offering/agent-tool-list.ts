@@ -10,6 +10,7 @@ import { CALL_FOR_CLIENTS, SEARCH_FOR_CLIENTS } from '../../../agents/search/sea
 import { appliedMode } from '../../../agents/search/tool-mode.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { isRecord } from '../../../core/is-record.js';
+import { withMember } from '../../../core/json/json-member.js';
 import { allowsAny, allowsNothing } from '../../../core/permissions.js';
 import { TimeSlices } from '../../../core/time-slices.js';
 import { type KnownTool, METADATA_KEY } from '../../../upstreams/catalog/tool-list.js';
@@ -56,9 +57,11 @@ export async function toolListText(
   }
   const isSearched = !isWhole && forModels.length > 0 && (await appliedMode(composition, forModels)) === 'search';
   const tools = isSearched ? [...SEARCH_TEXTS] : [];
-  if (composition.ask && mayAsk(caller)) tools.push(askDefinition(caller, composition.ask));
+  const { ask } = composition;
+  const isTool = ask !== undefined && mayAsk(caller);
+  if (isTool) tools.push(askDefinition(caller, ask));
   for (const place of isSearched ? unsearched(composition, visible) : visible) {
-    tools.push(textOf(place));
+    tools.push(isTool ? withoutTasks(textOf(place), place) : textOf(place));
     if (slices.isOver) await slices.next();
   }
   const hindrance = hindranceFor(caller, composition.unavailable);
@@ -130,6 +133,13 @@ function textOf({ name, tool }: ListedPlace): string {
     texts.set(tool, rest);
   }
   return `{"name":${JSON.stringify(name)},${rest}`;
+}
+
+/** An agent that is a tool declares tasks, but has none of its upstreams. */
+function withoutTasks(text: string, { tool: { definition } }: ListedPlace): string {
+  const { execution } = definition;
+  if (execution?.taskSupport !== 'optional') return text;
+  return withMember(text, 0, 'execution', JSON.stringify({ ...execution, taskSupport: 'forbidden' }));
 }
 
 /**

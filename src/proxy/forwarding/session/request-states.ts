@@ -20,6 +20,8 @@ interface State {
   readonly digest: string;
   /** The process that holds what the state stands for; absent if no process does. */
   readonly process?: string | undefined;
+  /** The run that the state stands for; absent if it is no run. */
+  readonly runId?: string | undefined;
 }
 
 /** The request that a client is asked to repeat with a state. */
@@ -40,7 +42,11 @@ export class RequestStates {
   constructor(private readonly vault: VaultService) {}
 
   /** @param kind its prefix tells the states of this service from those of upstreams, which are forwarded */
-  seal(kind: string, asked: RepeatedRequest, more: Pick<State, 'process'> = {}): { id: string; state: string } {
+  seal(
+    kind: string,
+    asked: RepeatedRequest,
+    more: Pick<State, 'process' | 'runId'> = {},
+  ): { id: string; state: string } {
     const state: State = { id: newId(), at: databaseNow(), digest: digestOf(asked), ...more };
     const sealed = this.vault.seal(JSON.stringify(state), contextOf(kind, asked.request));
     return { id: state.id, state: `${kind}:${sealed}` };

@@ -124,6 +124,10 @@ export class RunReader {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
   }
 
+  async findAmong(organizationId: string, ids: readonly string[]): Promise<RunEntity[]> {
+    return ids.length === 0 ? [] : this.runs.findBy({ organizationId, id: In(ids) });
+  }
+
   /** The run that has asked for this approval; null for none in the organization. */
   async findOfApproval(organizationId: string, approvalId: string): Promise<RunEntity | null> {
     if (!isUuid(approvalId)) return null;

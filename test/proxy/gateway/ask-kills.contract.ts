@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
+import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import type { TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
+import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
+import { rpcOf } from '../../support/proxy-calls.js';
+import { ServiceProcess } from '../../support/service-process.js';
+import type { StreamBackend } from '../../support/stream-backends.js';
+import type { Tenant } from '../../support/tenant.js';
+import { type AskTask, createTask, idsIn, requestTask, taskIn, textIn, untilTask } from './ask.support.js';
+
+/** So long that only the connections of workers can tell that one has died. */
+const ENV = { RUN_LOCK_MS: '600000', UPSTREAM_ALLOW_PRIVATE: 'true' };
+const START_MS = 120_000;
+const YES = { action: 'accept', content: { approve: true } };
+const ANSWER = { kind: 'text' as const, deltas: ['The', ' answer.'] };
+
+const callOf = (name: string) => ({ kind: 'tool-calls' as const, calls: [{ name, arguments: {} }] });
+
+/** What becomes of a task of the tool that runs an agent when the process is killed that the client has called. */
+export function askKillsContract(name: string, startBackend: () => Promise<StreamBackend>): void {
+  describe(`the tool that runs an agent, as a task, on ${name}`, () => {
+    let backend: StreamBackend;
+    let api: TestApp;
+    let model: FakeOpenAI;
+    let upstream: McpUpstream;
+    let agentId: string;
+    const processes: ServiceProcess[] = [];
+
+    beforeAll(async () => {
+      [backend, model, upstream] = await Promise.all([startBackend(), startFakeOpenAI(), startMcpUpstream({})]);
+      api = await backend.start({ ...ENV, ROLE: 'api' });
+      const data = { title: 'Scripted', kind: 'openai-compatible', base_url: model.baseUrl };
+      const { item } = await succeed<{ item: { id: string } }>(api, 'AI_PROVIDER_CREATE', { data });
+      await succeed(api, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: 'scripted' } } });
+      upstream.tools['look'] = { annotations: { readOnlyHint: true }, handler: () => 'look done' };
+      upstream.tools['send'] = { handler: () => 'send done' };
+      const connections = [{ connection_id: await connect(api, upstream.url), approval: ['send'] }];
+      agentId = await createAgent(api, [], { connections, expose_run: true });
+    }, START_MS);
+
+    afterAll(async () => {
+      await Promise.all(processes.map((process) => process.kill('SIGKILL')));
+      await backend?.close();
+      await model?.close();
+      await upstream?.close();
+    });
+
+    beforeEach(() => {
+      upstream.calls.length = 0;
+    });
+
+    /** A process of its own, as its clients see it. */
+    async function start(role = 'all'): Promise<{ service: ServiceProcess; at: Tenant }> {
+      const service = new ServiceProcess({ ...backend.env, ...ENV, ROLE: role });
+      processes.push(service);
+      return { service, at: { ...api, url: (await service.listening()).url } };
+    }
+
+    /** Lets the tool begin its work and not answer. Returns what gives it its answers back. */
+    function hang(tool: string): () => void {
+      const original = upstream.tools[tool];
+      if (original === undefined) throw new Error(`There is no tool ${tool}.`);
+      upstream.tools[tool] = { ...original, handler: () => new Promise(() => undefined) };
+      return () => (upstream.tools[tool] = original);
+    }
+
+    const callsOf = (tool: string): number => upstream.calls.filter((call) => call.tool === tool).length;
+
+    /** The only question of the task. */
+    async function questionOf(at: Tenant, { taskId }: AskTask): Promise<string> {
+      const { inputRequests = {} } = await untilTask(at, agentId, { taskId, status: 'input_required' });
+      expect(Object.keys(inputRequests)).toHaveLength(1);
+      return Object.keys(inputRequests)[0] ?? '';
+    }
+
+    async function answer(at: Tenant, { taskId }: AskTask, question: string): Promise<void> {
+      const inputResponses = { [question]: YES };
+      expect(taskIn(await requestTask(at, agentId, 'tasks/update', { taskId, inputResponses }))).toMatchObject({
+        resultType: 'complete',
+      });
+    }
+
+    /** The task has the same result in both processes, and its thread one question and one answer. */
+    async function expectOneAnswer({ taskId }: AskTask, other: Tenant, attempt: number): Promise<void> {
+      const { result } = await untilTask(api, agentId, { taskId, status: 'completed' });
+      expect(result?.isError).toBeUndefined();
+      expect(textIn(result)).toBe('The answer.');
+      const again = await untilTask(other, agentId, { taskId, status: 'completed' });
+      expect(again.result).toEqual(result);
+      const { task_id: runId, thread_id: threadId } = idsIn(result);
+      const thread = new ThreadClient(api, agentId, threadId);
+      expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant']);
+      expect(await thread.run(runId)).toMatchObject({ status: 'completed', attempt });
+      await thread.expectAnswer(runId, await thread.collect(runId));
+      const late = await requestTask(other, agentId, 'tasks/cancel', { taskId });
+      expect(rpcOf(late).error).toBeUndefined();
+      await untilTask(api, agentId, { taskId, status: 'completed' });
+    }
+
+    it(
+      'ends in the answer, once, when its process is killed while the run is queued',
+      async () => {
+        const { service, at } = await start('api');
+        model.script(ANSWER);
+        const task = await createTask(at, agentId, 'Which one?');
+        await service.kill('SIGKILL');
+        await untilTask(api, agentId, { taskId: task.taskId, status: 'working' });
+        const next = await start();
+        await expectOneAnswer(task, next.at, 1);
+        await next.service.kill('SIGTERM');
+      },
+      START_MS,
+    );
+
+    it(
+      '… while the model answers',
+      async () => {
+        const { service, at } = await start();
+        model.script({ kind: 'hang-after', deltas: ['Taken'] }, ANSWER);
+        const asked = model.requests.length;
+        const task = await createTask(at, agentId, 'Which one?');
+        await eventually(() => expect(model.requests.length).toBe(asked + 1));
+        await service.kill('SIGKILL');
+        const next = await start();
+        await expectOneAnswer(task, next.at, 2);
+        await next.service.kill('SIGTERM');
+      },
+      START_MS,
+    );
+
+    it(
+      '… while a tool is called',
+      async () => {
+        const { service, at } = await start();
+        const release = hang('look');
+        model.script(callOf('look'), ANSWER);
+        const task = await createTask(at, agentId, 'Which one?');
+        await eventually(() => expect(callsOf('look')).toBe(1));
+        await service.kill('SIGKILL');
+        release();
+        const next = await start();
+        await expectOneAnswer(task, next.at, 2);
+        await next.service.kill('SIGTERM');
+      },
+      START_MS,
+    );
+
+    it(
+      '… while an approval waits, whose question stays the same',
+      async () => {
+        const { service, at } = await start();
+        model.script(callOf('send'), ANSWER);
+        const task = await createTask(at, agentId, 'Which one?');
+        const question = await questionOf(at, task);
+        await service.kill('SIGKILL');
+        expect(await questionOf(api, task)).toBe(question);
+        const next = await start();
+        expect(await questionOf(next.at, task)).toBe(question);
+        await answer(next.at, task, question);
+        await expectOneAnswer(task, next.at, 2);
+        expect(callsOf('send')).toBe(1);
+        await next.service.kill('SIGTERM');
+      },
+      START_MS,
+    );
+
+    it(
+      '… between the answer to an approval and the result of its call, which is not repeated',
+      async () => {
+        const { service, at } = await start();
+        const release = hang('send');
+        model.script(callOf('send'), ANSWER);
+        const task = await createTask(at, agentId, 'Which one?');
+        const question = await questionOf(at, task);
+        await answer(at, task, question);
+        await eventually(() => expect(callsOf('send')).toBe(1));
+        await service.kill('SIGKILL');
+        release();
+        const next = await start();
+        // A client that does not know whether its answer has arrived sends it again.
+        await answer(next.at, task, question);
+        await expectOneAnswer(task, next.at, 3);
+        expect(callsOf('send')).toBe(1);
+        await next.service.kill('SIGTERM');
+      },
+      START_MS,
+    );
+
+    it(
+      '… after the run is over, before the client has read the answer',
+      async () => {
+        const { service, at } = await start();
+        model.script(ANSWER);
+        const task = await createTask(at, agentId, 'Which one?');
+        await eventually(async () => {
+          const { items } = await succeed<{ items: { status: string }[] }>(api, 'RUN_LIST', { limit: 1 });
+          expect(items).toMatchObject([{ status: 'completed' }]);
+        });
+        await service.kill('SIGKILL');
+        const next = await start();
+        await expectOneAnswer(task, next.at, 1);
+        await next.service.kill('SIGTERM');
+      },
+      START_MS,
+    );
+  });
+}
