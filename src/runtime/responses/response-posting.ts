@@ -70,7 +70,7 @@ export class ResponsePosting {
   private async beginThread(asked: Asked): Promise<CheckedResponse> {
     const { request, input, call } = asked;
     const { caller } = call;
-    if (request.model == null) throw fault('invalid_request', 'model', 'Must be the id of an agent.');
+    if (request.model == null) throw fault('invalid_request', 'model', 'Must be the id or the slug of an agent.');
     const [first] = input.earlier;
     if (first !== undefined) {
       throw fault('input_mismatch', first.path, 'Name the conversation with conversation or previous_response_id.');
@@ -153,9 +153,9 @@ export class ResponsePosting {
    * @throws DomainError `agent_not_found`; `agent_mismatch` if they differ; `invalid_request` for another format
    */
   private async agentFor(request: ResponseRequest, organizationId: string, ofThread?: string): Promise<RunnableAgent> {
-    const agent = await this.agents.findForRun(organizationId, request.model ?? ofThread ?? '');
+    const agent = await this.agents.findNamed(organizationId, request.model ?? ofThread ?? '');
     if (agent === undefined)
-      throw fault('agent_not_found', 'model', 'There is no agent with this id in the organization.');
+      throw fault('agent_not_found', 'model', 'There is no agent with this id or slug in the organization.');
     if (ofThread !== undefined && agent.id !== ofThread) {
       throw fault('agent_mismatch', 'model', 'This is not the agent of the conversation.');
     }
