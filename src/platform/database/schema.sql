@@ -79,10 +79,12 @@ CREATE TABLE agents (
   pinned_tools jsonb NOT NULL DEFAULT '[]'::jsonb,
   expose_run boolean NOT NULL DEFAULT false,
   ask_timeout_s integer NOT NULL DEFAULT 600,
+  slug varchar(63) NOT NULL,
   CONSTRAINT agents_pkey PRIMARY KEY (id),
   CONSTRAINT agents_id_fkey FOREIGN KEY (id) REFERENCES connections(id) ON DELETE CASCADE,
   CONSTRAINT agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX agents_slug_idx ON agents USING btree (organization_id, slug);
 CREATE INDEX agents_spend_idx ON agents USING btree (organization_id) WHERE (spend IS NOT NULL);
 CREATE TRIGGER agents_spend AFTER DELETE OR UPDATE OF spend ON agents FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('agent');
 
