@@ -34,7 +34,7 @@ export class ResponseRequest {
   @AnyJson()
   conversation?: unknown;
 
-  /** Only true: a response is stored as a run of a thread. */
+  /** False: the thread of the response is deleted when it is complete. Only for a new thread. */
   @IsOptional()
   @IsBoolean()
   store?: boolean | null;
