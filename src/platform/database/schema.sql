@@ -364,12 +364,14 @@ CREATE TABLE threads (
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  is_transient boolean NOT NULL DEFAULT false,
   CONSTRAINT threads_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT threads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT threads_status_check CHECK (((status)::text = ANY ((ARRAY['in_progress'::varchar, 'completed'::varchar, 'failed'::varchar])::text[])))
 );
 CREATE INDEX threads_created_idx ON threads USING btree (organization_id, created_at);
 CREATE INDEX threads_metadata_idx ON threads USING gin (metadata jsonb_path_ops);
+CREATE INDEX threads_transient_idx ON threads USING btree (created_at) WHERE is_transient;
 
 CREATE TABLE messages (
   organization_id uuid NOT NULL,
