@@ -55,6 +55,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
     expect(item).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       title: 'Agent',
+      slug: 'agent',
       description: null,
       instructions: null,
       tier: null,

@@ -16,6 +16,7 @@ connections:
       X-Team: support
 agents:
   Helper:
+    slug: helping-hand
     instructions: Be brief.
     tier: smart
     tool_mode: search

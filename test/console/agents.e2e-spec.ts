@@ -27,6 +27,7 @@ inBrowser('the agents in the console', () => {
     await opened.expectAccessible();
     await page.getByRole('link', { name: 'Create the first agent' }).click();
     await page.getByRole('textbox', { name: 'Title' }).fill('Support');
+    await page.getByRole('textbox', { name: 'Name in programs (optional)' }).fill('help-desk');
     await page.getByRole('textbox', { name: 'Instructions (optional)' }).fill('Answer in one sentence.');
     await page.getByRole('button', { name: 'Add First' }).click();
     await page.getByText('13 at the moment').waitFor();
@@ -53,7 +54,11 @@ inBrowser('the agents in the console', () => {
     expect(body.items[0].connections).toMatchObject([
       { selected_tools: ['echo', 'get-sum'], approval: ['get-sum'], prefix: null },
     ]);
-    expect(body.items[0]).toMatchObject({ instructions: 'Answer in one sentence.', status: 'active' });
+    expect(body.items[0]).toMatchObject({
+      slug: 'help-desk',
+      instructions: 'Answer in one sentence.',
+      status: 'active',
+    });
     await opened.expectAccessible();
     await opened.close();
   }, 120_000);

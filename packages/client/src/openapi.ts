@@ -1617,6 +1617,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/v1/models/{model}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads an active agent that the caller can run, by its id or its slug, as a model. */
+        get: operations["OpenAiModelsController_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/v1/responses": {
         parameters: {
             query?: never;
@@ -1805,6 +1822,7 @@ export interface components {
         };
         AgentCreateData: {
             title: string;
+            slug?: string;
             description?: string | null;
             instructions?: string | null;
             tier?: ("fast" | "smart" | "thinking") | null;
@@ -1854,6 +1872,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             title: string;
+            slug: string;
             description: string | null;
             instructions: string | null;
             tier: ("fast" | "smart" | "thinking") | null;
@@ -1928,6 +1947,7 @@ export interface components {
         };
         AgentUpdateData: {
             title?: string;
+            slug?: string;
             description?: string | null;
             instructions?: string | null;
             tier?: ("fast" | "smart" | "thinking") | null;
@@ -2777,11 +2797,25 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** OpenAiModel */
+        OpenAiModel: {
+            /** @description The agent */
+            id: string;
+            /** @enum {string} */
+            object: "model";
+            created: number;
+            /** @description The organization */
+            owned_by: string;
+            /** @description Names the agent too, as `model` of a response */
+            slug: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** OpenAiModels */
         OpenAiModels: {
             /** @enum {string} */
             object: "list";
-            data: {
+            data: ({
                 /** @description The agent */
                 id: string;
                 /** @enum {string} */
@@ -2789,7 +2823,11 @@ export interface components {
                 created: number;
                 /** @description The organization */
                 owned_by: string;
-            }[];
+                /** @description Names the agent too, as `model` of a response */
+                slug: string;
+            } & {
+                [key: string]: unknown;
+            })[];
         } & {
             [key: string]: unknown;
         };
@@ -3944,6 +3982,7 @@ export interface operations {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -5645,6 +5684,7 @@ export interface operations {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -5735,6 +5775,7 @@ export interface operations {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -5810,6 +5851,7 @@ export interface operations {
                      *         {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "title": "Support",
+                     *           "slug": "default",
                      *           "description": "Looks things up.",
                      *           "instructions": "text",
                      *           "tier": "fast",
@@ -5900,6 +5942,7 @@ export interface operations {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -9704,12 +9747,68 @@ export interface operations {
                      *           "id": "text",
                      *           "object": "model",
                      *           "created": 1,
-                     *           "owned_by": "text"
+                     *           "owned_by": "text",
+                     *           "slug": "default"
                      *         }
                      *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["OpenAiModels"];
+                };
+            };
+            /** @description Any error, in OpenAI's envelope */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "What is new?",
+                     *         "type": "text",
+                     *         "code": "text",
+                     *         "param": "text"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpenAiError"];
+                };
+            };
+        };
+    };
+    OpenAiModelsController_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: unknown;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "text",
+                     *       "object": "model",
+                     *       "created": 1,
+                     *       "owned_by": "text",
+                     *       "slug": "default"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OpenAiModel"];
                 };
             };
             /** @description Any error, in OpenAI's envelope */

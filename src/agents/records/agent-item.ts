@@ -10,6 +10,7 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
   return {
     id: connection.id,
     title: connection.title,
+    slug: agent.slug,
     description: connection.description,
     instructions: agent.instructions,
     tier: agent.tier,

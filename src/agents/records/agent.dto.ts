@@ -44,6 +44,7 @@ import {
   type ToolMode,
 } from './agent.js';
 import { IsApprovalRule } from './approval-rule.js';
+import { IsAgentSlug } from './agent-slug.js';
 import { IsOutputSchema } from './output-schema.js';
 import type { SelectedTool } from './selected-tool.js';
 import { IsSelectedTools } from './selected-tools-rule.js';
@@ -102,6 +103,11 @@ export class AgentHistoryData {
 
 /** Properties that are optional when an agent is created or updated. Null clears the value. */
 class AgentOptions {
+  /** Names the agent within the organization, as `model` of responses. By default made of the title. */
+  @MayBeAbsent()
+  @IsAgentSlug()
+  slug?: string;
+
   @MayBeAbsent()
   @MayBeNull()
   @IsText(MAX_DESCRIPTION_LENGTH)
@@ -269,6 +275,9 @@ export class AgentItem {
 
   @IsString()
   title: string;
+
+  @IsString()
+  slug: string;
 
   @MayBeNull()
   @IsString()

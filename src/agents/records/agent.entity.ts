@@ -10,9 +10,11 @@ import {
   DEFAULT_TOOL_MODE,
   type ToolMode,
 } from './agent.js';
+import { MAX_SLUG_LENGTH } from './agent-slug.js';
 
 /** The settings of an agent; its connection of type VIRTUAL has the same id and stores title and status. */
 @Entity('agents')
+@Index('agents_slug_idx', ['organizationId', 'slug'], { unique: true })
 @Index('agents_spend_idx', ['organizationId'], { where: 'spend IS NOT NULL' })
 export class AgentEntity {
   @PrimaryColumn('uuid')
@@ -22,6 +24,10 @@ export class AgentEntity {
   @Column({ type: 'uuid', name: 'organization_id', update: false })
   @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
+
+  /** Names the agent within its organization. */
+  @Column({ type: 'varchar', length: MAX_SLUG_LENGTH })
+  slug: string;
 
   @Column({ type: 'text', nullable: true })
   instructions: string | null;

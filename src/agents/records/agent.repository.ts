@@ -7,6 +7,7 @@ import type { AgentConnection, RunnableAgent } from './agent.js';
 import type { NestedSelection } from './selection-rights.js';
 import { AgentConnectionEntity } from './agent-connection.entity.js';
 import { AgentEntity } from './agent.entity.js';
+import { slugTaken } from './agent-slug.js';
 
 /** Class of the advisory locks that serialize edits of compositions, one per organization; spells "AGNT". */
 const COMPOSITION_LOCK = 0x41474e54;
@@ -33,10 +34,7 @@ export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
   readonly connections: readonly AgentConnection[];
 }
 
-/** Values: organization, ids. */
-const RUNNABLE = {
-  name: 'agents_runnable',
-  text: `
+const SELECT_RUNNABLE = `
     SELECT connection.id, connection.title, connection.description, connection.status, agent.instructions, agent.tier,
            agent.max_steps AS "maxSteps", agent.approval_timeout AS "approvalTimeoutS",
            agent.tool_mode AS "toolMode", agent.pinned_tools AS "pinnedTools",
@@ -47,8 +45,18 @@ const RUNNABLE = {
                        ORDER BY member.position), '[]')
               FROM agent_connections member WHERE member.agent_id = agent.id) AS connections
       FROM connections connection JOIN agents agent ON agent.id = connection.id
-     WHERE connection.organization_id = $1 AND connection.id = ANY($2)`,
+     WHERE connection.organization_id = $1`;
+
+/** Values: organization, ids. */
+const RUNNABLE = { name: 'agents_runnable', text: `${SELECT_RUNNABLE} AND connection.id = ANY($2)` };
+
+/** Values: organization, slug. */
+const RUNNABLE_BY_SLUG = {
+  name: 'agents_runnable_by_slug',
+  text: `${SELECT_RUNNABLE} AND agent.organization_id = $1 AND agent.slug = $2`,
 };
+
+const SLUG_INDEX = 'agents_slug_idx';
 
 /** Writes take part in the transaction of the given manager. */
 @Injectable()
@@ -82,17 +90,47 @@ export class AgentRepository {
     return this.statements.rowsByKey<RunnableAgent>(RUNNABLE, [organizationId, ids]);
   }
 
-  async insert(manager: EntityManager, agent: AgentEntity): Promise<void> {
-    await manager.insert(AgentEntity, agent);
+  async findRunnableBySlug(organizationId: string, slug: string): Promise<RunnableAgent | undefined> {
+    const [agent] = await this.statements.rowsByKey<RunnableAgent>(RUNNABLE_BY_SLUG, [organizationId, slug]);
+    return agent;
   }
 
-  /** Writes the properties that are not undefined. */
+  /** False if another agent of the organization has the slug. */
+  async insert(manager: EntityManager, agent: AgentEntity): Promise<boolean> {
+    const insert = manager
+      .createQueryBuilder()
+      .insert()
+      .into(AgentEntity)
+      .values(agent as QueryDeepPartialEntity<AgentEntity>);
+    const { raw } = await insert.orIgnore().returning('id').execute();
+    return (raw as unknown[]).length > 0;
+  }
+
+  /** The first of `<slug>-2`, `<slug>-3` and so on that no agent of the organization has. */
+  async freeSlug(manager: EntityManager, organizationId: string, slug: string): Promise<string> {
+    const [free]: [{ slug: string }] = await manager.query(
+      `SELECT candidate.slug
+         FROM (SELECT $2 || '-' || number AS slug, number
+                 FROM generate_series(2, (SELECT count(*) + 2 FROM agents WHERE organization_id = $1)) AS number
+              ) AS candidate
+        WHERE NOT EXISTS (SELECT FROM agents WHERE organization_id = $1 AND slug = candidate.slug)
+        ORDER BY candidate.number LIMIT 1`,
+      [organizationId, slug],
+    );
+    return free.slug;
+  }
+
+  /**
+   * Writes the properties that are not undefined.
+   * @throws DomainError `conflict` if another agent of the organization has the slug
+   */
   async update(
     manager: EntityManager,
     id: string,
     settings: Partial<
       Pick<
         AgentEntity,
+        | 'slug'
         | 'instructions'
         | 'tier'
         | 'maxSteps'
@@ -110,7 +148,9 @@ export class AgentRepository {
     >,
   ): Promise<void> {
     if (Object.values(settings).every((value) => value === undefined)) return;
-    await manager.update(AgentEntity, { id }, settings);
+    await manager.update(AgentEntity, { id }, settings).catch((error: unknown) => {
+      throw (error as { constraint?: string }).constraint === SLUG_INDEX ? slugTaken() : error;
+    });
   }
 
   /** Until the transaction ends, no other transaction changes compositions in the organization. */

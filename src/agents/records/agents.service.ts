@@ -19,6 +19,7 @@ import {
 } from './agent.js';
 import type { AgentCreateData, AgentItem, AgentListInput, AgentPage, AgentUpdateData } from './agent.dto.js';
 import { toConnections, toHistory, toItem } from './agent-item.js';
+import { slugFromTitle, slugTaken } from './agent-slug.js';
 import { OutputSchemas } from '../output-schemas.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
 import type { AgentEntity } from './agent.entity.js';
@@ -41,6 +42,13 @@ export class AgentsService {
   /** The agent with all settings that a run needs. Accepts any text as id. */
   async findForRun(organizationId: string, agentId: string): Promise<RunnableAgent | undefined> {
     return isUUID(agentId) ? this.repository.findRunnable(organizationId, agentId) : undefined;
+  }
+
+  /** The same for the agent with this id or slug. */
+  async findNamed(organizationId: string, name: string): Promise<RunnableAgent | undefined> {
+    return isUUID(name)
+      ? this.repository.findRunnable(organizationId, name)
+      : this.repository.findRunnableBySlug(organizationId, name);
   }
 
   /** The same for several agents, in no particular order. @param ids UUIDs */
@@ -73,7 +81,7 @@ export class AgentsService {
 
   /**
    * @throws DomainError `not_found` for a connection outside the organization, `permission_widening` for a selection
-   * that the caller cannot call
+   * that the caller cannot call, `conflict` for a slug that another agent has
    */
   async create(data: AgentCreateData, caller: Principal): Promise<AgentItem> {
     const id = newId();
@@ -85,7 +93,7 @@ export class AgentsService {
       const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
       const { approval_timeout: approvalTimeoutS = DEFAULT_APPROVAL_TIMEOUT_S } = data;
       const { output_schema: outputSchema = null, webhook_output: webhookOutput = false } = data;
-      await this.repository.insert(manager, {
+      const settings = {
         id,
         organizationId,
         instructions,
@@ -100,7 +108,8 @@ export class AgentsService {
         exposeRun: data.expose_run ?? false,
         askTimeoutS: data.ask_timeout_s ?? DEFAULT_ASK_TIMEOUT_S,
         ...toHistory(data.history),
-      });
+      };
+      await this.insert(manager, settings, data);
       // No agent can contain a new agent yet, so it cannot be part of a cycle.
       const connections = toConnections(data.connections ?? []);
       await this.compose(manager, organizationId, id, connections);
@@ -113,7 +122,7 @@ export class AgentsService {
    * Requires grants on the tools that the edit adds. New instructions and a new output schema, whose descriptions the
    * model reads, require grants on all tools, because they control how every run uses the tools. So does sending the
    * output to webhooks. Removing tools requires no grant.
-   * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`
+   * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`, `conflict` for a slug that another agent has
    */
   async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {
     const organizationId = caller.organization.id;
@@ -129,6 +138,7 @@ export class AgentsService {
       const concernsAll = concernsAllTools(current, data);
       const history = data.history === undefined ? {} : toHistory(data.history);
       await this.repository.update(manager, id, {
+        slug: data.slug,
         instructions,
         tier,
         maxSteps,
@@ -158,6 +168,20 @@ export class AgentsService {
     const item = await this.get(id, caller);
     if (!(await this.virtual.delete(caller.organization.id, id))) throw unknownAgent();
     return item;
+  }
+
+  /** Stores the settings of a new agent, under a slug of its title unless one is given. */
+  private async insert(
+    manager: EntityManager,
+    settings: Omit<AgentEntity, 'slug'>,
+    { title, slug }: AgentCreateData,
+  ): Promise<void> {
+    const wanted = slug ?? slugFromTitle(title);
+    let free = wanted;
+    while (!(await this.repository.insert(manager, { ...settings, slug: free }))) {
+      if (slug !== undefined) throw slugTaken();
+      free = await this.repository.freeSlug(manager, settings.organizationId, wanted);
+    }
   }
 
   private async find(

@@ -11,6 +11,8 @@ import { WebhookToolsChanged1763700010000 } from './migrations/1763700010000-web
 import { MachineClients1763700012000 } from './migrations/1763700012000-machine-clients.js';
 import { AgentsAsTools1763700013000 } from './migrations/1763700013000-agents-as-tools.js';
 import { AskedTasks1763700014000 } from './migrations/1763700014000-asked-tasks.js';
+import { AgentSlugs1763700015000 } from './migrations/1763700015000-agent-slugs.js';
+import { TransientThreads1763700016000 } from './migrations/1763700016000-transient-threads.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -27,4 +29,6 @@ export const MIGRATIONS = [
   MachineClients1763700012000,
   AgentsAsTools1763700013000,
   AskedTasks1763700014000,
+  AgentSlugs1763700015000,
+  TransientThreads1763700016000,
 ];

@@ -1,6 +1,7 @@
-import { Controller, Get, Res } from '@nestjs/common';
+import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import type { AgentItem } from '../../agents/records/agent.dto.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { Access } from '../../core/access.js';
 import { AnswerBudget } from '../../core/answers/answer-budget.js';
@@ -11,7 +12,8 @@ import type { Principal } from '../../core/principal.js';
 import { RequirePermission } from '../../core/require-permission.js';
 import { hasRunAccess } from '../../core/run-access.js';
 import { AnswersAsOpenAi } from './openai-errors.js';
-import { DescribesObject, MODELS } from './response-schemas.js';
+import { fault } from './response-input.js';
+import { DescribesObject, MODEL, MODELS } from './response-schemas.js';
 
 /** An agent as OpenAI's clients list models. */
 interface OpenAiModel {
@@ -19,6 +21,8 @@ interface OpenAiModel {
   readonly object: 'model';
   readonly created: number;
   readonly owned_by: string;
+  /** Names the model too. */
+  readonly slug: string;
 }
 
 /** The agents that the caller can run, as models. */
@@ -45,15 +49,31 @@ export class OpenAiModelsController {
       const data: OpenAiModel[] = [];
       for (let cursor: string | null | undefined; cursor !== null;) {
         const page = await this.agents.list({ limit: MAX_LIMIT, ...(cursor && { cursor }) }, caller, answer);
-        const open = page.items.filter(({ id, status }) => status === 'active' && hasRunAccess(caller, id));
-        data.push(...open.map(({ id, created_at: at }) => modelOf(id, at, caller)));
+        data.push(...page.items.filter((agent) => isOpen(agent, caller)).map((agent) => modelOf(agent, caller)));
         cursor = page.nextCursor ?? null;
       }
       return { object: 'list', data };
     });
   }
+
+  @Get(':model')
+  @AnswersAsOpenAi()
+  @RequirePermission('COLLECTION_VIRTUAL_MCP_LIST')
+  @DescribesObject('The model', MODEL)
+  @ApiOperation({ summary: 'Reads an active agent that the caller can run, by its id or its slug, as a model.' })
+  async get(@Param('model') model: string, @Caller() caller: Principal): Promise<OpenAiModel> {
+    const agent = await this.agents.findNamed(caller.organization.id, model);
+    if (agent === undefined || !isOpen(agent, caller))
+      throw fault('agent_not_found', 'model', 'There is no active agent with this id or slug.');
+    return modelOf(await this.agents.get(agent.id, caller), caller);
+  }
 }
 
-function modelOf(id: string, createdAt: string, { organization }: Principal): OpenAiModel {
-  return { id, object: 'model', created: Math.floor(Date.parse(createdAt) / 1000), owned_by: organization.slug };
+/** The agents that the list has. */
+function isOpen({ id, status }: Pick<AgentItem, 'id' | 'status'>, caller: Principal): boolean {
+  return status === 'active' && hasRunAccess(caller, id);
+}
+
+function modelOf({ id, slug, created_at: at }: AgentItem, { organization }: Principal): OpenAiModel {
+  return { id, object: 'model', created: Math.floor(Date.parse(at) / 1000), owned_by: organization.slug, slug };
 }

@@ -1,5 +1,10 @@
-const QUESTION_ID = /^question_(?<mode>[fb])_(?<previous>[0-9a-f-]{36}|none)_(?<tail>[0-9A-Za-z-]{1,64})$/;
+const QUESTION_ID = /^question_(?<mode>[fbt])_(?<previous>[0-9a-f-]{36}|none)_(?<tail>[0-9A-Za-z-]{1,64})$/;
 const INSTRUCTIONS_ID = /^instructions_/;
+
+export type QuestionMode = 'foreground' | 'background' | 'transient';
+
+const LETTERS: Readonly<Record<QuestionMode, string>> = { foreground: 'f', background: 'b', transient: 't' };
+const MODES: Readonly<Record<string, QuestionMode>> = { f: 'foreground', b: 'background', t: 'transient' };
 
 /**
  * What the id of a user message tells of the response to it: responses have no store of their own.
@@ -11,19 +16,21 @@ const INSTRUCTIONS_ID = /^instructions_/;
 export interface QuestionFacts {
   /** The run or the approval in the id of the response that it continues; null if it names none. */
   readonly previous: string | null;
-  readonly background: boolean;
+  /** How the response was asked for: in the foreground, in the background, or without being stored. */
+  readonly mode: QuestionMode;
   readonly tail: string;
 }
 
-export function questionId({ previous, background, tail }: QuestionFacts): string {
-  return `question_${background ? 'b' : 'f'}_${previous ?? 'none'}_${tail}`;
+export function questionId({ previous, mode, tail }: QuestionFacts): string {
+  return `question_${LETTERS[mode]}_${previous ?? 'none'}_${tail}`;
 }
 
 /** The facts in the id of a message; undefined for a message that was not posted as a response. */
 export function factsOf(id: string): QuestionFacts | undefined {
-  const { mode, previous = '', tail = '' } = QUESTION_ID.exec(id)?.groups ?? {};
+  const { mode: letter = '', previous = '', tail = '' } = QUESTION_ID.exec(id)?.groups ?? {};
+  const mode = MODES[letter];
   if (mode === undefined) return undefined;
-  return { previous: previous === 'none' ? null : previous, background: mode === 'b', tail };
+  return { previous: previous === 'none' ? null : previous, mode, tail };
 }
 
 /** The id of the system message with the instructions of a response. */

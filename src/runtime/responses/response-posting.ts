@@ -11,7 +11,7 @@ import type { RunRequest } from '../runs/run-request.dto.js';
 import { type AcceptedRun, type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { ConversationTail } from './conversation-tail.js';
-import { instructionsId, questionId } from './question-id.js';
+import { instructionsId, questionId, type QuestionMode } from './question-id.js';
 import { ResponseApprovals } from './response-approvals.js';
 import { responseId, runOfItem } from './response-ids.js';
 import { fault, type ParsedInput, parseInput, textOf } from './response-input.js';
@@ -56,12 +56,12 @@ export class ResponsePosting {
   async check(request: ResponseRequest, call: RunRequestCall): Promise<CheckedResponse> {
     const asked = { request, input: parseInput(request.input), call };
     refuseTools(request);
-    if (request.store === false) throw fault('invalid_request', 'store', 'Must be true: responses are stored as runs.');
     const conversation = conversationOf(request);
     const previous = previousOf(asked);
     if (conversation !== undefined && request.previous_response_id != null) {
       throw fault('invalid_request', 'previous_response_id', 'Cannot be combined with conversation.');
     }
+    if (request.store === false) refuseUnstorable(asked, conversation ?? previous);
     if (asked.input.approvals.length > 0) return this.continueRun(asked, conversation);
     if (conversation !== undefined) return this.continueThread(conversation, asked);
     return previous === undefined ? this.beginThread(asked) : this.continueResponse(previous, asked);
@@ -70,7 +70,7 @@ export class ResponsePosting {
   private async beginThread(asked: Asked): Promise<CheckedResponse> {
     const { request, input, call } = asked;
     const { caller } = call;
-    if (request.model == null) throw fault('invalid_request', 'model', 'Must be the id of an agent.');
+    if (request.model == null) throw fault('invalid_request', 'model', 'Must be the id or the slug of an agent.');
     const [first] = input.earlier;
     if (first !== undefined) {
       throw fault('input_mismatch', first.path, 'Name the conversation with conversation or previous_response_id.');
@@ -82,7 +82,8 @@ export class ResponsePosting {
     const metadata = request.metadata ?? {};
     const untagged = { ...asked, request: { ...request, metadata: null } };
     const post = async (): Promise<AcceptedRun> => {
-      await this.threads.create({ id: threadId, title: titleOf(input), virtual_mcp_id: agent.id, metadata }, caller);
+      const thread = { id: threadId, title: titleOf(input), virtual_mcp_id: agent.id, metadata };
+      await this.threads.create(thread, caller, request.store === false);
       return this.postToNew(threadId, agent.id, untagged, { previous: null, tail: threadId });
     };
     return { threadId, begunBy: null, post };
@@ -153,9 +154,9 @@ export class ResponsePosting {
    * @throws DomainError `agent_not_found`; `agent_mismatch` if they differ; `invalid_request` for another format
    */
   private async agentFor(request: ResponseRequest, organizationId: string, ofThread?: string): Promise<RunnableAgent> {
-    const agent = await this.agents.findForRun(organizationId, request.model ?? ofThread ?? '');
+    const agent = await this.agents.findNamed(organizationId, request.model ?? ofThread ?? '');
     if (agent === undefined)
-      throw fault('agent_not_found', 'model', 'There is no agent with this id in the organization.');
+      throw fault('agent_not_found', 'model', 'There is no agent with this id or slug in the organization.');
     if (ofThread !== undefined && agent.id !== ofThread) {
       throw fault('agent_mismatch', 'model', 'This is not the agent of the conversation.');
     }
@@ -182,7 +183,7 @@ export class ResponsePosting {
     { request, input, call }: Asked,
     place: { previous: string | null; tail: string },
   ): Promise<AcceptedRun> {
-    const { instructions, temperature, background } = request;
+    const { instructions, temperature } = request;
     const system = input.system.map((text) => ({ role: 'system' as const, parts: [{ type: 'text' as const, text }] }));
     const messages: RunRequest['messages'] = [
       ...(instructions
@@ -196,7 +197,7 @@ export class ResponsePosting {
         : []),
       ...system,
       {
-        id: questionId({ ...place, background: background === true }),
+        id: questionId({ ...place, mode: modeOf(request) }),
         role: 'user',
         parts: [...(input.question ?? [])],
       },
@@ -217,6 +218,21 @@ export class ResponsePosting {
     await this.threads.update(threadId, { metadata }, caller);
     await this.records.setMetadata(caller.organization.id, runId, metadata);
   }
+}
+
+function modeOf({ background, store }: ResponseRequest): QuestionMode {
+  if (store === false) return 'transient';
+  return background === true ? 'background' : 'foreground';
+}
+
+/** @throws DomainError `invalid_request` for what needs a stored response, of a request that wants none */
+function refuseUnstorable({ request, input, call }: Asked, continued: string | undefined): void {
+  if (request.background === true) throw fault('invalid_request', 'background', 'Needs a response that is stored.');
+  if (continued !== undefined || input.approvals.length > 0) {
+    throw fault('invalid_request', 'store', 'Must not be false: the response continues a conversation that is stored.');
+  }
+  if (call.idempotencyKey === undefined) return;
+  throw fault('invalid_request', 'Idempotency-Key', 'Is not taken for a response that is not stored.');
 }
 
 /** @throws DomainError `permission_denied` if the request changes the metadata of a thread, and the caller may not */

@@ -174,7 +174,7 @@ function responseOf(
     created_at: secondsOf(run.createdAt),
     completed_at: status === 'completed' ? secondsOf(run.finishedAt ?? run.updatedAt) : null,
     status,
-    background: facts?.background ?? false,
+    background: facts?.mode === 'background',
     error: failure && { type: 'server_error', code: failure.code, message: failure.message },
     incomplete_details: status === 'incomplete' && reason !== undefined ? { reason } : null,
     instructions: instructions === undefined ? null : textOf(instructions.parts as { type: string; text?: string }[]),
@@ -186,7 +186,7 @@ function responseOf(
     metadata: run.metadata,
     temperature: run.temperature ?? 1,
     text: { format: { type: 'text' } },
-    store: true,
+    store: facts?.mode !== 'transient',
   };
 }
 

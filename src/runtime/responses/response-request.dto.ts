@@ -8,7 +8,7 @@ import { validateInput } from '../../core/validation/validate-input.js';
 
 /** What the service reads of the body of a response request. */
 export class ResponseRequest {
-  /** The agent, by its id. It can be absent where `previous_response_id` or `conversation` names the thread. */
+  /** The agent, by its id or its slug. It can be absent where `previous_response_id` or `conversation` names the thread. */
   @IsOptional()
   @IsString()
   @Length(1, 128)
@@ -34,7 +34,7 @@ export class ResponseRequest {
   @AnyJson()
   conversation?: unknown;
 
-  /** Only true: a response is stored as a run of a thread. */
+  /** False: the thread of the response is deleted when it is complete. Only for a new thread. */
   @IsOptional()
   @IsBoolean()
   store?: boolean | null;

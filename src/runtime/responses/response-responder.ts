@@ -11,6 +11,7 @@ import type { ResponseObject } from './response-object.js';
 import { type CheckedResponse, isContinuedElsewhere } from './response-posting.js';
 import { type FoundResponse, ResponseReader } from './response-reader.js';
 import { ResponseStreams } from './response-streams.js';
+import { UnstoredResponses } from './unstored-responses.js';
 import { withAnswer } from './with-answer.js';
 
 /** As long as OpenAI's clients wait for an answer. */
@@ -31,6 +32,7 @@ export class ResponseResponder {
     private readonly cancellation: RunCancellationService,
     private readonly reader: ResponseReader,
     private readonly budget: AnswerBudget,
+    private readonly unstored: UnstoredResponses,
   ) {}
 
   /**
@@ -78,7 +80,9 @@ export class ResponseResponder {
     const { taskId } = await checked.post();
     const found = { ...(await this.reader.find(exchange.caller, responseId(taskId))), begunBy: checked.begunBy };
     if (mode === 'complete') await this.untilOver(exchange, found, MAX_WAIT_MS);
-    return this.read(exchange, found);
+    const response = await this.read(exchange, found);
+    await this.unstored.forget(response, found.run);
+    return response;
   }
 
   /** @throws DomainError `credential_invalid` if the credential ends meanwhile */

@@ -70,32 +70,38 @@ export const DELETED_RESPONSE = {
   properties: { id: TEXT, object: { type: 'string', enum: ['response'] }, deleted: { type: 'boolean', enum: [true] } },
 };
 
+/** An agent as a model. */
+export const MODEL = {
+  title: 'OpenAiModel',
+  properties: {
+    id: { ...TEXT, description: 'The agent' },
+    object: { type: 'string', enum: ['model'] },
+    created: { type: 'integer' },
+    owned_by: { ...TEXT, description: 'The organization' },
+    slug: { ...TEXT, description: 'Names the agent too, as `model` of a response' },
+  },
+};
+
 /** The agents as models. */
 export const MODELS = {
   title: 'OpenAiModels',
   properties: {
     object: { type: 'string', enum: ['list'] },
-    data: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['id', 'object', 'created', 'owned_by'],
-        properties: {
-          id: { ...TEXT, description: 'The agent' },
-          object: { type: 'string', enum: ['model'] },
-          created: { type: 'integer' },
-          owned_by: { ...TEXT, description: 'The organization' },
-        },
-      },
-    },
+    data: { type: 'array', items: objectOf(MODEL) },
   },
 };
 
 /** A route that answers with an object, all of whose members are always there. */
-export function DescribesObject(
-  description: string,
-  { title, properties }: { title: string; properties: Readonly<Record<string, object>> },
-): MethodDecorator {
-  const schema = { title, type: 'object', required: Object.keys(properties), properties, additionalProperties: true };
+export function DescribesObject(description: string, members: Members): MethodDecorator {
+  const schema = objectOf(members);
   return ApiResponse({ status: 200, description, content: { 'application/json': { schema } } });
+}
+
+interface Members {
+  readonly title: string;
+  readonly properties: Readonly<Record<string, object>>;
+}
+
+function objectOf({ title, properties }: Members) {
+  return { title, type: 'object', required: Object.keys(properties), properties, additionalProperties: true };
 }

@@ -14,6 +14,7 @@ import type { ResponseExchange } from './response-exchange.js';
 import { responseId } from './response-ids.js';
 import { fault } from './response-input.js';
 import { type FoundResponse, ResponseReader } from './response-reader.js';
+import { UnstoredResponses } from './unstored-responses.js';
 import { withAnswer } from './with-answer.js';
 
 /** A stream waits for as long as its run does. */
@@ -37,6 +38,7 @@ export class ResponseStreams {
     private readonly events: RunEvents,
     private readonly reader: ResponseReader,
     private readonly budget: AnswerBudget,
+    private readonly unstored: UnstoredResponses,
   ) {}
 
   /**
@@ -101,7 +103,13 @@ export class ResponseStreams {
       runId,
       startingAfter,
       begin: () => hold((found, answer) => this.reader.readBegun(found, answer)),
-      read: (roundOf) => hold((found, answer) => this.reader.read(found, answer, roundOf)),
+      read: (roundOf) =>
+        hold(async (found, answer) => {
+          const response = await this.reader.read(found, answer, roundOf);
+          // Who only counts events has not sent them.
+          if (onAsk !== undefined) await this.unstored.forget(response, found.run);
+          return response;
+        }),
       // Without it, the reader leaves when the run is over.
       onAsk: () =>
         void (

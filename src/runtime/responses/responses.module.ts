@@ -18,6 +18,7 @@ import { ResponsePosting } from './response-posting.js';
 import { ResponseReader } from './response-reader.js';
 import { ResponseResponder } from './response-responder.js';
 import { ResponseStreams } from './response-streams.js';
+import { UnstoredResponses } from './unstored-responses.js';
 import { ResponsesController } from './responses.controller.js';
 
 /** OpenAI's Responses API: a face of threads and runs, without a store of its own. */
@@ -44,6 +45,7 @@ import { ResponsesController } from './responses.controller.js';
     ResponseReader,
     ResponseResponder,
     ResponseStreams,
+    UnstoredResponses,
   ],
 })
 export class ResponsesModule {}

@@ -8,6 +8,8 @@ import { deleteBatch, deleteFound } from '../../platform/database/delete-batch.j
 /** A thread is deleted with its messages and runs, so a batch of threads is smaller. */
 const THREADS_PER_STATEMENT = SMALLEST_FULL_BATCH;
 const RUNS_PER_STATEMENT = 500;
+/** A transient thread that nobody has deleted stays this long after its run, so that its answer can be read. */
+const TRANSIENT_KEPT_MS = 60_000;
 /** Two months from their start, the longest of which is one. */
 const SPEND_WINDOWS_KEPT_MS = 62 * 86_400_000;
 
@@ -29,6 +31,17 @@ export class RetentionRepository {
   @DeletesExpired('threads')
   deleteThreads(now: Date): Promise<number> {
     return this.deleteOld('threads', 'threads_days', `status <> 'in_progress'`, THREADS_PER_STATEMENT, now);
+  }
+
+  /** Deletes transient threads whose run is over, if whoever began them has not done so. */
+  @DeletesExpired('transient threads')
+  deleteTransientThreads(now: Date): Promise<number> {
+    const before = new Date(now.getTime() - Math.min(TRANSIENT_KEPT_MS, this.config.settings.retentionDayMs));
+    const expired = `
+      SELECT ctid FROM threads
+       WHERE is_transient AND created_at < $1 AND updated_at < $1 AND status <> 'in_progress'
+       ORDER BY created_at LIMIT ${THREADS_PER_STATEMENT} FOR UPDATE SKIP LOCKED`;
+    return deleteFound(this.database, 'threads', expired, [before]);
   }
 
   /** Deletes the records of ended runs. Their messages stay. */

@@ -5,6 +5,7 @@ export type ThreadStatus = (typeof THREAD_STATUSES)[number];
 
 @Entity('threads')
 @Index('threads_created_idx', ['organizationId', 'createdAt'])
+@Index('threads_transient_idx', ['createdAt'], { where: 'is_transient' })
 // A GIN index of the pairs, which TypeORM cannot describe.
 @Index('threads_metadata_idx', { synchronize: false })
 @Check('threads_status_check', "status IN ('in_progress', 'completed', 'failed')")
@@ -34,6 +35,10 @@ export class ThreadEntity {
   /** Null for a key of the organization. */
   @Column({ type: 'uuid', name: 'created_by', nullable: true, update: false })
   createdBy: string | null;
+
+  /** It is deleted when its run is over. */
+  @Column({ type: 'boolean', name: 'is_transient', default: false, update: false })
+  isTransient: boolean;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

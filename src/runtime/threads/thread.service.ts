@@ -39,9 +39,10 @@ export class ThreadService {
 
   /**
    * A new thread, `completed` because no run is in progress; or the existing thread with this id and agent.
+   * @param isTransient the thread is deleted some time after its run is over
    * @throws DomainError `agent_not_found`, `thread_exists`
    */
-  async create(data: ThreadCreateData, caller: Principal): Promise<ThreadItem> {
+  async create(data: ThreadCreateData, caller: Principal, isTransient = false): Promise<ThreadItem> {
     const organizationId = caller.organization.id;
     const agent = await this.agents.findForRun(organizationId, data.virtual_mcp_id);
     if (agent === undefined) throw unknownAgent();
@@ -54,6 +55,7 @@ export class ThreadService {
       status: 'completed',
       metadata: data.metadata ?? {},
       createdBy: caller.userId,
+      isTransient,
     });
     const thread = await this.findThread(organizationId, id);
     if (thread.virtualMcpId !== agent.id) {
@@ -71,7 +73,8 @@ export class ThreadService {
     }: { organizationId: string; title: string; virtualMcpId: string; userId: string | null },
   ): Promise<string> {
     const id = newId();
-    await this.repository.insert(manager, { ...thread, id, status: 'completed', metadata: {}, createdBy });
+    const made = { ...thread, id, metadata: {}, createdBy };
+    await this.repository.insert(manager, { ...made, status: 'completed', isTransient: false });
     return id;
   }
 
@@ -108,6 +111,11 @@ export class ThreadService {
       throw new DomainError('conflict', 'A run is in progress on this thread; cancel it first.');
     }
     return item;
+  }
+
+  /** Deletes the thread with its transcript, unless it is gone or a run is open. */
+  async deleteIdle(organizationId: string, id: string): Promise<void> {
+    await this.repository.deleteUnlessBusy(organizationId, id);
   }
 
   /** @throws DomainError `thread_not_found` */

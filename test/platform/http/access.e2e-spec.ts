@@ -80,6 +80,7 @@ describe('the access of all routes', () => {
        "GET /api/:org/mcp/self mcp",
        "GET /api/:org/tools organization",
        "GET /api/:org/v1/models organization",
+       "GET /api/:org/v1/models/:model organization",
        "GET /api/:org/v1/responses/:responseId organization",
        "GET /api/:org/v1/responses/:responseId/input_items organization",
        "GET /auth/oidc public",

@@ -50,6 +50,6 @@ describe("the AI SDK's provider for OpenAI", () => {
       /model|provider/i,
     );
     const unknown = generateText({ model: modelOf('nobody'), prompt: 'go', maxRetries: 0 });
-    await expect(unknown).rejects.toThrow('There is no agent with this id in the organization.');
+    await expect(unknown).rejects.toThrow('There is no agent with this id or slug in the organization.');
   });
 });

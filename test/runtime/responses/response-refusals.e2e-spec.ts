@@ -87,7 +87,7 @@ describe('a response request', () => {
     ['metadata of the wrong type', { model: '$agent', input: 'x', metadata: { a: 1 } }, 'metadata'],
     ['a stream flag of the wrong type', { model: '$agent', input: 'x', stream: 'yes' }, 'stream'],
     ['a conversation of the wrong type', { model: '$agent', input: 'x', conversation: 5 }, 'conversation'],
-    ['store: false', { model: '$agent', input: 'x', store: false }, 'store'],
+    ['store: false in the background', { model: '$agent', input: 'x', store: false, background: true }, 'background'],
     ['a JSON format', { model: '$agent', input: 'x', text: { format: { type: 'json_object' } } }, 'text.format.type'],
     [
       'a schema that the agent does not have',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
-import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { collect, finalOf, openAiClient, taskIdOf, textsIn, textsOf } from './responses.support.js';
 
@@ -128,9 +128,42 @@ describe("a response to OpenAI's client", () => {
 });
 
 describe('the models', () => {
-  it('are the agents', async () => {
+  const modelOf = (id: string, slug: string) =>
+    ({ id, object: 'model', created: expect.any(Number), owned_by: app.org, slug }) as never;
+
+  it('are the agents, each of which has its id and its slug', async () => {
+    const id = await createAgent(app, [], { title: 'Orders', slug: 'orders' });
     const models = [];
     for await (const model of openai.models.list()) models.push(model);
-    expect(models).toContainEqual({ id: agentId, object: 'model', created: expect.any(Number), owned_by: app.org });
+    expect(models).toContainEqual(modelOf(agentId, 'agent'));
+    expect(models.filter((model) => model.id === id)).toEqual([modelOf(id, 'orders')]);
+    expect(await openai.models.retrieve(id)).toEqual(modelOf(id, 'orders'));
+    expect(await openai.models.retrieve('orders')).toEqual(modelOf(id, 'orders'));
+    const response = await openai.responses.create({ model: 'orders', input: 'hello' });
+    expect(response).toMatchObject({ model: id, status: 'completed' });
+    const conversation = response.conversation?.id ?? '';
+    expect(await openai.responses.create({ model: 'orders', conversation, input: 'more' })).toMatchObject({
+      model: id,
+    });
+    const another = openai.responses.create({ model: 'agent', conversation, input: 'more' });
+    await expect(another).rejects.toMatchObject({ status: 400, code: 'agent_mismatch' });
+  });
+
+  it('are not found if they are inactive, unknown, or not for the caller', async () => {
+    const idle = await createAgent(app, [], { title: 'Idle', status: 'inactive' });
+    const notFound = { status: 404, code: 'agent_not_found', param: 'model' };
+    for (const name of [idle, 'idle', 'nobody', unusedId()]) {
+      await expect(openai.models.retrieve(name)).rejects.toMatchObject(notFound);
+    }
+    const keyFor = async (permissions: object) => {
+      const { key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'models', permissions });
+      return openAiClient({ ...app, apiKey: key });
+    };
+    // Known to the process for a while: this test is the last one.
+    await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'granted' });
+    const lister = await keyFor({ self: ['COLLECTION_VIRTUAL_MCP_LIST'], [idle]: ['*'] });
+    await expect(lister.models.retrieve('agent')).rejects.toMatchObject(notFound);
+    const runner = await keyFor({ '*': ['*'] });
+    await expect(runner.models.retrieve('agent')).rejects.toMatchObject({ status: 403, code: 'permission_denied' });
   });
 });

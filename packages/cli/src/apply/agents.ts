@@ -20,6 +20,7 @@ interface Use {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const COPIED = [
+  'slug',
   'description',
   'instructions',
   'tier',

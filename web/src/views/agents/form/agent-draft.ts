@@ -20,6 +20,8 @@ export interface MemberDraft {
 /** What the form for an agent holds. Numbers are kept as they are typed. */
 export interface AgentDraft {
   readonly title: string;
+  /** Empty for a new agent: then the service makes it of the title. */
+  readonly slug: string;
   readonly description: string;
   readonly instructions: string;
   readonly tier: '' | 'fast' | 'smart' | 'thinking';
@@ -45,6 +47,7 @@ export interface AgentDraft {
 export function agentDraftOf(agent?: Agent): AgentDraft {
   return {
     title: agent?.title ?? '',
+    slug: agent?.slug ?? '',
     description: agent?.description ?? '',
     instructions: agent?.instructions ?? '',
     tier: agent?.tier ?? '',
@@ -82,6 +85,7 @@ export function agentDataOf(draft: AgentDraft, stored?: Agent): ToolInput<'COLLE
     instructions: draft.instructions.trim() === '' ? null : draft.instructions,
     tier: draft.tier === '' ? null : draft.tier,
     ...defined({
+      slug: draft.slug.trim() || undefined,
       max_steps: numberOf(draft.maxSteps),
       ask_timeout_s: numberOf(draft.askTimeout),
       approval_timeout: approvalMinutes === undefined ? undefined : Math.round(approvalMinutes * 60),

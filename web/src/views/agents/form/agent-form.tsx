@@ -60,6 +60,17 @@ export function AgentForm({
           onChange={(title) => set({ title })}
         />
         <TextField
+          label="Name in programs (optional)"
+          hint="What OpenAI’s clients call the model. By default made of the title."
+          autoComplete="off"
+          placeholder="support"
+          maxLength={63}
+          pattern="[a-z0-9]+(-[a-z0-9]+)*"
+          title="Words of a-z and 0-9, joined by -"
+          value={draft.slug}
+          onChange={(slug) => set({ slug })}
+        />
+        <TextField
           label="Description (optional)"
           hint="For people who choose among agents."
           value={draft.description}

@@ -1,0 +1,42 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Slugs of agents, made of their titles, the oldest agent of a title first. */
+export class AgentSlugs1763700015000 implements MigrationInterface {
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+      ALTER TABLE agents ADD COLUMN slug character varying(63);
+      CREATE UNIQUE INDEX agents_slug_idx ON agents (organization_id, slug);
+      DO $$
+      DECLARE
+        agent record;
+        number integer;
+        free text;
+      BEGIN
+        FOR agent IN
+          SELECT id, organization_id, CASE
+                   WHEN words = '' THEN 'agent'
+                   WHEN words ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN 'agent-' || words
+                   ELSE words
+                 END AS words
+            FROM (SELECT agents.id, agents.organization_id, connections.created_at,
+                         trim(both '-' from left(trim(both '-' from regexp_replace(lower(regexp_replace(
+                           normalize(title, NFKD), '[\\u0300-\\u036f]', '', 'g')), '[^a-z0-9]+', '-', 'g')), 52)) AS words
+                    FROM agents JOIN connections ON connections.id = agents.id) AS titled
+           ORDER BY created_at, id
+        LOOP
+          number := 1;
+          free := agent.words;
+          WHILE EXISTS (SELECT FROM agents WHERE organization_id = agent.organization_id AND slug = free) LOOP
+            number := number + 1;
+            free := agent.words || '-' || number;
+          END LOOP;
+          UPDATE agents SET slug = free WHERE id = agent.id;
+        END LOOP;
+      END $$;
+      ALTER TABLE agents ALTER COLUMN slug SET NOT NULL`);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('ALTER TABLE agents DROP COLUMN slug');
+  }
+}

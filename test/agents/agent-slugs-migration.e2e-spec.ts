@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { newId } from '../../src/core/ids.js';
+import { dataSourceOptions } from '../../src/platform/database/data-source-options.js';
+import { AgentSlugs1763700015000 } from '../../src/platform/database/migrations/1763700015000-agent-slugs.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  dataSource = await new DataSource(dataSourceOptions(database.url)).initialize();
+});
+afterAll(async () => {
+  await dataSource?.destroy();
+  await database?.drop();
+});
+
+const UUID = '7a0e8a1c-5c2f-4d3b-9f5e-1f2d3c4b5a69';
+
+it('gives agents the slugs of their titles, the oldest one first', async () => {
+  const runner = dataSource.createQueryRunner();
+  await new AgentSlugs1763700015000().down(runner);
+  const organizations = [newId(), newId()];
+  for (const id of organizations) {
+    await runner.query('INSERT INTO organizations (id, slug, name) VALUES ($1, $2, $2)', [id, `org-${id}`]);
+  }
+  const titles = ['Orders', 'Éclair & Co.', 'Orders-2', 'Orders', '注文', UUID, 'x'.repeat(60), 'x'.repeat(70)];
+  for (const [index, title] of [...titles, 'Orders'].entries()) {
+    const [id, organization] = [newId(), organizations[index < titles.length ? 0 : 1]];
+    await runner.query(
+      `INSERT INTO connections (id, organization_id, title, connection_type, created_at)
+       VALUES ($1, $2, $3, 'VIRTUAL', now() + $4 * interval '1 second')`,
+      [id, organization, title, index],
+    );
+    await runner.query('INSERT INTO agents (id, organization_id) VALUES ($1, $2)', [id, organization]);
+  }
+  await new AgentSlugs1763700015000().up(runner);
+  const rows: { slug: string }[] = await runner.query(
+    'SELECT slug FROM agents JOIN connections USING (id) ORDER BY created_at',
+  );
+  expect(rows.map(({ slug }) => slug)).toEqual([
+    'orders',
+    'eclair-co',
+    'orders-2',
+    'orders-3',
+    'agent',
+    `agent-${UUID}`,
+    'x'.repeat(52),
+    `${'x'.repeat(52)}-2`,
+    'orders',
+  ]);
+  await runner.release();
+});
