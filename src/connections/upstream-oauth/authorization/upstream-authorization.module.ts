@@ -6,27 +6,27 @@ import { ConnectionsModule } from '../../connections.module.js';
 import { NetModule } from '../../../platform/net/net.module.js';
 import { UsersModule } from '../../../identity/users/users.module.js';
 import { VaultModule } from '../../../platform/vault/vault.module.js';
+import { UpstreamServersModule } from '../servers/upstream-servers.module.js';
 import { UpstreamTokensModule } from '../tokens/upstream-tokens.module.js';
 import { AuthorizationController } from './authorization.controller.js';
 import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
 import { AuthorizationTools } from './authorization.tools.js';
 import { ConnectedAccounts } from './connected-accounts.js';
 import { OauthConnections } from './oauth-connections.js';
-import { ServerDiscovery } from './server-discovery.js';
-import { UpstreamClientRepository } from './upstream-client.repository.js';
 import { UpstreamClients } from './upstream-clients.js';
-import { UpstreamClientEntity, UpstreamLogInEntity } from './upstream-log-in.entity.js';
+import { UpstreamLogInEntity } from './upstream-log-in.entity.js';
 import { UpstreamLogInRepository } from './upstream-log-in.repository.js';
 import { UpstreamLogIns } from './upstream-log-ins.js';
 
 /** Logs people in at the authorization servers of upstreams. */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([UpstreamClientEntity, UpstreamLogInEntity]),
+    TypeOrmModule.forFeature([UpstreamLogInEntity]),
     AuditEventsModule,
     BrowserSessionsModule,
     ConnectionsModule,
     NetModule,
+    UpstreamServersModule,
     UpstreamTokensModule,
     UsersModule,
     VaultModule,
@@ -35,10 +35,8 @@ import { UpstreamLogIns } from './upstream-log-ins.js';
   providers: [
     AuthorizationRightsRepository,
     AuthorizationTools,
-    ServerDiscovery,
     ConnectedAccounts,
     OauthConnections,
-    UpstreamClientRepository,
     UpstreamClients,
     UpstreamLogInRepository,
     UpstreamLogIns,

@@ -15,14 +15,14 @@ import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
 import { AddressRefusedError } from '../../../platform/net/address-refused-error.js';
 import { AnswerRefusedError, BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
+import { ConfiguredClients } from '../servers/configured-clients.js';
+import { type DiscoveredServer, requireCodeFlow, ServerDiscovery } from '../servers/server-discovery.js';
 import { type Account, accountOf } from '../tokens/account-tokens.js';
 import { uniteScopes } from '../tokens/scopes.js';
 import { metadataOf } from '../tokens/token-requests.js';
 import { UpstreamAuthorizationRepository } from '../tokens/upstream-authorization.repository.js';
 import { ConnectedAccounts } from './connected-accounts.js';
 import { OauthConnections } from './oauth-connections.js';
-import { type DiscoveredServer, ServerDiscovery } from './server-discovery.js';
-import { UpstreamClientRepository } from './upstream-client.repository.js';
 import { UpstreamClients } from './upstream-clients.js';
 import { type LogIn, type SignedInBrowser, UpstreamLogInRepository } from './upstream-log-in.repository.js';
 
@@ -57,7 +57,7 @@ export class UpstreamLogIns {
     private readonly connections: OauthConnections,
     private readonly discovery: ServerDiscovery,
     private readonly clients: UpstreamClients,
-    private readonly registrations: UpstreamClientRepository,
+    private readonly configured: ConfiguredClients,
     private readonly logIns: UpstreamLogInRepository,
     private readonly stored: UpstreamAuthorizationRepository,
     private readonly accounts: ConnectedAccounts,
@@ -71,7 +71,7 @@ export class UpstreamLogIns {
   async describe(connectionId: string, userId: string): Promise<LogInPurpose> {
     const connection = await this.connections.requireForLogIn(connectionId, userId);
     const { title, url } = connection;
-    const redirectUri = this.clients.redirectUriOfConfigured(connection);
+    const redirectUri = this.configured.redirectUriOf(connection);
     return { title, host: new URL(url).host, isShared: !hasMemberAccounts(connection), redirectUri };
   }
 
@@ -84,6 +84,7 @@ export class UpstreamLogIns {
     const connection = await this.connections.requireForLogIn(connectionId, browser.userId);
     try {
       const server = await this.discovery.discover(connection.url);
+      requireCodeFlow(server.metadata);
       const { information: client, redirectUri } = await this.clients.clientFor(connection, server.metadata);
       const state = randomBytes(32).toString('base64url');
       const accountUserId = hasMemberAccounts(connection) ? browser.userId : null;
@@ -163,13 +164,11 @@ export class UpstreamLogIns {
       if (tokens.token_type.toLowerCase() !== 'bearer') {
         throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
       }
-      await this.clients.bindConfigured(connection, server.issuer);
+      await this.configured.bind(connection, server.issuer);
       return accountOf(tokens, { server, client, resource, scope }, connectionUrl);
     } catch (cause) {
       // The registration may have been removed at the server; the next log-in makes another one.
-      const isUnknownClient = cause instanceof OAuthError && cause.code === 'invalid_client';
-      const isConfigured = connection.oauth?.clientId != null;
-      if (isUnknownClient && !isConfigured) await this.registrations.removeAll(connection.id);
+      if (cause instanceof OAuthError && cause.code === 'invalid_client') await this.clients.forgetRegistered(connection);
       throw cause;
     }
   }
