@@ -10,6 +10,7 @@ import { Steering1763700009000 } from './migrations/1763700009000-steering.js';
 import { WebhookToolsChanged1763700010000 } from './migrations/1763700010000-webhook-tools-changed.js';
 import { MachineClients1763700012000 } from './migrations/1763700012000-machine-clients.js';
 import { AgentsAsTools1763700013000 } from './migrations/1763700013000-agents-as-tools.js';
+import { IdTokens1763700017000 } from './migrations/1763700017000-id-tokens.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -25,4 +26,5 @@ export const MIGRATIONS = [
   WebhookToolsChanged1763700010000,
   MachineClients1763700012000,
   AgentsAsTools1763700013000,
+  IdTokens1763700017000,
 ];

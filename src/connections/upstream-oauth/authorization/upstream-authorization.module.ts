@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditEventsModule } from '../../../audit/events/audit-events.module.js';
 import { BrowserSessionsModule } from '../../../identity/browser-sessions/browser-sessions.module.js';
 import { ConnectionsModule } from '../../connections.module.js';
+import { OpenIdModule } from '../../../identity/openid/openid.module.js';
 import { NetModule } from '../../../platform/net/net.module.js';
 import { UsersModule } from '../../../identity/users/users.module.js';
 import { VaultModule } from '../../../platform/vault/vault.module.js';
@@ -26,6 +27,7 @@ import { UpstreamLogIns } from './upstream-log-ins.js';
     BrowserSessionsModule,
     ConnectionsModule,
     NetModule,
+    OpenIdModule,
     UpstreamServersModule,
     UpstreamTokensModule,
     UsersModule,

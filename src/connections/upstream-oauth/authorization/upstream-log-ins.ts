@@ -10,14 +10,14 @@ import {
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client';
 import { DomainError } from '../../../core/domain-error.js';
-import type { Connection } from '../../connection.js';
+import { type Connection, isEnterprise } from '../../connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
 import { AddressRefusedError } from '../../../platform/net/address-refused-error.js';
 import { AnswerRefusedError, BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { ConfiguredClients } from '../servers/configured-clients.js';
 import { type DiscoveredServer, requireCodeFlow, ServerDiscovery } from '../servers/server-discovery.js';
-import { type Account, accountOf } from '../tokens/account-tokens.js';
+import { type Account, accountOf, tokenServerOf } from '../tokens/account-tokens.js';
 import { uniteScopes } from '../tokens/scopes.js';
 import { metadataOf } from '../tokens/token-requests.js';
 import { UpstreamAuthorizationRepository } from '../tokens/upstream-authorization.repository.js';
@@ -42,6 +42,8 @@ interface LogInPurpose {
   readonly title: string;
   /** The upstream's host, and its port if it has an unusual one. */
   readonly host: string;
+  /** True if the account is that of the sign-in with the issuer, so that there is no log-in. */
+  readonly isEnterprise: boolean;
   /** True if everyone who may call the connection uses the account. */
   readonly isShared: boolean;
   /** What a configured client needs at the authorization server. */
@@ -69,10 +71,11 @@ export class UpstreamLogIns {
    * @throws DomainError `not_found`, `permission_denied`, or `invalid_request` for a connection without OAuth
    */
   async describe(connectionId: string, userId: string): Promise<LogInPurpose> {
-    const connection = await this.connections.requireForLogIn(connectionId, userId);
+    const connection = await this.connections.requireForPage(connectionId, userId);
     const { title, url } = connection;
     const redirectUri = this.configured.redirectUriOf(connection);
-    return { title, host: new URL(url).host, isShared: !hasMemberAccounts(connection), redirectUri };
+    const use = { isEnterprise: isEnterprise(connection), isShared: !hasMemberAccounts(connection) };
+    return { title, host: new URL(url).host, ...use, redirectUri };
   }
 
   /**
@@ -98,7 +101,7 @@ export class UpstreamLogIns {
         ...(scope !== undefined && { scope }),
       });
       await this.logIns.insert(state, browser, connection.id, {
-        server: tokenServerOf(server),
+        server: logInServerOf(server),
         client,
         resource: server.resource,
         scope,
@@ -168,7 +171,8 @@ export class UpstreamLogIns {
       return accountOf(tokens, { server, client, resource, scope }, connectionUrl);
     } catch (cause) {
       // The registration may have been removed at the server; the next log-in makes another one.
-      if (cause instanceof OAuthError && cause.code === 'invalid_client') await this.clients.forgetRegistered(connection);
+      if (cause instanceof OAuthError && cause.code === 'invalid_client')
+        await this.clients.forgetRegistered(connection);
       throw cause;
     }
   }
@@ -213,12 +217,7 @@ function scopeOf(
   return uniteScopes(wanted, isOffline ? 'offline_access' : undefined);
 }
 
-function tokenServerOf({ metadata }: DiscoveredServer): LogIn['server'] {
-  return {
-    issuer: metadata.issuer,
-    token_endpoint: metadata.token_endpoint,
-    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
-    revocation_endpoint: 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined,
-    authorization_response_iss_parameter_supported: metadata['authorization_response_iss_parameter_supported'] === true,
-  };
+function logInServerOf({ metadata }: DiscoveredServer): LogIn['server'] {
+  const isIssSupported = metadata['authorization_response_iss_parameter_supported'] === true;
+  return { ...tokenServerOf(metadata), authorization_response_iss_parameter_supported: isIssSupported };
 }
