@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AppConfig } from '../core/config/app-config.js';
 import { DomainError } from '../core/domain-error.js';
 import {
   type ConnectionAuthInput,
@@ -19,7 +20,10 @@ const NOTHING: Stored = { oauth: null, oauthClientSecret: null, connectionToken:
 /** Turns `auth` of an HTTP connection into columns. */
 @Injectable()
 export class AuthEditor {
-  constructor(private readonly secrets: ConnectionSecrets) {}
+  constructor(
+    private readonly secrets: ConnectionSecrets,
+    private readonly config: AppConfig,
+  ) {}
 
   /**
    * @param stored the connection before the update; undefined for a new one
@@ -28,11 +32,12 @@ export class AuthEditor {
   columns(id: string, stored: Stored = NOTHING, { auth, connection_token: token }: Data): ConnectionColumns {
     if (auth === undefined) {
       if (stored.oauth !== null && token != null) {
-        throw faulty('connection_token', 'token_unused', 'A connection with auth.type oauth has no stored token.');
+        throw faulty('connection_token', 'token_unused', 'A connection with OAuth has no stored token.');
       }
       return {};
     }
-    if (auth.type === 'oauth') return this.oauthColumns(id, stored, auth, token);
+    if (auth.type === 'enterprise') this.requireEnterprise(auth);
+    if (auth.type === 'oauth' || auth.type === 'enterprise') return this.oauthColumns(id, stored, auth, token);
     refuseOauthProperties(auth);
     const without = { oauth: null, oauthClientSecret: null };
     if (auth.type === 'token') {
@@ -48,6 +53,7 @@ export class AuthEditor {
     id: string,
     stored: Stored,
     {
+      type,
       account = 'connection',
       scope = null,
       client_id: clientId = null,
@@ -55,15 +61,30 @@ export class AuthEditor {
     }: ConnectionAuthInput,
     token: string | null | undefined,
   ): ConnectionColumns {
-    if (token != null) throw faulty('connection_token', 'token_unused', 'auth.type oauth has no stored token.');
+    if (token != null) throw faulty('connection_token', 'token_unused', `auth.type ${type} has no stored token.`);
     if (secret !== null && clientId === null) {
       throw faulty('auth.client_id', 'required', 'A client secret requires the id of its client.');
     }
     return {
       connectionToken: null,
-      oauth: { account, scope, clientId },
+      oauth:
+        type === 'enterprise'
+          ? { isEnterprise: true, account: 'member', scope, clientId }
+          : { account, scope, clientId },
       oauthClientSecret: this.sealedSecret(id, stored.oauthClientSecret, secret),
     };
+  }
+
+  private requireEnterprise({ account, client_id: id, client_secret: secret }: ConnectionAuthInput): void {
+    if (this.config.settings.oidc === undefined) {
+      throw faulty('auth.type', 'unavailable', 'auth.type enterprise requires that people sign in with OIDC_ISSUER.');
+    }
+    if (account === 'connection') {
+      throw faulty('auth.account', 'not_of_type', 'With auth.type enterprise, each member has an own account.');
+    }
+    for (const [name, value] of Object.entries({ client_id: id, client_secret: secret })) {
+      if (value == null) throw faulty(`auth.${name}`, 'required', 'auth.type enterprise requires this property.');
+    }
   }
 
   private sealedSecret(id: string, stored: string | null, secret: string | null): string | null {

@@ -43,9 +43,9 @@ function toAuth({
     const type = connectionToken === null ? 'none' : 'token';
     return { type, account: 'connection', scope: null, client_id: null, client_secret: null };
   }
-  const { account, scope, clientId } = oauth;
+  const { isEnterprise, account, scope, clientId } = oauth;
   return {
-    type: 'oauth',
+    type: isEnterprise === true ? 'enterprise' : 'oauth',
     account,
     scope,
     client_id: clientId,

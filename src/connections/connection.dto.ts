@@ -91,22 +91,26 @@ export class StdioItem {
 export class ConnectionAuthInput {
   /**
    * `oauth`: with access tokens of the upstream's authorization server; CONNECTION_AUTHORIZE gives the page to log in.
+   * `enterprise`: with those that it issues for assertions of OIDC_ISSUER about the person who has signed in there.
    */
   @IsIn(AUTH_TYPES)
   type: AuthType;
 
-  /** For `oauth`: one account for the connection (the default), or an own one for each member. */
+  /** For `oauth`: one account for the connection (the default), or an own one for each member, as for `enterprise`. */
   @MayBeAbsent()
   @IsIn(AUTH_ACCOUNTS)
   account?: AuthAccount;
 
-  /** For `oauth`: scopes to request, separated by spaces; by default those that the upstream asks for. */
+  /** Scopes to request, separated by spaces; by default those that the upstream asks for. */
   @MayBeAbsent()
   @MayBeNull()
   @IsScope()
   scope?: string | null;
 
-  /** For `oauth`: a client that was set up at the authorization server; by default the service registers one. */
+  /**
+   * A client that was set up at the authorization server. `enterprise` requires it, with its secret; for `oauth`, the
+   * service by default registers one.
+   */
   @MayBeAbsent()
   @MayBeNull()
   @IsClientSecret()

@@ -24,6 +24,7 @@ import {
 @Unique(['organizationId', 'id'])
 @Index('connections_organization_idx', ['organizationId', 'createdAt'])
 @Index('connections_import_idx', ['organizationId', 'importName'], { unique: true, where: 'import_name IS NOT NULL' })
+@Index('connections_enterprise_idx', ['organizationId'], { where: "oauth ->> 'isEnterprise' = 'true'" })
 @Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
 @Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
 @Check('connections_pin_check', "pin IN ('off', 'warn', 'block')")

@@ -37,9 +37,9 @@ export type PinRule = (typeof PIN_RULES)[number];
 /**
  * How the service authenticates to an upstream. `none`: not at all, or with stored headers. `token`: with
  * `connection_token`. `oauth`: with access tokens that the upstream's authorization server issues after a person has
- * agreed.
+ * agreed. `enterprise`: with those that it issues because the issuer of the person's sign-in asserts who they are.
  */
-export const AUTH_TYPES = ['none', 'token', 'oauth'] as const;
+export const AUTH_TYPES = ['none', 'token', 'oauth', 'enterprise'] as const;
 export type AuthType = (typeof AUTH_TYPES)[number];
 
 /** Whose account at the upstream is used: one for the connection, or that of the person for whom a call is made. */
@@ -48,6 +48,8 @@ export type AuthAccount = (typeof AUTH_ACCOUNTS)[number];
 
 /** The stored settings of a connection whose upstream demands OAuth, without the client secret. */
 export interface OauthSettings {
+  /** Present if `OIDC_ISSUER` asserts people to the upstream's authorization server. Then `account` is `member`. */
+  readonly isEnterprise?: true;
   readonly account: AuthAccount;
   /** Scopes to request, separated by spaces; null: those that the upstream asks for. */
   readonly scope: string | null;
@@ -126,6 +128,11 @@ export interface ConnectionCredentials {
 /** True if a caller can open a session with the upstream. For types of other modules, the service opens them. */
 export function hasOwnSessions({ type }: Pick<Connection, 'type'>): boolean {
   return type === 'HTTP' || type === 'STDIO';
+}
+
+/** True if the account of each person at the upstream is that of the sign-in with the issuer. */
+export function isEnterprise({ oauth }: Pick<Connection, 'oauth'>): boolean {
+  return oauth?.isEnterprise === true;
 }
 
 /** A connection in status `error` passes, so that it can recover. @throws DomainError `connection_unavailable` */

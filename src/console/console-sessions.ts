@@ -7,7 +7,7 @@ import { DomainError } from '../core/domain-error.js';
 import type { Principal } from '../core/principal.js';
 import { requireThreadAccess } from '../core/thread-access.js';
 import { OrganizationsService } from '../identity/organizations/organizations.service.js';
-import { OpenIdClient } from '../identity/sign-in/openid-client.js';
+import { OpenIdClient } from '../identity/openid/openid-client.js';
 import { UserService } from '../identity/users/user.service.js';
 import type { ConsoleSession } from './console-session.dto.js';
 

@@ -560,7 +560,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Returns the page on which a person authorizes the account of a connection whose auth.type is oauth. For auth.account connection, that person needs the permission CONNECTION_AUTHORIZE; for member, each member authorizes an own account. */
+        /** Returns the page on which a person authorizes the account of a connection whose auth.type is oauth. For auth.account connection, that person needs the permission CONNECTION_AUTHORIZE; for member, each member authorizes an own account. For auth.type enterprise, the page on which a person signs in again with OIDC_ISSUER. */
         post: operations["CONNECTION_AUTHORIZE"];
         delete?: never;
         options?: never;
@@ -577,7 +577,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Forgets the account of a connection whose auth.type is oauth, and revokes its tokens at the upstream. For auth.account member, the caller's own account. */
+        /** Forgets the account of a connection whose auth.type is oauth or enterprise, and revokes its tokens at the upstream. For auth.account member, the caller's own account. */
         post: operations["CONNECTION_DEAUTHORIZE"];
         delete?: never;
         options?: never;
@@ -2227,7 +2227,7 @@ export interface components {
         };
         ConnectionAuthInput: {
             /** @enum {string} */
-            type: "none" | "token" | "oauth";
+            type: "none" | "token" | "oauth" | "enterprise";
             /** @enum {string} */
             account?: "connection" | "member";
             scope?: string | null;
@@ -2236,7 +2236,7 @@ export interface components {
         };
         ConnectionAuthItem: {
             /** @enum {string} */
-            type: "none" | "token" | "oauth";
+            type: "none" | "token" | "oauth" | "enterprise";
             /** @enum {string} */
             account: "connection" | "member";
             scope: string | null;

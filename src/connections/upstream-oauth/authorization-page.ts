@@ -11,6 +11,25 @@ export function authorizationRequired(title: string, url: string): DomainError {
   return withPage(detail, url);
 }
 
+/** The same where the account is that of the person's sign-in with the issuer. */
+export function signInRequired(title: string, url: string): DomainError {
+  const detail =
+    `The connection "${title}" acts with your sign-in at the identity provider, and there is none that is valid. ` +
+    `Sign in again at the console: ${url}`;
+  return withPage(detail, url);
+}
+
+/**
+ * The error of a call for which the person is not let in, whatever the sign-in.
+ * @param reason a sentence
+ */
+export function assertionRefused(title: string, reason: string, url: string): DomainError {
+  const detail =
+    `The connection "${title}" cannot be used: ${reason} Ask the administrator of the identity provider, or sign in ` +
+    `again at the console: ${url}`;
+  return withPage(detail, url);
+}
+
 /** The error of a call for which the upstream demands scopes that the account has not got. */
 export function scopeRequired(title: string, url: string): DomainError {
   const detail = `The upstream demands more permissions of the account of the connection "${title}". Open ${url} to grant them.`;

@@ -36,7 +36,7 @@ export class BrowserSessions {
   /** The hash under which the session of this browser is stored, if it exists; undefined without a session cookie. */
   hashOf(request: FastifyRequest): string | undefined {
     const secret = readCookie(request, this.cookies.session);
-    return secret !== undefined && SECRET.test(secret) ? hash('sha256', secret) : undefined;
+    return secret !== undefined && SECRET.test(secret) ? sessionHashOf(secret) : undefined;
   }
 
   /**
@@ -47,7 +47,7 @@ export class BrowserSessions {
     await this.deleteStored(request);
     const secret = randomBytes(32).toString('base64url');
     const expiresAt = new Date(databaseNow() + LIFETIME_S * 1000);
-    await this.repository.insert({ id: newId(), secretHash: hash('sha256', secret), userId, expiresAt });
+    await this.repository.insert({ id: newId(), secretHash: sessionHashOf(secret), userId, expiresAt });
     const { isSecure, session, visitor } = this.cookies;
     setCookie(reply, session, secret, { isSecure, maxAge: LIFETIME_S });
     setCookie(reply, visitor, '', { isSecure, maxAge: 0 });
@@ -64,4 +64,9 @@ export class BrowserSessions {
     const secretHash = this.hashOf(request);
     if (secretHash !== undefined) await this.repository.deleteByHash(secretHash);
   }
+}
+
+/** The hash under which a session is stored. @param secret from `BrowserSessions.start` */
+export function sessionHashOf(secret: string): string {
+  return hash('sha256', secret);
 }

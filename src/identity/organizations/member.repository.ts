@@ -84,9 +84,13 @@ export class MemberRepository {
 
   /**
    * Foreign keys delete what the person has in the organization: API keys, grants, links, and invitations that the
-   * person made.
+   * person made. The service also forgets the ID tokens of the person's sign-ins.
    */
   async removeMember(manager: EntityManager, organizationId: string, userId: string): Promise<void> {
+    await manager.query(
+      'DELETE FROM id_tokens USING browser_sessions s WHERE s.id = id_tokens.session_id AND s.user_id = $1',
+      [userId],
+    );
     await manager.delete(MemberEntity, { organizationId, userId });
   }
 

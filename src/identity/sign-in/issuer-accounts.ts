@@ -5,7 +5,7 @@ import { Joining } from '../organizations/joining.js';
 import { IssuerIdentities } from '../users/issuer-identities.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
-import type { PersonClaims } from './openid-client.js';
+import type { PersonClaims } from '../openid/openid-client.js';
 
 /**
  * The accounts of people who sign in with an issuer: `sub` identifies them; a verified address joins who is invited.

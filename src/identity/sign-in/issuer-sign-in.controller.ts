@@ -10,7 +10,8 @@ import { localPathOf } from '../../platform/pages/local-path.js';
 import { GetPage } from '../../platform/pages/page-route.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
 import { IssuerAccounts } from './issuer-accounts.js';
-import { OpenIdClient, type PendingSignIn, type PersonClaims } from './openid-client.js';
+import { IdTokens } from '../openid/id-tokens.js';
+import { OpenIdClient, type PendingSignIn } from '../openid/openid-client.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
 import { SignInService } from './sign-in.service.js';
 
@@ -37,6 +38,7 @@ export class IssuerSignInController {
 
   constructor(
     private readonly client: OpenIdClient,
+    private readonly idTokens: IdTokens,
     private readonly accounts: IssuerAccounts,
     private readonly signIns: SignInService,
     private readonly vault: VaultService,
@@ -48,7 +50,8 @@ export class IssuerSignInController {
     if (this.client.issuerName === undefined) throw new DomainError('unknown_route');
     const returnTo = localPathOf(queryOf(request, 'return_to'));
     const isAgain = queryOf(request, AGAIN_FIELD) !== '';
-    const { url, pending } = await this.client.begin({ isAgain }).catch((error: Error) => this.fail(error));
+    const isOffline = await this.idTokens.areNeeded();
+    const { url, pending } = await this.client.begin({ isAgain, isOffline }).catch((error: Error) => this.fail(error));
     const started: Started = { ...pending, returnTo, expiresAt: databaseNow() + LIFETIME_S * 1000 };
     const sealed = Buffer.from(this.vault.seal(JSON.stringify(started), CONTEXT)).toString('base64url');
     const { isSecure } = this.cookies;
@@ -74,9 +77,10 @@ export class IssuerSignInController {
       );
     }
     const query = new URL(request.url, 'http://service.invalid').search;
-    const claims: PersonClaims = await this.client.finish(query, started).catch((error: Error) => this.fail(error));
+    const { claims, tokens } = await this.client.finish(query, started).catch((error: Error) => this.fail(error));
     const user = await this.accounts.accountOf(claims);
-    await this.signIns.complete(request, reply, user);
+    const secret = await this.signIns.complete(request, reply, user);
+    await this.idTokens.keep(secret, tokens);
     void reply.redirect(started.returnTo ?? SIGN_IN_PATH, 303);
   }
 

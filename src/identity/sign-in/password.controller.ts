@@ -11,7 +11,7 @@ import { sendPage } from '../../platform/pages/send-page.js';
 import { passwordFault } from '../users/password-rules.js';
 import { UserService } from '../users/user.service.js';
 import { newPasswordField } from './new-password.js';
-import { OpenIdClient } from './openid-client.js';
+import { OpenIdClient } from '../openid/openid-client.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from './sign-in.controller.js';
 import { SignInService } from './sign-in.service.js';
 

@@ -14,7 +14,7 @@ import { html, type Html } from '../../platform/pages/html.js';
 import { localPathOf } from '../../platform/pages/local-path.js';
 import { GetPage, PostForm } from '../../platform/pages/page-route.js';
 import { sendPage } from '../../platform/pages/send-page.js';
-import { OpenIdClient } from './openid-client.js';
+import { OpenIdClient } from '../openid/openid-client.js';
 import { SignInService } from './sign-in.service.js';
 
 export const SIGN_IN_PATH = '/sign-in';

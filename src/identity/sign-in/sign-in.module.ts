@@ -3,6 +3,7 @@ import { AuditEventsModule } from '../../audit/events/audit-events.module.js';
 import { BrowserSessionsModule } from '../browser-sessions/browser-sessions.module.js';
 import { PreparedStatementsModule } from '../../platform/database/prepared-statements.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { OpenIdModule } from '../openid/openid.module.js';
 import { PagesModule } from '../../platform/pages/pages.module.js';
 import { UsersModule } from '../users/users.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
@@ -10,7 +11,6 @@ import { FailedSignIns } from './failed-sign-ins.js';
 import { KnownAccounts } from './known-accounts.js';
 import { IssuerAccounts } from './issuer-accounts.js';
 import { IssuerSignInController } from './issuer-sign-in.controller.js';
-import { OpenIdClient } from './openid-client.js';
 import { InvitationController } from './invitation.controller.js';
 import { PasswordController } from './password.controller.js';
 import { ResetController } from './reset.controller.js';
@@ -25,6 +25,7 @@ import { SignInService } from './sign-in.service.js';
     UsersModule,
     OrganizationsModule,
     BrowserSessionsModule,
+    OpenIdModule,
     PagesModule,
     PreparedStatementsModule,
     VaultModule,
@@ -37,7 +38,7 @@ import { SignInService } from './sign-in.service.js';
     PasswordController,
     IssuerSignInController,
   ],
-  providers: [SignInService, FailedSignIns, KnownAccounts, OpenIdClient, IssuerAccounts],
-  exports: [SignInService, OpenIdClient],
+  providers: [SignInService, FailedSignIns, KnownAccounts, IssuerAccounts],
+  exports: [SignInService],
 })
 export class SignInModule {}

@@ -58,6 +58,7 @@ CREATE TABLE connections (
   CONSTRAINT connections_status_check CHECK (((status)::text = ANY ((ARRAY['active'::varchar, 'inactive'::varchar, 'error'::varchar])::text[]))),
   CONSTRAINT connections_stdio_check CHECK ((((connection_type)::text = 'STDIO'::text) = (stdio IS NOT NULL)))
 );
+CREATE INDEX connections_enterprise_idx ON connections USING btree (organization_id) WHERE ((oauth ->> 'isEnterprise'::text) = 'true'::text);
 CREATE UNIQUE INDEX connections_import_idx ON connections USING btree (organization_id, import_name) WHERE (import_name IS NOT NULL);
 CREATE INDEX connections_organization_idx ON connections USING btree (organization_id, created_at);
 CREATE TRIGGER connections_keep_name AFTER DELETE ON connections FOR EACH ROW EXECUTE FUNCTION keep_name('title');
@@ -304,6 +305,20 @@ CREATE TABLE files (
 CREATE INDEX files_content_idx ON files USING btree (content_id);
 CREATE INDEX files_created_idx ON files USING btree (created_at);
 CREATE INDEX files_organization_idx ON files USING btree (organization_id, created_at);
+
+CREATE TABLE id_tokens (
+  id uuid NOT NULL,
+  session_id uuid NOT NULL,
+  issuer varchar(2048) NOT NULL,
+  tokens text NOT NULL,
+  expires_at timestamptz(3) NOT NULL,
+  is_refreshable boolean NOT NULL,
+  refresh_lease_until timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT id_tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT id_tokens_session_id_key UNIQUE (session_id),
+  CONSTRAINT id_tokens_session_id_fkey FOREIGN KEY (session_id) REFERENCES browser_sessions(id) ON DELETE CASCADE
+);
 
 CREATE TABLE invitations (
   id uuid NOT NULL,
@@ -744,12 +759,15 @@ CREATE TABLE upstream_authorizations (
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   refresh_lease uuid,
   refresh_lease_until timestamptz(3),
+  id_token_id uuid,
   CONSTRAINT upstream_authorizations_pkey PRIMARY KEY (id),
   CONSTRAINT upstream_authorizations_connection_id_user_id_key UNIQUE NULLS NOT DISTINCT (connection_id, user_id),
+  CONSTRAINT upstream_authorizations_id_token_id_fkey FOREIGN KEY (id_token_id) REFERENCES id_tokens(id) ON DELETE CASCADE,
   CONSTRAINT upstream_authorizations_organization_id_connection_id_fkey FOREIGN KEY (organization_id, connection_id) REFERENCES connections(organization_id, id) ON DELETE CASCADE,
   CONSTRAINT upstream_authorizations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT upstream_authorizations_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES members(organization_id, user_id) ON DELETE CASCADE
 );
+CREATE INDEX upstream_authorizations_id_token_idx ON upstream_authorizations USING btree (id_token_id) WHERE (id_token_id IS NOT NULL);
 
 CREATE TABLE upstream_clients (
   id uuid NOT NULL,

@@ -76,6 +76,11 @@ export const SEALED_COLUMNS = {
     column: 'previous_secret',
     contextOf: (id) => `webhook:${id}:previous_secret`,
   },
+  idToken: {
+    table: 'id_tokens',
+    column: 'tokens',
+    contextOf: (id) => `id_token:${id}:tokens`,
+  },
   upstreamLogIn: {
     table: 'upstream_log_ins',
     column: 'details',

@@ -5,7 +5,8 @@ import { text } from 'node:stream/consumers';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { type Configuration, Provider } from 'oidc-provider';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { type Configuration, errors, Provider, type TokenEndpointGrantContext } from 'oidc-provider';
 
 /** An MCP server that demands OAuth, with its authorization server (oidc-provider, dynamic registration). */
 export interface OauthUpstream {
@@ -20,6 +21,8 @@ export interface OauthUpstream {
   refreshes: number;
   /** How many clients have registered. */
   registrations: number;
+  /** How many access tokens were issued for an assertion. */
+  assertions: number;
   /** Each tool call that was done: the account of its token and of the session that it came in. */
   readonly calls: { readonly account: string; readonly sessionAccount: string }[];
   /** The authorization headers of all requests at the MCP endpoint. */
@@ -38,11 +41,20 @@ interface Session {
   readonly transport: StreamableHTTPServerTransport;
 }
 
+/** The client that an authorization server which takes assertions knows. */
+export const ENTERPRISE_CLIENT = { client_id: 'box-at-upstream', client_secret: 'secret-at-upstream' };
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const MCP_PATH = '/mcp';
 const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
 
-/** @param toolsOf additional tools, by account */
-export async function startOauthUpstream(toolsOf: (account: string) => string[] = () => []): Promise<OauthUpstream> {
+/**
+ * @param toolsOf additional tools, by account
+ * @param trusted the issuer whose assertions about people the authorization server takes
+ */
+export async function startOauthUpstream(
+  toolsOf: (account: string) => string[] = () => [],
+  trusted?: string,
+): Promise<OauthUpstream> {
   const front = createServer();
   const origin = await listen(front);
   const upstream: OauthUpstream = {
@@ -52,6 +64,7 @@ export async function startOauthUpstream(toolsOf: (account: string) => string[] 
     lifetimeS: 3600,
     refreshes: 0,
     registrations: 0,
+    assertions: 0,
     calls: [],
     authorizations: [],
     intercept: () => false,
@@ -75,7 +88,9 @@ export async function startOauthUpstream(toolsOf: (account: string) => string[] 
   const issued = new Map<string, string>();
   const ended = new Set<string>();
   const sessions = new Map<string, Session>();
-  const provider = new Provider(origin, configuration(upstream));
+  const clients = [{ ...ENTERPRISE_CLIENT, redirect_uris: [], response_types: [], grant_types: [JWT_BEARER] }];
+  const provider = new Provider(origin, { ...configuration(upstream), ...(trusted !== undefined && { clients }) });
+  if (trusted !== undefined) takeAssertions(provider, upstream, trusted);
   provider.on('access_token.saved', ({ jti, accountId, gty }: { jti: string; accountId: string; gty: string }) => {
     issued.set(jti, accountId);
     if (gty.includes('refresh_token')) upstream.refreshes++;
@@ -146,6 +161,29 @@ export async function startOauthUpstream(toolsOf: (account: string) => string[] 
     else void handleProvider(request, response);
   });
   return upstream;
+}
+
+/** Adds the grant of enterprise-managed authorization. The accounts are the subjects of the issuer. */
+function takeAssertions(provider: Provider, upstream: OauthUpstream, trusted: string): void {
+  const keys = createRemoteJWKSet(new URL(`${trusted}/jwks`));
+  const exchange = async (ctx: TokenEndpointGrantContext<{ assertion?: unknown }>): Promise<void> => {
+    const { client, params } = ctx.oidc;
+    const checks = { issuer: trusted, audience: upstream.issuer, typ: 'oauth-id-jag+jwt' };
+    const { payload } = await jwtVerify(String(params.assertion), keys, checks).catch(() => {
+      throw new errors.InvalidGrant('the assertion is not valid');
+    });
+    if (payload['client_id'] !== client.clientId || payload['resource'] !== upstream.url) {
+      throw new errors.InvalidGrant('the assertion is for something else');
+    }
+    const accountId = String(payload.sub);
+    const grant = new provider.Grant({ accountId, clientId: client.clientId });
+    grant.addResourceScope(upstream.url, 'tools');
+    const details = { accountId, client, grantId: await grant.save(), gty: 'jwt_bearer', scope: 'tools' };
+    const token = new provider.AccessToken({ ...details, aud: upstream.url } as never);
+    ctx.body = { access_token: await token.save(), token_type: 'Bearer', expires_in: token.expiration, scope: 'tools' };
+    upstream.assertions++;
+  };
+  provider.registerGrantType(JWT_BEARER, exchange, ['assertion', 'resource', 'scope']);
 }
 
 /** The person logs in and agrees to everything. */

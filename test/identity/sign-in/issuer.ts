@@ -1,6 +1,41 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Provider } from 'oidc-provider';
+import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { errors, type JWK, Provider, type TokenEndpointGrantContext } from 'oidc-provider';
+
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag';
+const EXCHANGE_PARAMETERS = [
+  'requested_token_type',
+  'audience',
+  'resource',
+  'scope',
+  'subject_token',
+  'subject_token_type',
+] as const;
+
+type ExchangeParameters = Record<(typeof EXCHANGE_PARAMETERS)[number], string | undefined>;
+
+type ExchangeContext = TokenEndpointGrantContext<ExchangeParameters>;
+
+/** A request for an assertion about a person. */
+export type ExchangeRequest = ExchangeParameters & {
+  /** Of the person whose ID token was presented. */
+  readonly sub: string;
+};
+
+/** How the issuer answers such requests. */
+interface Exchanges {
+  /** The client that the assertion is for, as the issuer's administrator has stored it. */
+  clientId: string;
+  /** Other claims than those that are right. */
+  claims: JWTPayload;
+  issuedTokenType: string;
+  /** The error code of a refusal. */
+  refusal?: string | undefined;
+  readonly requests: ExchangeRequest[];
+}
 
 /** What the issuer says about the person who signs in. */
 interface IssuedClaims {
@@ -13,17 +48,31 @@ interface IssuedClaims {
 /** A real OpenID provider on a loopback address, with a person who signs in without a form. */
 export class Issuer {
   person: IssuedClaims = { sub: 'nobody' };
+  /** Lifetime of the ID tokens that are issued from now on, in seconds. */
+  idTokenTtlS = 3600;
+  /** Whether sign-ins give refresh tokens, which rotate. */
+  hasRefreshTokens = false;
+  /** How many tokens were issued for a refresh token. */
+  refreshes = 0;
+  readonly exchanges: Exchanges = { clientId: 'signalbox', claims: {}, issuedTokenType: ID_JAG, requests: [] };
+  readonly #refreshTokens: { destroy(): Promise<void> }[] = [];
+  /** By subject, what an assertion says about the person. */
+  readonly #people = new Map<string, IssuedClaims>();
 
   private constructor(
     readonly url: string,
     private readonly server: Server,
+    private readonly keys: GenerateKeyPairResult,
+    private readonly jwk: JWK,
   ) {}
 
   static async start(redirectUris: () => string[]): Promise<Issuer> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const issuer = new Issuer(url, server);
+    const keys = await generateKeyPair('RS256', { extractable: true });
+    const jwk = { ...(await exportJWK(keys.privateKey)), kid: 'issuer', alg: 'RS256', use: 'sig' };
+    const issuer = new Issuer(url, server, keys, jwk as JWK);
     let handle: ReturnType<Provider['callback']> | undefined;
     server.on('request', (request, response) => {
       handle ??= issuer.#provider(redirectUris()).callback();
@@ -54,6 +103,11 @@ export class Issuer {
     return url;
   }
 
+  /** From now on, no refresh token that was issued before is accepted. */
+  async revokeRefreshTokens(): Promise<void> {
+    for (const token of this.#refreshTokens) await token.destroy();
+  }
+
   close(): void {
     this.server.close();
     this.server.closeAllConnections();
@@ -61,26 +115,76 @@ export class Issuer {
 
   #provider(redirectUris: string[]): Provider {
     const provider = new Provider(this.url, {
-      clients: [{ client_id: 'signalbox', client_secret: 'issuer-secret', redirect_uris: redirectUris }],
+      clients: [
+        {
+          client_id: 'signalbox',
+          client_secret: 'issuer-secret',
+          redirect_uris: redirectUris,
+          grant_types: ['authorization_code', 'refresh_token', TOKEN_EXCHANGE],
+        },
+      ],
+      jwks: { keys: [this.jwk] },
+      ttl: { IdToken: () => this.idTokenTtlS },
+      issueRefreshToken: async () => this.hasRefreshTokens,
+      rotateRefreshToken: true,
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
       cookies: { keys: ['test'] },
       pkce: { required: () => true },
       features: { devInteractions: { enabled: false } },
-      findAccount: () => ({ accountId: this.person.sub, claims: () => ({ ...this.person }) }),
+      findAccount: (_context, sub) => {
+        const person = this.#people.get(sub) ?? this.person;
+        return { accountId: person.sub, claims: () => ({ ...person }) };
+      },
       loadExistingGrant: async (context) => {
         const { client, session } = context.oidc;
         const grant = new context.oidc.provider.Grant({ clientId: client?.clientId, accountId: session?.accountId });
-        grant.addOIDCScope('openid email profile');
+        grant.addOIDCScope('openid email profile offline_access');
         await grant.save();
         return grant;
       },
       interactions: { url: () => '/finish' },
     });
+    const exchange = (context: ExchangeContext): Promise<void> => this.#exchange(context);
+    provider.registerGrantType(TOKEN_EXCHANGE, exchange, [...EXCHANGE_PARAMETERS]);
+    provider.on('access_token.saved', ({ gty }: { gty: string }) => {
+      if (gty.includes('refresh_token')) this.refreshes++;
+    });
+    provider.on(
+      'refresh_token.saved' as 'server_error',
+      ((token: { destroy(): Promise<void> }) => {
+        this.#refreshTokens.push(token);
+      }) as never,
+    );
     provider.use(async (context, next) => {
       if (context.path !== '/finish') return next();
+      this.#people.set(this.person.sub, { ...this.person });
       const result = { login: { accountId: this.person.sub } };
       context.redirect(await provider.interactionResult(context.req, context.res, result));
     });
     return provider;
+  }
+  /** Asserts the person of the ID token to another authorization server. */
+  async #exchange(context: ExchangeContext): Promise<void> {
+    const { client, params } = context.oidc;
+    const parameters: ExchangeParameters = params;
+    const checks = { issuer: this.url, audience: client.clientId };
+    const { payload } = await jwtVerify(parameters.subject_token ?? '', this.keys.publicKey, checks).catch(() => {
+      throw new errors.InvalidGrant('the ID token is not valid');
+    });
+    const { clientId, claims, issuedTokenType, refusal, requests } = this.exchanges;
+    const sub = payload.sub ?? '';
+    const asked = Object.fromEntries(EXCHANGE_PARAMETERS.map((name) => [name, parameters[name]]));
+    requests.push({ ...(asked as ExchangeParameters), sub });
+    if (refusal !== undefined) throw new errors.CustomOIDCProviderError(refusal, 'the administrator has not agreed');
+    const { resource, audience: aud, scope } = parameters;
+    const about = { ...this.#people.get(sub), aud, resource, scope, client_id: clientId, ...claims };
+    const assertion = new SignJWT(about as JWTPayload)
+      .setProtectedHeader({ alg: 'RS256', kid: 'issuer', typ: 'oauth-id-jag+jwt' })
+      .setIssuer(this.url)
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .setJti(randomUUID());
+    const value = await assertion.sign(this.keys.privateKey);
+    context.body = { access_token: value, issued_token_type: issuedTokenType, token_type: 'N_A', expires_in: 300 };
   }
 }

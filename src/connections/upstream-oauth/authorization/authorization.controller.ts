@@ -3,6 +3,8 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BrowserSessions } from '../../../identity/browser-sessions/browser-sessions.js';
 import { CsrfTokens } from '../../../identity/browser-sessions/csrf-tokens.js';
+import { IdTokens } from '../../../identity/openid/id-tokens.js';
+import { OpenIdClient } from '../../../identity/openid/openid-client.js';
 import { Access } from '../../../core/access.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { queryOf } from '../../../platform/pages/form-body.js';
@@ -22,6 +24,8 @@ export class AuthorizationController {
     private readonly csrf: CsrfTokens,
     private readonly logIns: UpstreamLogIns,
     private readonly clients: UpstreamClients,
+    private readonly idTokens: IdTokens,
+    private readonly issuer: OpenIdClient,
   ) {}
 
   /**
@@ -31,7 +35,8 @@ export class AuthorizationController {
   async show(@Param('id') id: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const browser = await this.browserOf(request);
     if (browser === undefined) return signInFirst(id, reply);
-    const { title, host, isShared, redirectUri } = await this.logIns.describe(id, browser.userId);
+    const { title, host, isShared, isEnterprise, redirectUri } = await this.logIns.describe(id, browser.userId);
+    if (isEnterprise) return this.showSignIn(id, title, browser, reply);
     const users = isShared ? 'Everyone who can call the connection' : 'Only you';
     const body = html`<p>
         The connection “${title}” needs an account at <strong>${host}</strong>. You log in there next. ${users} will use
@@ -79,6 +84,21 @@ export class AuthorizationController {
     const document = this.clients.metadataDocument(place);
     if (document === undefined) throw new DomainError('unknown_route');
     return document;
+  }
+
+  /** The account of the connection is that of the sign-in with the issuer, which can be renewed here. */
+  private async showSignIn(id: string, title: string, { userId }: SignedInBrowser, reply: FastifyReply): Promise<void> {
+    const isReady = (await this.idTokens.findId(userId)) !== undefined;
+    const state = isReady
+      ? 'It can be used now, unless the identity provider refuses it.'
+      : 'There is none that is valid. Sign in again.';
+    const body = html`<p>
+        The connection “${title}” acts with your sign-in at ${this.issuer.issuerName ?? ''}. ${state}
+      </p>
+      <p class="buttons">
+        <a class="button primary" href="/auth/oidc?return_to=${encodeURIComponent(pathOf(id))}">Sign in again</a>
+      </p>`;
+    sendPage(reply, { title: 'Your sign-in', body });
   }
 
   private async browserOf(request: FastifyRequest): Promise<SignedInBrowser | undefined> {

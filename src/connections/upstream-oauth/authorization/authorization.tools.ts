@@ -36,7 +36,7 @@ export class AuthorizationTools {
     description:
       'Returns the page on which a person authorizes the account of a connection whose auth.type is oauth. For ' +
       'auth.account connection, that person needs the permission CONNECTION_AUTHORIZE; for member, each member ' +
-      'authorizes an own account.',
+      'authorizes an own account. For auth.type enterprise, the page on which a person signs in again with OIDC_ISSUER.',
     input: AuthorizableConnectionInput,
     output: AuthorizationPageAnswer,
     annotations: READ_ONLY,
@@ -49,8 +49,8 @@ export class AuthorizationTools {
   @ManagementTool({
     name: 'CONNECTION_DEAUTHORIZE',
     description:
-      'Forgets the account of a connection whose auth.type is oauth, and revokes its tokens at the upstream. For ' +
-      "auth.account member, the caller's own account.",
+      'Forgets the account of a connection whose auth.type is oauth or enterprise, and revokes its tokens at the ' +
+      "upstream. For auth.account member, the caller's own account.",
     input: AuthorizableConnectionInput,
     output: DeauthorizedAnswer,
     annotations: DESTROYS,

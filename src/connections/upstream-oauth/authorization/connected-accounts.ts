@@ -8,12 +8,12 @@ import { PasswordChanges } from '../../../identity/users/password-changes.js';
 import type { Connection } from '../../connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
+import { UpstreamClientRepository } from '../servers/upstream-client.repository.js';
 import type { Account } from '../tokens/account-tokens.js';
 import { TokenRequests } from '../tokens/token-requests.js';
 import { UpstreamAccounts } from '../tokens/upstream-accounts.js';
 import { UpstreamAuthorizationRepository } from '../tokens/upstream-authorization.repository.js';
 import { OauthConnections } from './oauth-connections.js';
-import { UpstreamClientRepository } from './upstream-client.repository.js';
 
 /** Stores and forgets the accounts of connections, and tells those who use them. */
 @Injectable()

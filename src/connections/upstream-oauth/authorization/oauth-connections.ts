@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { allows, SELF } from '../../../core/permissions.js';
-import type { Connection } from '../../connection.js';
+import { type Connection, isEnterprise } from '../../connection.js';
 import { hasMemberAccounts } from '../../connection-account.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
 import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
@@ -25,11 +25,18 @@ export class OauthConnections {
     return requireOauth(await this.directory.findConnection(organizationId, id));
   }
 
+  /** `requireForPage` for a log-in at the upstream. @throws DomainError also `invalid_request` for one without log-ins */
+  async requireForLogIn(id: string, userId: string): Promise<OauthConnection> {
+    const connection = await this.requireForPage(id, userId);
+    if (!isEnterprise(connection)) return connection;
+    throw new DomainError('invalid_request', 'The account of the connection is that of the sign-in with the issuer.');
+  }
+
   /**
-   * A connection for which this person can log in. Reveals it only to members of its organization.
+   * A connection for whose account this person can act. Reveals it only to members of its organization.
    * @throws DomainError `not_found`, `permission_denied`, or `invalid_request` for a connection without OAuth
    */
-  async requireForLogIn(id: string, userId: string): Promise<OauthConnection> {
+  async requireForPage(id: string, userId: string): Promise<OauthConnection> {
     const found = await this.directory.findAnywhere(id);
     const permissions = found && (await this.rights.permissionsOf(found.organizationId, userId));
     const connection = requireOauth(permissions && found);

@@ -10,17 +10,14 @@ import { databaseNow } from '../../../core/database-time.js';
 import { isLoopback } from '../../../core/loopback.js';
 import { AppConfig } from '../../../core/config/app-config.js';
 import type { Connection } from '../../connection.js';
-import { ConnectionSecrets } from '../../connection-secrets.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
-import { UpstreamClientRepository } from './upstream-client.repository.js';
+import { ConfiguredClients } from '../servers/configured-clients.js';
+import { UpstreamClientRepository } from '../servers/upstream-client.repository.js';
 
-/**
- * Below the base URL. By themselves they belong to clients from before there was an address per authorization server.
- */
-const CALLBACK_PATH = '/oauth/callback';
+/** Below the base URL. By itself it belongs to clients from before there was an address per authorization server. */
 const METADATA_PATH = '/oauth/client-metadata';
-/** In these addresses: of a digest. */
+/** In its address: of a digest. */
 const PLACE = /^[\w-]{43}$/;
 
 /** This service as a client at one authorization server. */
@@ -37,7 +34,7 @@ interface LocalClient {
 export class UpstreamClients {
   constructor(
     private readonly registrations: UpstreamClientRepository,
-    private readonly secrets: ConnectionSecrets,
+    private readonly configured: ConfiguredClients,
     private readonly http: BoundedFetch,
     private readonly config: AppConfig,
   ) {}
@@ -50,15 +47,7 @@ export class UpstreamClients {
   metadataDocument(place?: string): (OAuthClientMetadata & { client_id: string }) | undefined {
     const id = this.metadataUrl(place);
     if (id === undefined || (place !== undefined && !PLACE.test(place))) return undefined;
-    return { client_id: id, ...this.clientMetadata(this.redirectUri(place)) };
-  }
-
-  /**
-   * The redirect URI of the connection's configured client, which a person stores at the authorization server
-   * beforehand.
-   */
-  redirectUriOfConfigured({ id, oauth }: Connection): string | undefined {
-    return oauth?.clientId == null ? undefined : this.redirectUri(id);
+    return { client_id: id, ...this.clientMetadata(this.configured.redirectUri(place)) };
   }
 
   /**
@@ -67,13 +56,13 @@ export class UpstreamClients {
    * @throws AuthorizationServerFault, and what the exchange throws
    */
   async clientFor(connection: Connection, metadata: AuthorizationServerMetadata): Promise<LocalClient> {
-    const configured = this.configuredClient(connection);
+    const configured = this.configured.clientOf(connection);
     if (configured !== undefined) {
-      await this.requireIssuerOf(configured, connection, metadata);
-      return { information: configured, redirectUri: this.redirectUri(connection.id) };
+      await this.configured.requireIssuer(connection, configured, metadata.issuer);
+      return { information: configured, redirectUri: this.configured.redirectUri(connection.id) };
     }
     const place = placeOf(connection, metadata);
-    const redirectUri = this.redirectUri(place);
+    const redirectUri = this.configured.redirectUri(place);
     const metadataUrl = this.metadataUrl(place);
     const isDocument = metadataUrl !== undefined && metadata.client_id_metadata_document_supported === true;
     const information = isDocument
@@ -82,15 +71,9 @@ export class UpstreamClients {
     return { information, redirectUri };
   }
 
-  /**
-   * Binds a configured client to the issuer that has accepted it: the upstream cannot have its secret sent elsewhere
-   * later.
-   */
-  async bindConfigured(connection: Connection, issuer: string): Promise<void> {
-    const configured = this.configuredClient(connection);
-    if (configured === undefined) return;
-    const registration = { connectionId: connection.id, issuer, redirectUri: this.redirectUri(connection.id) };
-    await this.registrations.save(registration, { ...configured, isConfigured: true });
+  /** Forgets what the service has registered for the connection; the next log-in registers it again. */
+  async forgetRegistered({ id, oauth }: Connection): Promise<void> {
+    if (oauth?.clientId == null) await this.registrations.removeAll(id);
   }
 
   private async registeredClient(
@@ -116,31 +99,6 @@ export class UpstreamClients {
     };
     await this.registrations.save(registration, information as OAuthClientInformationMixed);
     return information as OAuthClientInformationMixed;
-  }
-
-  private configuredClient(connection: Connection): OAuthClientInformationMixed | undefined {
-    const id = connection.oauth?.clientId ?? null;
-    if (id === null) return undefined;
-    const secret = this.secrets.openClientSecret(connection);
-    return { client_id: id, ...(secret !== undefined && { client_secret: secret }) };
-  }
-
-  /** @throws AuthorizationServerFault for another authorization server than before */
-  private async requireIssuerOf(
-    client: OAuthClientInformationMixed,
-    { id }: Connection,
-    { issuer }: AuthorizationServerMetadata,
-  ): Promise<void> {
-    const bound = await this.registrations.findIssuerOf(id, client);
-    if (bound === undefined || bound === issuer) return;
-    throw new AuthorizationServerFault(
-      'The upstream names another authorization server than the one to which auth.client_id belongs. Store the ' +
-        'client of the new server.',
-    );
-  }
-
-  private redirectUri(place?: string): string {
-    return `${this.config.baseUrl}${CALLBACK_PATH}${place === undefined ? '' : `/${place}`}`;
   }
 
   private metadataUrl(place?: string): string | undefined {

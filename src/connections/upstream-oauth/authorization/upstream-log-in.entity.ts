@@ -1,4 +1,4 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
 /** A log-in at an upstream's authorization server that a person has begun. It is removed when its answer arrives. */
 @Entity('upstream_log_ins')
@@ -30,31 +30,6 @@ export class UpstreamLogInEntity {
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   @Index('upstream_log_ins_expires_idx')
   expiresAt: Date;
-
-  @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
-  createdAt: Date;
-}
-
-/** This service as a client that it registered at the authorization server of a connection's upstream. */
-@Entity('upstream_clients')
-@Unique(['connectionId', 'issuer', 'redirectUri'])
-export class UpstreamClientEntity {
-  @PrimaryColumn('uuid')
-  id: string;
-
-  @Column({ type: 'uuid', name: 'connection_id' })
-  @ForeignKey('connections', { onDelete: 'CASCADE' })
-  connectionId: string;
-
-  @Column({ type: 'varchar', length: 2048 })
-  issuer: string;
-
-  @Column({ type: 'varchar', name: 'redirect_uri', length: 2048 })
-  redirectUri: string;
-
-  /** The client information of RFC 7591 as JSON text, sealed by the vault. */
-  @Column('text')
-  client: string;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

@@ -10,19 +10,19 @@ import {
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client';
 import { DomainError } from '../../../core/domain-error.js';
-import type { Connection } from '../../connection.js';
+import { type Connection, isEnterprise } from '../../connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
 import { AddressRefusedError } from '../../../platform/net/address-refused-error.js';
 import { AnswerRefusedError, BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
-import { type Account, accountOf } from '../tokens/account-tokens.js';
+import { ConfiguredClients } from '../servers/configured-clients.js';
+import { type DiscoveredServer, requireCodeFlow, ServerDiscovery } from '../servers/server-discovery.js';
+import { type Account, accountOf, tokenServerOf } from '../tokens/account-tokens.js';
 import { uniteScopes } from '../tokens/scopes.js';
 import { metadataOf } from '../tokens/token-requests.js';
 import { UpstreamAuthorizationRepository } from '../tokens/upstream-authorization.repository.js';
 import { ConnectedAccounts } from './connected-accounts.js';
 import { OauthConnections } from './oauth-connections.js';
-import { type DiscoveredServer, ServerDiscovery } from './server-discovery.js';
-import { UpstreamClientRepository } from './upstream-client.repository.js';
 import { UpstreamClients } from './upstream-clients.js';
 import { type LogIn, type SignedInBrowser, UpstreamLogInRepository } from './upstream-log-in.repository.js';
 
@@ -42,6 +42,8 @@ interface LogInPurpose {
   readonly title: string;
   /** The upstream's host, and its port if it has an unusual one. */
   readonly host: string;
+  /** True if the account is that of the sign-in with the issuer, so that there is no log-in. */
+  readonly isEnterprise: boolean;
   /** True if everyone who may call the connection uses the account. */
   readonly isShared: boolean;
   /** What a configured client needs at the authorization server. */
@@ -57,7 +59,7 @@ export class UpstreamLogIns {
     private readonly connections: OauthConnections,
     private readonly discovery: ServerDiscovery,
     private readonly clients: UpstreamClients,
-    private readonly registrations: UpstreamClientRepository,
+    private readonly configured: ConfiguredClients,
     private readonly logIns: UpstreamLogInRepository,
     private readonly stored: UpstreamAuthorizationRepository,
     private readonly accounts: ConnectedAccounts,
@@ -69,10 +71,11 @@ export class UpstreamLogIns {
    * @throws DomainError `not_found`, `permission_denied`, or `invalid_request` for a connection without OAuth
    */
   async describe(connectionId: string, userId: string): Promise<LogInPurpose> {
-    const connection = await this.connections.requireForLogIn(connectionId, userId);
+    const connection = await this.connections.requireForPage(connectionId, userId);
     const { title, url } = connection;
-    const redirectUri = this.clients.redirectUriOfConfigured(connection);
-    return { title, host: new URL(url).host, isShared: !hasMemberAccounts(connection), redirectUri };
+    const redirectUri = this.configured.redirectUriOf(connection);
+    const use = { isEnterprise: isEnterprise(connection), isShared: !hasMemberAccounts(connection) };
+    return { title, host: new URL(url).host, ...use, redirectUri };
   }
 
   /**
@@ -84,6 +87,7 @@ export class UpstreamLogIns {
     const connection = await this.connections.requireForLogIn(connectionId, browser.userId);
     try {
       const server = await this.discovery.discover(connection.url);
+      requireCodeFlow(server.metadata);
       const { information: client, redirectUri } = await this.clients.clientFor(connection, server.metadata);
       const state = randomBytes(32).toString('base64url');
       const accountUserId = hasMemberAccounts(connection) ? browser.userId : null;
@@ -97,7 +101,7 @@ export class UpstreamLogIns {
         ...(scope !== undefined && { scope }),
       });
       await this.logIns.insert(state, browser, connection.id, {
-        server: tokenServerOf(server),
+        server: logInServerOf(server),
         client,
         resource: server.resource,
         scope,
@@ -163,13 +167,12 @@ export class UpstreamLogIns {
       if (tokens.token_type.toLowerCase() !== 'bearer') {
         throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
       }
-      await this.clients.bindConfigured(connection, server.issuer);
+      await this.configured.bind(connection, server.issuer);
       return accountOf(tokens, { server, client, resource, scope }, connectionUrl);
     } catch (cause) {
       // The registration may have been removed at the server; the next log-in makes another one.
-      const isUnknownClient = cause instanceof OAuthError && cause.code === 'invalid_client';
-      const isConfigured = connection.oauth?.clientId != null;
-      if (isUnknownClient && !isConfigured) await this.registrations.removeAll(connection.id);
+      if (cause instanceof OAuthError && cause.code === 'invalid_client')
+        await this.clients.forgetRegistered(connection);
       throw cause;
     }
   }
@@ -214,12 +217,7 @@ function scopeOf(
   return uniteScopes(wanted, isOffline ? 'offline_access' : undefined);
 }
 
-function tokenServerOf({ metadata }: DiscoveredServer): LogIn['server'] {
-  return {
-    issuer: metadata.issuer,
-    token_endpoint: metadata.token_endpoint,
-    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
-    revocation_endpoint: 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined,
-    authorization_response_iss_parameter_supported: metadata['authorization_response_iss_parameter_supported'] === true,
-  };
+function logInServerOf({ metadata }: DiscoveredServer): LogIn['server'] {
+  const isIssSupported = metadata['authorization_response_iss_parameter_supported'] === true;
+  return { ...tokenServerOf(metadata), authorization_response_iss_parameter_supported: isIssSupported };
 }

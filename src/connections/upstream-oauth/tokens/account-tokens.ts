@@ -1,5 +1,10 @@
-import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client';
+import type {
+  AuthorizationServerMetadata,
+  OAuthClientInformationMixed,
+  OAuthTokens,
+} from '@modelcontextprotocol/client';
 import { databaseNow } from '../../../core/database-time.js';
+import { type Connection, isEnterprise } from '../../connection.js';
 
 /** The refresh margin: a tenth of the lifetime, at most a minute. */
 const MARGIN = 0.1;
@@ -29,11 +34,27 @@ export interface AccountTokens {
 
 /** The account of a connection, or of a member at it. Times in milliseconds since the epoch; `Infinity` if unknown. */
 export interface Account {
+  /** The ID token that the tokens were issued for, and with which they end; absent for those of a log-in. */
+  readonly idTokenId?: string | undefined;
   /** The URL that the tokens are sent to. */
   readonly connectionUrl: string;
   readonly tokens: AccountTokens;
   readonly refreshAt: number;
   readonly expiresAt: number;
+}
+
+export function tokenServerOf(metadata: AuthorizationServerMetadata): TokenServer {
+  return {
+    issuer: metadata.issuer,
+    token_endpoint: metadata.token_endpoint,
+    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
+    revocation_endpoint: 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined,
+  };
+}
+
+/** True if the connection, as it is now, can use the account. */
+export function isAccountFor(account: Account, connection: Connection): boolean {
+  return account.connectionUrl === connection.url && (account.idTokenId !== undefined) === isEnterprise(connection);
 }
 
 /** @param before the tokens or the log-in that the answer belongs to */

@@ -5,9 +5,13 @@ import { databaseNow } from '../../../core/database-time.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { FairShare } from '../../../core/sharing/fair-share.js';
 import { atMost, Shares } from '../../../core/sharing/shares.js';
-import type { Connection } from '../../connection.js';
+import { AppConfig } from '../../../core/config/app-config.js';
+import { type Connection, isEnterprise } from '../../connection.js';
 import { accountKey } from '../../connection-account.js';
+import { assertionRefused, pageOf } from '../authorization-page.js';
+import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
+import { AssertionRefused, EnterpriseAccounts } from './enterprise-accounts.js';
 import { AuthorizationEnded, concernsAccount, TokenRequests } from './token-requests.js';
 import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
@@ -27,6 +31,8 @@ const MAX_FAILED = 10_000;
 interface Failures {
   readonly count: number;
   readonly until: number;
+  /** The answer to callers meanwhile. */
+  readonly error: DomainError;
 }
 
 /**
@@ -46,7 +52,7 @@ export class TokenRefreshes {
     limits: [atMost(8), atMost(4)],
     places: new Shares(Infinity, [atMost(256), atMost(64)]),
     waitMs: 5_000,
-    refusal: unreachable,
+    refusal: () => unreachable(),
   });
   /** By organization and token endpoint, and by account. */
   private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
@@ -56,11 +62,14 @@ export class TokenRefreshes {
   constructor(
     private readonly repository: UpstreamAuthorizationRepository,
     private readonly requests: TokenRequests,
+    private readonly enterprise: EnterpriseAccounts,
+    private readonly config: AppConfig,
   ) {}
 
   /** True while asking the account's authorization server is of no use. */
   isPaused(connection: Connection, { tokens }: Account): boolean {
-    return tokens.refreshToken === undefined || this.isBackingOff(connection, endpointOf(connection, tokens));
+    const isFinal = tokens.refreshToken === undefined && !isEnterprise(connection);
+    return isFinal || this.pauseOf(connection, endpointOf(connection, tokens)) !== undefined;
   }
 
   /**
@@ -98,7 +107,8 @@ export class TokenRefreshes {
     const holder = [connection.organizationId, endpoint];
     const end = performance.now() + MAX_WAIT_MS;
     do {
-      if (this.isBackingOff(connection, endpoint)) throw unreachable();
+      const pause = this.pauseOf(connection, endpoint);
+      if (pause !== undefined) throw pause.error;
       const tried = await this.share.within(holder, () => this.tryOnce(connection, outdated));
       if (tried !== 'busy') return tried;
       await sleep(POLL_MS);
@@ -116,8 +126,12 @@ export class TokenRefreshes {
     // A process that stood still must not use a refresh token that another one may have used meanwhile.
     if (performance.now() - begun > MAX_STANDSTILL_MS) return 'busy';
     const change = await this.outcomeOf(connection, account);
-    const settled = await this.repository.settle(connection, lease, change ?? { kept: true });
-    if (change === undefined) throw unreachable();
+    const settled = await this.repository.settle(
+      connection,
+      lease,
+      change instanceof DomainError ? { kept: true } : change,
+    );
+    if (change instanceof DomainError) throw change;
     // The account was removed during the request, with tokens that were older.
     if (settled === undefined && 'replacement' in change) {
       await this.requests.revoke(connection.id, change.replacement.tokens);
@@ -125,34 +139,46 @@ export class TokenRefreshes {
     return settled;
   }
 
-  /** Undefined after a failure that can pass. */
-  private async outcomeOf(
-    connection: Connection,
-    { tokens, connectionUrl }: Account,
-  ): Promise<AccountChange | undefined> {
-    const endpoint = endpointOf(connection, tokens);
+  /** The error for callers after a failure that can pass. */
+  private async outcomeOf(connection: Connection, account: Account): Promise<AccountChange | DomainError> {
+    const endpoint = endpointOf(connection, account.tokens);
     try {
-      const answer = await this.requests.refresh(tokens);
+      const replacement = await this.replacementOf(connection, account);
       this.failures.delete(endpoint);
       this.failures.delete(accountKey(connection));
-      return { replacement: accountOf(answer, tokens, connectionUrl) };
+      return { replacement };
     } catch (error) {
       if (error instanceof AuthorizationEnded) return { removed: true };
-      this.backOff(concernsAccount(error) ? accountKey(connection) : endpoint);
       const fields = { connection_id: connection.id, err: error };
       this.logger.warn(fields, 'Could not refresh the access token for an upstream');
-      return undefined;
+      const isOfAccount = error instanceof AssertionRefused || concernsAccount(error);
+      return this.backOff(isOfAccount ? accountKey(connection) : endpoint, this.answerFor(connection, error));
     }
   }
 
-  private isBackingOff(connection: Connection, endpoint: string): boolean {
-    return [endpoint, accountKey(connection)].some((key) => Date.now() < (this.failures.get(key)?.until ?? 0));
+  private answerFor({ id, title }: Connection, error: unknown): DomainError {
+    if (error instanceof AssertionRefused) {
+      return assertionRefused(title, error.message, pageOf(this.config.baseUrl, id));
+    }
+    return error instanceof AuthorizationServerFault ? unreachable(error.message) : unreachable();
   }
 
-  private backOff(key: string): void {
+  private async replacementOf(connection: Connection, { tokens, connectionUrl }: Account): Promise<Account> {
+    if (isEnterprise(connection)) return this.enterprise.exchange(connection);
+    return accountOf(await this.requests.refresh(tokens), tokens, connectionUrl);
+  }
+
+  private pauseOf(connection: Connection, endpoint: string): Failures | undefined {
+    const all = [endpoint, accountKey(connection)].map((key) => this.failures.get(key));
+    return all.find((failures) => Date.now() < (failures?.until ?? 0));
+  }
+
+  /** Returns the error that callers get during the pause. */
+  private backOff(key: string, error: DomainError): DomainError {
     const count = (this.failures.get(key)?.count ?? 0) + 1;
     const pauseMs = Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** (count - 1));
-    this.failures.set(key, { count, until: Date.now() + pauseMs });
+    this.failures.set(key, { count, until: Date.now() + pauseMs, error });
+    return error;
   }
 }
 
@@ -161,10 +187,11 @@ function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
   return tokens.accessToken === outdated || databaseNow() >= refreshAt;
 }
 
-function endpointOf({ organizationId }: Connection, { server }: AccountTokens): string {
-  return `${organizationId} ${server.token_endpoint}`;
+/** Of a connection whose authorization server is looked up each time, the upstream. */
+function endpointOf(connection: Connection, { server }: AccountTokens): string {
+  return `${connection.organizationId} ${isEnterprise(connection) ? connection.url : server.token_endpoint}`;
 }
 
-function unreachable(): DomainError {
-  return new DomainError('upstream_unreachable', 'The authorization server of the upstream did not issue a new token.');
+function unreachable(detail = 'The authorization server of the upstream did not issue a new token.'): DomainError {
+  return new DomainError('upstream_unreachable', detail);
 }

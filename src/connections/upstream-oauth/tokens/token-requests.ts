@@ -25,7 +25,7 @@ const ERRORS_OF_SERVERS: ReadonlySet<string> = new Set([
 ]);
 
 /** True if the error of a refresh concerns the account alone, and not the authorization server. */
-export function concernsAccount(error: unknown): boolean {
+export function concernsAccount(error: unknown): error is OAuthError {
   return error instanceof OAuthError && !ERRORS_OF_SERVERS.has(error.code);
 }
 

@@ -4,11 +4,12 @@ import { databaseNow } from '../../../core/database-time.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { ReadThroughCache } from '../../../core/read-through-cache.js';
 import { AppConfig } from '../../../core/config/app-config.js';
-import type { Connection } from '../../connection.js';
+import { type Connection, isEnterprise } from '../../connection.js';
 import { accountKey, hasMemberAccounts } from '../../connection-account.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
-import { authorizationRequired, pageOf, scopeRequired } from '../authorization-page.js';
-import type { Account } from './account-tokens.js';
+import { authorizationRequired, pageOf, scopeRequired, signInRequired } from '../authorization-page.js';
+import { type Account, isAccountFor } from './account-tokens.js';
+import { EnterpriseAccounts } from './enterprise-accounts.js';
 import { judgeDemand, uniteScopes } from './scopes.js';
 import { TokenRefreshes } from './token-refreshes.js';
 import { UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
@@ -32,6 +33,7 @@ export class UpstreamAccounts {
   constructor(
     private readonly repository: UpstreamAuthorizationRepository,
     private readonly refreshes: TokenRefreshes,
+    private readonly enterprise: EnterpriseAccounts,
     private readonly directory: ConnectionDirectory,
     private readonly config: AppConfig,
   ) {
@@ -84,8 +86,8 @@ export class UpstreamAccounts {
    * @returns the error for callers, or undefined if another log-in is of no use
    */
   async demandScope(connection: Connection, demanded: string): Promise<DomainError | undefined> {
-    // Who configures the scopes also limits them.
-    if (connection.oauth?.scope != null) return undefined;
+    // Who configures the scopes also limits them, and so does the issuer that asserts people.
+    if (connection.oauth?.scope != null || isEnterprise(connection)) return undefined;
     const key = accountKey(connection);
     const known = await this.cache.get(key);
     if (known === undefined) return this.missing(connection);
@@ -109,7 +111,7 @@ export class UpstreamAccounts {
   }
 
   private currentToken(connection: Connection, account: Account | undefined): string | Promise<string> {
-    if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
+    if (account === undefined || !isAccountFor(account, connection)) return this.begin(connection);
     const now = databaseNow();
     const { accessToken } = account.tokens;
     if (now < account.refreshAt) return accessToken;
@@ -121,18 +123,30 @@ export class UpstreamAccounts {
     return accessToken;
   }
 
+  /** The first token of a person, if the sign-in with the issuer is enough for one. */
+  private begin(connection: Connection): Promise<string> {
+    if (!isEnterprise(connection)) throw this.missing(connection);
+    return this.enterprise.open(connection).then((account) => {
+      if (account === undefined) throw this.missing(connection);
+      return this.refresh(connection, account, account.tokens.accessToken);
+    });
+  }
+
   /** @param outdated the access token that is to be replaced */
   private async refresh(connection: Connection, known: Account, outdated: string): Promise<string> {
     try {
       const account = await this.refreshes.refresh(connection, known, outdated);
-      if (account === undefined || account.connectionUrl !== connection.url) throw this.missing(connection);
+      if (account === undefined || !isAccountFor(account, connection)) throw this.missing(connection);
       return account.tokens.accessToken;
     } finally {
       this.cache.forget(accountKey(connection));
     }
   }
 
-  private missing(connection: Connection, errorOf = authorizationRequired): DomainError {
+  private missing(
+    connection: Connection,
+    errorOf = isEnterprise(connection) ? signInRequired : authorizationRequired,
+  ): DomainError {
     const error = errorOf(connection.title, pageOf(this.config.baseUrl, connection.id));
     if (!hasMemberAccounts(connection)) {
       this.directory.recordHindrance(connection, error.message).catch((cause: Error) => {

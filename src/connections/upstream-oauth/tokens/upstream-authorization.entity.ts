@@ -1,8 +1,8 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, PrimaryColumn, Unique, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, Unique, UpdateDateColumn } from 'typeorm';
 
 /**
- * An account at an upstream: that of the connection, or that of one member. Ends with the connection and the
- * membership.
+ * An account at an upstream: that of the connection, or that of one member. Ends with the connection, the membership,
+ * and the ID token that it was issued for.
  */
 @Entity('upstream_authorizations')
 @Unique(['connectionId', 'userId'])
@@ -22,6 +22,12 @@ export class UpstreamAuthorizationEntity {
 
   @Column({ type: 'uuid', name: 'user_id', nullable: true })
   userId: string | null;
+
+  /** The ID token that the tokens were issued for; null for those of a log-in. */
+  @Column({ type: 'uuid', name: 'id_token_id', nullable: true })
+  @ForeignKey('id_tokens', { onDelete: 'CASCADE' })
+  @Index('upstream_authorizations_id_token_idx', { where: 'id_token_id IS NOT NULL' })
+  idTokenId: string | null;
 
   /** The URL that the tokens are sent to; they are void once the connection has another one. */
   @Column({ type: 'varchar', name: 'connection_url', length: 2048 })

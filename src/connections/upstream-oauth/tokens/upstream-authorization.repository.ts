@@ -71,6 +71,38 @@ export class UpstreamAuthorizationRepository {
     });
   }
 
+  /**
+   * Stores an account for which no token was issued yet, unless the connection has one that it can use. Does nothing
+   * once the ID token has ended.
+   */
+  async open(owner: AccountOwner, account: Account & { readonly idTokenId: string }): Promise<void> {
+    const { connectionUrl, tokens, refreshAt, expiresAt, idTokenId } = this.columnsOf(owner, account);
+    await this.rows.manager.transaction(async (manager) => {
+      await manager.query(
+        `DELETE FROM upstream_authorizations
+          WHERE connection_id = $1 AND user_id = $2 AND (id_token_id IS NULL OR connection_url <> $3)`,
+        [owner.id, owner.accountUserId, connectionUrl],
+      );
+      await manager.query(
+        `INSERT INTO upstream_authorizations
+           (id, organization_id, connection_id, user_id, connection_url, tokens, refresh_at, expires_at, id_token_id)
+         SELECT $1, $2, $3, $4, $5, $6, $7, $8, id FROM id_tokens WHERE id = $9 FOR KEY SHARE
+         ON CONFLICT (connection_id, user_id) DO NOTHING`,
+        [
+          newId(),
+          owner.organizationId,
+          owner.id,
+          owner.accountUserId,
+          connectionUrl,
+          tokens,
+          refreshAt,
+          expiresAt,
+          idTokenId,
+        ],
+      );
+    });
+  }
+
   /** Removes the account and returns it; undefined if there was none. @param alongside runs in the same transaction */
   remove(owner: AccountOwner, alongside: InTransaction): Promise<Account | undefined> {
     return this.rows.manager.transaction(async (manager) => {
@@ -127,15 +159,18 @@ export class UpstreamAuthorizationRepository {
 
   /**
    * Ends the lease with what has become of the account, and returns the account afterwards. Changes nothing if the
-   * lease is lost: another process has taken over, or there was a new log-in.
+   * lease is lost: another process has taken over, or there was a new log-in. An account whose ID token has ended
+   * meanwhile is removed.
    */
   settle(owner: AccountOwner, lease: string, change: AccountChange): Promise<Account | undefined> {
     return this.rows.manager.transaction(async (manager) => {
+      // Before the row itself, in the order in which the end of an ID token locks them.
+      const hasEnded = 'replacement' in change && !(await isIdTokenKept(manager, change.replacement));
       const row = await findLocked(manager, owner);
       if (row === null) return undefined;
       const account = this.toAccount(row);
       if (row.refreshLease !== lease) return account;
-      if ('removed' in change) {
+      if ('removed' in change || hasEnded) {
         await manager.delete(UpstreamAuthorizationEntity, { id: row.id });
         return undefined;
       }
@@ -159,8 +194,12 @@ export class UpstreamAuthorizationRepository {
     });
   }
 
-  private columnsOf({ id, accountUserId }: AccountOwner, { connectionUrl, tokens, refreshAt, expiresAt }: Account) {
+  private columnsOf(
+    { id, accountUserId }: AccountOwner,
+    { connectionUrl, tokens, refreshAt, expiresAt, idTokenId }: Account,
+  ) {
     return {
+      idTokenId: idTokenId ?? null,
       connectionUrl,
       tokens: this.vault.seal(JSON.stringify(tokens), contextOf(id, accountUserId ?? null)),
       refreshAt: toDate(refreshAt),
@@ -175,8 +214,10 @@ export class UpstreamAuthorizationRepository {
     tokens,
     refreshAt,
     expiresAt,
+    idTokenId,
   }: UpstreamAuthorizationEntity): Account {
     return {
+      idTokenId: idTokenId ?? undefined,
       connectionUrl,
       // The envelope is authentic, so it contains what was sealed.
       tokens: JSON.parse(this.vault.open(tokens, contextOf(connectionId, userId))) as AccountTokens,
@@ -189,6 +230,13 @@ export class UpstreamAuthorizationRepository {
 /** The scopes that the upstream has demanded during the refresh are kept. */
 function withDemands(refreshed: Account, { tokens: { demandedScope } }: Account): Account {
   return { ...refreshed, tokens: { ...refreshed.tokens, demandedScope } };
+}
+
+/** Locks the ID token of the account against its end. True for an account that has none. */
+async function isIdTokenKept(manager: EntityManager, { idTokenId }: Account): Promise<boolean> {
+  if (idTokenId === undefined) return true;
+  const rows: unknown[] = await manager.query('SELECT FROM id_tokens WHERE id = $1 FOR KEY SHARE', [idTokenId]);
+  return rows.length > 0;
 }
 
 function findLocked(manager: EntityManager, owner: AccountOwner): Promise<UpstreamAuthorizationEntity | null> {

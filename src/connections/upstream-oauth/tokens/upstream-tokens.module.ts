@@ -1,8 +1,11 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ConnectionsModule } from '../../connections.module.js';
+import { OpenIdModule } from '../../../identity/openid/openid.module.js';
 import { NetModule } from '../../../platform/net/net.module.js';
 import { VaultModule } from '../../../platform/vault/vault.module.js';
+import { UpstreamServersModule } from '../servers/upstream-servers.module.js';
+import { EnterpriseAccounts } from './enterprise-accounts.js';
 import { TokenRefreshes } from './token-refreshes.js';
 import { TokenRequests } from './token-requests.js';
 import { UpstreamAccounts } from './upstream-accounts.js';
@@ -11,8 +14,15 @@ import { UpstreamAuthorizationRepository } from './upstream-authorization.reposi
 
 /** The access tokens for upstreams that demand OAuth. */
 @Module({
-  imports: [TypeOrmModule.forFeature([UpstreamAuthorizationEntity]), ConnectionsModule, NetModule, VaultModule],
-  providers: [TokenRefreshes, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+  imports: [
+    TypeOrmModule.forFeature([UpstreamAuthorizationEntity]),
+    ConnectionsModule,
+    NetModule,
+    OpenIdModule,
+    UpstreamServersModule,
+    VaultModule,
+  ],
+  providers: [EnterpriseAccounts, TokenRefreshes, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
   exports: [TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
 })
 export class UpstreamTokensModule {}

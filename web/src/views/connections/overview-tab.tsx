@@ -8,7 +8,7 @@ import { ConnectionStatus } from './connection-status.js';
 import { ConnectionTest } from './connection-test.js';
 import { Target } from './connections-view.js';
 import type { Connection } from './form/connection-draft.js';
-import { UpstreamAccount } from './upstream-account.js';
+import { UpstreamAccount, usesOauth } from './upstream-account.js';
 
 /** The state of a connection, its test, its account at the upstream, and its address for MCP clients. */
 export function OverviewTab({ connection }: { readonly connection: Connection }) {
@@ -49,7 +49,7 @@ export function OverviewTab({ connection }: { readonly connection: Connection })
         />
       </Section>
       <ConnectionTest id={connection.id} what="connection" />
-      {connection.auth?.type === 'oauth' && <UpstreamAccount connection={connection} auth={connection.auth} />}
+      {usesOauth(connection.auth) && <UpstreamAccount connection={connection} auth={connection.auth} />}
       <Section title="Address for MCP clients">
         <p className="text-sm text-muted-foreground">
           Clients reach this one server here, with their own permissions and without its credentials. An agent offers

@@ -9,14 +9,20 @@ import { useToast } from '../../ui/toast.js';
 import type { Connection } from './form/connection-draft.js';
 import { SignInLink } from './mcp-error-state.js';
 
+type Auth = NonNullable<Connection['auth']>;
+
+const ACCOUNT_TEXTS = {
+  member: 'Each person signs in with an own account, and calls the tools with it.',
+  connection: 'Everybody who can call this connection uses the account of the person who signs in here.',
+} as const;
+
+/** True if calls of the connection need an account at the upstream. */
+export function usesOauth(auth: Auth | null): auth is Auth {
+  return auth?.type === 'oauth' || auth?.type === 'enterprise';
+}
+
 /** Signing in and out of an upstream that demands OAuth. */
-export function UpstreamAccount({
-  connection,
-  auth,
-}: {
-  readonly connection: Connection;
-  readonly auth: NonNullable<Connection['auth']>;
-}) {
+export function UpstreamAccount({ connection, auth }: { readonly connection: Connection; readonly auth: Auth }) {
   const { may, slug } = useOrganization();
   const queries = useQueryClient();
   const showToast = useToast();
@@ -32,9 +38,9 @@ export function UpstreamAccount({
   return (
     <Section title="Account at the upstream">
       <p className="text-sm">
-        {isOwn
-          ? 'Each person signs in with an own account, and calls the tools with it.'
-          : 'Everybody who can call this connection uses the account of the person who signs in here.'}
+        {auth.type === 'enterprise'
+          ? 'Each person calls the tools as oneself, after signing in to this console with the identity provider.'
+          : ACCOUNT_TEXTS[auth.account]}
       </p>
       {connection.status_reason && <p className="text-sm break-words">{connection.status_reason}</p>}
       <ErrorMessage error={page.error} />

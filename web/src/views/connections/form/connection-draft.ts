@@ -15,7 +15,7 @@ export interface Pair {
 /** What the form for an HTTP connection holds. */
 export interface HttpDraft {
   readonly url: string;
-  readonly auth: 'none' | 'token' | 'oauth';
+  readonly auth: 'none' | 'token' | 'oauth' | 'enterprise';
   /** Empty: keep the stored one. */
   readonly token: string;
   readonly hasToken: boolean;
@@ -82,10 +82,11 @@ function authOf({
   clientSecret,
   hasClientSecret,
 }: HttpDraft): CreateData['auth'] {
-  if (type !== 'oauth') return { type };
+  if (type === 'none' || type === 'token') return { type };
   const id = clientId.trim() || null;
   const stored = hasClientSecret && id !== null ? MASK : null;
-  return { type, account, scope: scope.trim() || null, client_id: id, client_secret: clientSecret || stored };
+  const client = { scope: scope.trim() || null, client_id: id, client_secret: clientSecret || stored };
+  return type === 'oauth' ? { type, account, ...client } : { type, ...client };
 }
 
 /** The properties of a STDIO connection that the form sets. */

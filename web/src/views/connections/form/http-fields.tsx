@@ -6,12 +6,15 @@ const AUTH = [
   { value: 'none', label: 'None, or with headers' },
   { value: 'token', label: 'Access token' },
   { value: 'oauth', label: 'Sign-in (OAuth)' },
+  { value: 'enterprise', label: 'Identity provider' },
 ] as const;
 
 const AUTH_HINTS = {
   none: 'The server is open, or the headers below carry the credential.',
   token: 'Sent as “Authorization: Bearer …”. It is stored encrypted and never shown again.',
   oauth: 'Somebody signs in at the server once; the service keeps the access current.',
+  enterprise:
+    'The server trusts the identity provider with which people sign in to this console. Each acts as oneself.',
 } as const;
 
 const ACCOUNTS = [
@@ -58,6 +61,7 @@ export function HttpFields({
         />
       )}
       {draft.auth === 'oauth' && <OauthFields draft={draft} set={set} />}
+      {draft.auth === 'enterprise' && <EnterpriseFields draft={draft} set={set} />}
       <PairFields
         label="Headers"
         noun="header"
@@ -69,13 +73,48 @@ export function HttpFields({
   );
 }
 
-function OauthFields({
-  draft,
-  set,
-}: {
+interface PartProps {
   readonly draft: HttpDraft;
   readonly set: (change: Partial<HttpDraft>) => void;
-}) {
+}
+
+function EnterpriseFields({ draft, set }: PartProps) {
+  return (
+    <>
+      <TextField
+        label="Client id"
+        required
+        hint="Of the client that was set up at the authorization server of the MCP server."
+        autoComplete="off"
+        value={draft.clientId}
+        onChange={(clientId) => set({ clientId })}
+      />
+      <TextField
+        label="Client secret"
+        type="password"
+        required={!draft.hasClientSecret}
+        autoComplete="off"
+        hint={draft.hasClientSecret ? 'A secret is stored. Leave this empty to keep it.' : undefined}
+        value={draft.clientSecret}
+        onChange={(clientSecret) => set({ clientSecret })}
+      />
+      <ScopesField draft={draft} set={set} />
+    </>
+  );
+}
+
+function ScopesField({ draft, set }: PartProps) {
+  return (
+    <TextField
+      label="Scopes (optional)"
+      hint="Separated by spaces. By default those that the server asks for."
+      value={draft.scope}
+      onChange={(scope) => set({ scope })}
+    />
+  );
+}
+
+function OauthFields({ draft, set }: PartProps) {
   return (
     <>
       <SelectField
@@ -84,12 +123,7 @@ function OauthFields({
         options={ACCOUNTS}
         onChange={(account) => set({ account })}
       />
-      <TextField
-        label="Scopes (optional)"
-        hint="Separated by spaces. By default those that the server asks for."
-        value={draft.scope}
-        onChange={(scope) => set({ scope })}
-      />
+      <ScopesField draft={draft} set={set} />
       <details>
         <summary className="cursor-pointer text-sm">Use a client that was set up by hand</summary>
         <div className="flex flex-col gap-3 pt-3">

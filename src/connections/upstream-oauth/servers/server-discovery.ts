@@ -51,7 +51,6 @@ export class ServerDiscovery {
         `The authorization server ${new URL(issuer).origin} has no metadata document.`,
       );
     }
-    requireUsable(metadata);
     const scope = challenge.scope ?? document?.scopes_supported?.join(' ');
     return { metadata, resource, scope: scope === '' ? undefined : scope };
   }
@@ -84,8 +83,11 @@ function defaultMetadata(origin: string): AuthorizationServerMetadata {
   };
 }
 
-/** @throws AuthorizationServerFault */
-function requireUsable({
+/**
+ * Checks that people can log in at the server.
+ * @throws AuthorizationServerFault
+ */
+export function requireCodeFlow({
   code_challenge_methods_supported: methods,
   authorization_endpoint: endpoint,
 }: AuthorizationServerMetadata): void {

@@ -3,9 +3,16 @@ import * as openid from 'openid-client';
 import { isMistakable } from '../../core/email-address.js';
 import { isLoopback } from '../../core/loopback.js';
 import { AppConfig } from '../../core/config/app-config.js';
+import { issuedTokensOf, type IssuedTokens } from './issued-tokens.js';
 
 const OIDC_CALLBACK_PATH = '/auth/oidc/callback';
+const SCOPE = 'openid email profile';
 const TIMEOUT_S = 5;
+
+interface SignInOptions {
+  readonly isAgain: boolean;
+  readonly isOffline: boolean;
+}
 
 /** What the callback compares with the request that started the sign-in. */
 export interface PendingSignIn {
@@ -23,10 +30,16 @@ export interface PersonClaims {
   readonly name: string | undefined;
 }
 
+/** A person who has signed in with the issuer. */
+export interface IssuerSignIn {
+  readonly claims: PersonClaims;
+  readonly tokens: IssuedTokens;
+}
+
 /** The client of the issuer at `OIDC_ISSUER` (OpenID Connect Core, code flow with PKCE). */
 @Injectable()
 export class OpenIdClient {
-  private configuration: Promise<openid.Configuration> | undefined;
+  private discovered: Promise<openid.Configuration> | undefined;
 
   constructor(private readonly config: AppConfig) {}
 
@@ -39,14 +52,16 @@ export class OpenIdClient {
   /**
    * The address to send the browser to, and what its callback is compared with.
    * @param options.isAgain the issuer asks for the password although the person is signed in there
+   * @param options.isOffline the issuer is asked for a refresh token, if it has a scope for this
    */
-  async begin({ isAgain }: { isAgain: boolean }): Promise<{ url: string; pending: PendingSignIn }> {
-    const configuration = await this.discover();
+  async begin({ isAgain, isOffline }: SignInOptions): Promise<{ url: string; pending: PendingSignIn }> {
+    const configuration = await this.configuration();
+    const hasOffline = configuration.serverMetadata().scopes_supported?.includes('offline_access') === true;
     const codeVerifier = openid.randomPKCECodeVerifier();
     const pending = { state: openid.randomState(), nonce: openid.randomNonce(), codeVerifier };
     const url = openid.buildAuthorizationUrl(configuration, {
       redirect_uri: `${this.config.baseUrl}${OIDC_CALLBACK_PATH}`,
-      scope: 'openid email profile',
+      scope: isOffline && hasOffline ? `${SCOPE} offline_access` : SCOPE,
       code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
       state: pending.state,
@@ -61,8 +76,8 @@ export class OpenIdClient {
    * @param query of the callback, with the question mark
    * @throws an error of openid-client
    */
-  async finish(query: string, { state, nonce, codeVerifier }: PendingSignIn): Promise<PersonClaims> {
-    const configuration = await this.discover();
+  async finish(query: string, { state, nonce, codeVerifier }: PendingSignIn): Promise<IssuerSignIn> {
+    const configuration = await this.configuration();
     const tokens = await openid.authorizationCodeGrant(
       configuration,
       new URL(`${this.config.baseUrl}${OIDC_CALLBACK_PATH}${query}`),
@@ -75,21 +90,22 @@ export class OpenIdClient {
     const isComplete = 'email' in idToken || configuration.serverMetadata().userinfo_endpoint === undefined;
     const claims = isComplete ? idToken : await openid.fetchUserInfo(configuration, tokens.access_token, subject);
     const { email, email_verified: isVerified, name } = claims;
-    return {
+    const person = {
       issuer,
       subject,
       email: typeof email === 'string' && isVerified === true && !isMistakable(email) ? email : undefined,
       name: typeof name === 'string' && name !== '' ? name.slice(0, 128) : undefined,
     };
+    return { claims: person, tokens: issuedTokensOf(tokens) };
   }
 
-  /** Reads the issuer's metadata once; a failure is tried again with the next sign-in. */
-  private discover(): Promise<openid.Configuration> {
-    this.configuration ??= this.readMetadata().catch((error: unknown) => {
-      this.configuration = undefined;
+  /** Reads the issuer's metadata once; a failure is tried again with the next request. */
+  configuration(): Promise<openid.Configuration> {
+    this.discovered ??= this.readMetadata().catch((error: unknown) => {
+      this.discovered = undefined;
       throw error;
     });
-    return this.configuration;
+    return this.discovered;
   }
 
   private async readMetadata(): Promise<openid.Configuration> {

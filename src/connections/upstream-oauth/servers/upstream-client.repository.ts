@@ -5,7 +5,7 @@ import { Repository } from 'typeorm';
 import { newId } from '../../../core/ids.js';
 import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
-import { UpstreamClientEntity } from './upstream-log-in.entity.js';
+import { UpstreamClientEntity } from './upstream-client.entity.js';
 
 /** Where a client is registered, and with which redirect URI. */
 interface Registration {
