@@ -105,9 +105,12 @@ export class FieldService {
     return { ...common, args: { message }, answer };
   }
 
-  /** The messages of this method that a client has sent. */
-  sentByClient(method: string): RecordedMessage[] {
-    return this.#clients.messages.filter(({ message }) => message.method === method);
+  /** The protocol versions of the client's tool calls. A client that leaves out the header has named it before. */
+  revisionsOfCalls(): string[] {
+    const sent = (method: string): RecordedMessage[] =>
+      this.#clients.messages.filter(({ message }) => message.method === method);
+    const asked = sent('initialize')[0]?.message.params?.['protocolVersion'];
+    return sent('tools/call').map(({ headers }) => String(headers['mcp-protocol-version'] ?? asked));
   }
 
   /** The tool calls that have arrived at the server. */
