@@ -46,8 +46,13 @@ export const e2e = {
   ...shared,
   displayName: 'e2e',
   testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-  // The hostile suites need the machine for themselves: jest.hostile.config.js.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/hostile/', '<rootDir>/test/package/'],
+  // The hostile suites need the machine for themselves: jest.hostile.config.js. Field clients: jest.field.config.js.
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    '<rootDir>/test/hostile/',
+    '<rootDir>/test/field/',
+    '<rootDir>/test/package/',
+  ],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
 };

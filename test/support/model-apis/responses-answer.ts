@@ -11,7 +11,9 @@ export class ResponsesAnswer implements StreamedAnswer {
   private readonly messageId = `msg_${randomUUID()}`;
   private sequence = 0;
   private outputs = 0;
-  private hasMessage = false;
+  private readonly output: object[] = [];
+  /** The text of the message; undefined before its first piece. */
+  private message: string | undefined;
   private isBegun = false;
 
   constructor(response: ServerResponse, model: string) {
@@ -21,11 +23,11 @@ export class ResponsesAnswer implements StreamedAnswer {
 
   async text(delta: string): Promise<void> {
     await this.begin();
-    if (!this.hasMessage) {
-      this.hasMessage = true;
+    if (this.message === undefined) {
       const item = { type: 'message', id: this.messageId, role: 'assistant', status: 'in_progress', content: [] };
       await this.event('response.output_item.added', { output_index: this.outputs++, item });
     }
+    this.message = (this.message ?? '') + delta;
     await this.event('response.output_text.delta', { item_id: this.messageId, output_index: 0, delta });
   }
 
@@ -36,7 +38,7 @@ export class ResponsesAnswer implements StreamedAnswer {
   ): Promise<void> {
     await this.begin();
     const json = JSON.stringify(input);
-    const item = { type: 'function_call', id: `fc_${randomUUID()}`, call_id: id, name, arguments: '' };
+    const item = { type: 'function_call', id: `fc_${randomUUID()}`, call_id: id, ...this.named(name), arguments: '' };
     const at = { output_index: this.outputs++ };
     await this.event('response.output_item.added', { ...at, item });
     const half = Math.ceil(json.length / 2);
@@ -44,7 +46,13 @@ export class ResponsesAnswer implements StreamedAnswer {
       await this.event('response.function_call_arguments.delta', { ...at, item_id: item.id, delta });
     }
     const done = { ...item, arguments: json, status: 'completed' };
+    this.output.push(done);
     await this.event('response.output_item.done', { ...at, item: done });
+  }
+
+  /** How a call names its tool. */
+  protected named(name: string): object {
+    return { name };
   }
 
   malformed(): Promise<void> {
@@ -61,8 +69,10 @@ export class ResponsesAnswer implements StreamedAnswer {
     { inputTokens, outputTokens, cachedInputTokens = 0 }: ModelUsage,
   ): Promise<void> {
     await this.begin();
-    if (this.hasMessage) {
-      const item = { type: 'message', id: this.messageId, role: 'assistant', status: 'completed', content: [] };
+    if (this.message !== undefined) {
+      const content = [{ type: 'output_text', text: this.message, annotations: [] }];
+      const item = { type: 'message', id: this.messageId, role: 'assistant', status: 'completed', content };
+      this.output.push(item);
       await this.event('response.output_item.done', { output_index: 0, item });
     }
     const usage = {
@@ -72,7 +82,9 @@ export class ResponsesAnswer implements StreamedAnswer {
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: inputTokens + outputTokens,
     };
-    await this.event('response.completed', { response: { ...this.response, status: 'completed', usage } });
+    await this.event('response.completed', {
+      response: { ...this.response, status: 'completed', output: this.output, usage },
+    });
     this.frames.end();
   }
 
