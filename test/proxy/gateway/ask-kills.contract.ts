@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
+import { openLegacy } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { rpcOf } from '../../support/proxy-calls.js';
@@ -183,6 +185,31 @@ export function askKillsContract(name: string, startBackend: () => Promise<Strea
         await answer(next.at, task, question);
         await expectOneAnswer(task, next.at, 3);
         expect(callsOf('send')).toBe(1);
+        await next.service.kill('SIGTERM');
+      },
+      START_MS,
+    );
+
+    it(
+      '… while a client of 2025-11-25 waits for the result, which another process then has',
+      async () => {
+        const { service, at } = await start();
+        model.script({ kind: 'hang-after', deltas: ['Taken'] }, ANSWER);
+        const asked = model.requests.length;
+        const { client } = await openLegacy(at, `gateway/${agentId}`);
+        const call = { name: 'ask', arguments: { message: 'Which one?' }, task: {} };
+        const { task } = await client.request({ method: 'tools/call', params: call }, CreateTaskResultSchema);
+        const lost = client.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema);
+        lost.catch(() => undefined);
+        await eventually(() => expect(model.requests.length).toBe(asked + 1));
+        await service.kill('SIGKILL');
+        const { client: another } = await openLegacy(api, `gateway/${agentId}`);
+        const waiting = another.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema);
+        const next = await start();
+        expect(textIn(await waiting)).toBe('The answer.');
+        const { tasks } = await another.experimental.tasks.listTasks();
+        expect(tasks).toMatchObject([{ taskId: task.taskId, status: 'completed' }]);
+        await Promise.all([client.close(), another.close()]);
         await next.service.kill('SIGTERM');
       },
       START_MS,
