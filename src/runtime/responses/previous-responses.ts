@@ -47,11 +47,13 @@ export class PreviousResponses {
       const question = await this.reader.requireQuestion(run, answer, PATH);
       if (isNamed) await this.reader.requireLast(found, answer, PATH);
       const hasAnswer = (await this.transcript.findAnswerItem(run, answer)) !== null;
+      // Read first: a run that is posted after it makes the response a followed one.
+      const lastRunId = (await this.runs.findLastId(run.organizationId, run.threadId)) ?? run.id;
       return {
         run,
         uuid: begunBy ?? run.id,
         isFollowed: await this.transcript.isFollowed(run),
-        lastRunId: (await this.runs.findLastId(run.organizationId, run.threadId)) ?? run.id,
+        lastRunId,
         lastMessageId: hasAnswer ? run.messageId : (question.at(-1)?.id ?? run.messageId),
       };
     });
