@@ -200,6 +200,96 @@ CREATE INDEX api_keys_spend_idx ON api_keys USING btree (organization_id) WHERE 
 CREATE TRIGGER api_keys_keep_name AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION keep_name('name');
 CREATE TRIGGER api_keys_spend AFTER DELETE OR UPDATE OF spend ON api_keys FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('key');
 
+CREATE TABLE threads (
+  organization_id uuid NOT NULL,
+  id varchar(128) COLLATE "C" NOT NULL,
+  title varchar(256) NOT NULL,
+  virtual_mcp_id uuid NOT NULL,
+  status varchar(16) NOT NULL,
+  created_by uuid,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  is_transient boolean NOT NULL DEFAULT false,
+  CONSTRAINT threads_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT threads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT threads_status_check CHECK (((status)::text = ANY ((ARRAY['in_progress'::varchar, 'completed'::varchar, 'failed'::varchar])::text[])))
+);
+CREATE INDEX threads_created_idx ON threads USING btree (organization_id, created_at);
+CREATE INDEX threads_metadata_idx ON threads USING gin (metadata jsonb_path_ops);
+CREATE INDEX threads_transient_idx ON threads USING btree (created_at) WHERE is_transient;
+
+CREATE TABLE runs (
+  id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  thread_id varchar(128) COLLATE "C" NOT NULL,
+  "position" bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  agent_id uuid NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  request_id varchar(128) NOT NULL,
+  status varchar(16) NOT NULL,
+  tier varchar(16) NOT NULL,
+  temperature double precision,
+  message_id varchar(128) NOT NULL,
+  attempt integer NOT NULL DEFAULT 0,
+  step integer NOT NULL DEFAULT 0,
+  model varchar(300),
+  usage jsonb,
+  error jsonb,
+  finish_reason varchar(32),
+  cancel_requested_at timestamptz(3),
+  heartbeat_at timestamptz(3) NOT NULL DEFAULT now(),
+  idempotency_key varchar(255),
+  idempotency_hash char(64),
+  started_at timestamptz(3),
+  finished_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  turn_at timestamptz(3),
+  yields integer NOT NULL DEFAULT 0,
+  epoch text,
+  traceparent varchar(256),
+  tracestate varchar(512),
+  grant_id uuid,
+  holder_id uuid NOT NULL,
+  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  question_position bigint,
+  waiting_since timestamptz(3),
+  waited_ms bigint NOT NULL DEFAULT 0,
+  schedule_id uuid,
+  cost_usd double precision,
+  model_calls json NOT NULL DEFAULT '[]'::json,
+  reservation jsonb,
+  output json,
+  steers integer NOT NULL DEFAULT 0,
+  steers_taken integer NOT NULL DEFAULT 0,
+  CONSTRAINT runs_pkey PRIMARY KEY (id),
+  CONSTRAINT runs_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT runs_status_check CHECK (((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar, 'completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))
+);
+CREATE INDEX runs_created_idx ON runs USING btree (organization_id, created_at);
+CREATE INDEX runs_failed_idx ON runs USING btree (organization_id, created_at) WHERE ((status)::text = 'failed'::text);
+CREATE UNIQUE INDEX runs_idempotency_idx ON runs USING btree (organization_id, thread_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX runs_open_idx ON runs USING btree (organization_id, thread_id, "position") WHERE ((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar])::text[]));
+CREATE INDEX runs_running_idx ON runs USING btree (organization_id) WHERE ((status)::text = 'running'::text);
+CREATE INDEX runs_thread_idx ON runs USING btree (organization_id, thread_id, "position");
+CREATE INDEX runs_turn_idx ON runs USING btree (organization_id, holder_id, "position") WHERE (((status)::text = 'queued'::text) AND (turn_at IS NOT NULL));
+CREATE INDEX runs_waiting_idx ON runs USING btree (id) WHERE ((status)::text = 'waiting'::text);
+CREATE TRIGGER runs_spend_deleted BEFORE DELETE ON runs FOR EACH ROW WHEN ((old.reservation IS NOT NULL)) EXECUTE FUNCTION spend_run_ended();
+CREATE TRIGGER runs_spend_ended BEFORE UPDATE OF status ON runs FOR EACH ROW WHEN (((old.reservation IS NOT NULL) AND ((new.status)::text = ANY ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))) EXECUTE FUNCTION spend_run_ended();
+CREATE TRIGGER runs_webhooks AFTER UPDATE OF status ON runs FOR EACH ROW WHEN ((((new.status)::text = ANY ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])) AND ((old.status)::text <> ALL ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))) EXECUTE FUNCTION webhook_run_ended();
+
+CREATE TABLE asked_tasks (
+  run_id uuid NOT NULL,
+  agent_id uuid NOT NULL,
+  owner text NOT NULL,
+  handle text NOT NULL,
+  CONSTRAINT asked_tasks_pkey PRIMARY KEY (run_id),
+  CONSTRAINT asked_tasks_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE
+);
+CREATE INDEX asked_tasks_owner_idx ON asked_tasks USING btree (agent_id, owner, run_id);
+
 CREATE TABLE audit_events (
   organization_id uuid NOT NULL,
   at timestamptz(3) NOT NULL,
@@ -369,25 +459,6 @@ CREATE TABLE mcp_tasks (
 );
 CREATE INDEX mcp_tasks_expiry_idx ON mcp_tasks USING btree (expires_at);
 
-CREATE TABLE threads (
-  organization_id uuid NOT NULL,
-  id varchar(128) COLLATE "C" NOT NULL,
-  title varchar(256) NOT NULL,
-  virtual_mcp_id uuid NOT NULL,
-  status varchar(16) NOT NULL,
-  created_by uuid,
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
-  is_transient boolean NOT NULL DEFAULT false,
-  CONSTRAINT threads_pkey PRIMARY KEY (organization_id, id),
-  CONSTRAINT threads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
-  CONSTRAINT threads_status_check CHECK (((status)::text = ANY ((ARRAY['in_progress'::varchar, 'completed'::varchar, 'failed'::varchar])::text[])))
-);
-CREATE INDEX threads_created_idx ON threads USING btree (organization_id, created_at);
-CREATE INDEX threads_metadata_idx ON threads USING gin (metadata jsonb_path_ops);
-CREATE INDEX threads_transient_idx ON threads USING btree (created_at) WHERE is_transient;
-
 CREATE TABLE messages (
   organization_id uuid NOT NULL,
   thread_id varchar(128) COLLATE "C" NOT NULL,
@@ -535,67 +606,6 @@ CREATE TABLE roles (
   CONSTRAINT roles_organization_id_name_key UNIQUE (organization_id, name),
   CONSTRAINT roles_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
-
-CREATE TABLE runs (
-  id uuid NOT NULL,
-  organization_id uuid NOT NULL,
-  thread_id varchar(128) COLLATE "C" NOT NULL,
-  "position" bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  agent_id uuid NOT NULL,
-  user_id uuid,
-  api_key_id uuid,
-  request_id varchar(128) NOT NULL,
-  status varchar(16) NOT NULL,
-  tier varchar(16) NOT NULL,
-  temperature double precision,
-  message_id varchar(128) NOT NULL,
-  attempt integer NOT NULL DEFAULT 0,
-  step integer NOT NULL DEFAULT 0,
-  model varchar(300),
-  usage jsonb,
-  error jsonb,
-  finish_reason varchar(32),
-  cancel_requested_at timestamptz(3),
-  heartbeat_at timestamptz(3) NOT NULL DEFAULT now(),
-  idempotency_key varchar(255),
-  idempotency_hash char(64),
-  started_at timestamptz(3),
-  finished_at timestamptz(3),
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  turn_at timestamptz(3),
-  yields integer NOT NULL DEFAULT 0,
-  epoch text,
-  traceparent varchar(256),
-  tracestate varchar(512),
-  grant_id uuid,
-  holder_id uuid NOT NULL,
-  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
-  question_position bigint,
-  waiting_since timestamptz(3),
-  waited_ms bigint NOT NULL DEFAULT 0,
-  schedule_id uuid,
-  cost_usd double precision,
-  model_calls json NOT NULL DEFAULT '[]'::json,
-  reservation jsonb,
-  output json,
-  steers integer NOT NULL DEFAULT 0,
-  steers_taken integer NOT NULL DEFAULT 0,
-  CONSTRAINT runs_pkey PRIMARY KEY (id),
-  CONSTRAINT runs_organization_id_thread_id_fkey FOREIGN KEY (organization_id, thread_id) REFERENCES threads(organization_id, id) ON DELETE CASCADE,
-  CONSTRAINT runs_status_check CHECK (((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar, 'completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))
-);
-CREATE INDEX runs_created_idx ON runs USING btree (organization_id, created_at);
-CREATE INDEX runs_failed_idx ON runs USING btree (organization_id, created_at) WHERE ((status)::text = 'failed'::text);
-CREATE UNIQUE INDEX runs_idempotency_idx ON runs USING btree (organization_id, thread_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
-CREATE INDEX runs_open_idx ON runs USING btree (organization_id, thread_id, "position") WHERE ((status)::text = ANY ((ARRAY['queued'::varchar, 'running'::varchar, 'waiting'::varchar])::text[]));
-CREATE INDEX runs_running_idx ON runs USING btree (organization_id) WHERE ((status)::text = 'running'::text);
-CREATE INDEX runs_thread_idx ON runs USING btree (organization_id, thread_id, "position");
-CREATE INDEX runs_turn_idx ON runs USING btree (organization_id, holder_id, "position") WHERE (((status)::text = 'queued'::text) AND (turn_at IS NOT NULL));
-CREATE INDEX runs_waiting_idx ON runs USING btree (id) WHERE ((status)::text = 'waiting'::text);
-CREATE TRIGGER runs_spend_deleted BEFORE DELETE ON runs FOR EACH ROW WHEN ((old.reservation IS NOT NULL)) EXECUTE FUNCTION spend_run_ended();
-CREATE TRIGGER runs_spend_ended BEFORE UPDATE OF status ON runs FOR EACH ROW WHEN (((old.reservation IS NOT NULL) AND ((new.status)::text = ANY ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))) EXECUTE FUNCTION spend_run_ended();
-CREATE TRIGGER runs_webhooks AFTER UPDATE OF status ON runs FOR EACH ROW WHEN ((((new.status)::text = ANY ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])) AND ((old.status)::text <> ALL ((ARRAY['completed'::varchar, 'failed'::varchar, 'cancelled'::varchar])::text[])))) EXECUTE FUNCTION webhook_run_ended();
 
 CREATE TABLE run_approvals (
   id uuid NOT NULL,
