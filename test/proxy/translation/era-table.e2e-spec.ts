@@ -230,7 +230,8 @@ const cellOf = (direct: boolean | undefined, agent: boolean | undefined): string
 
 /** The rows of the table in the document, its head first. */
 function rowsOf(document: string): string[][] {
-  const lines = document.split('\n').filter((line) => /^\| (Feature|Client|Server) /.test(line) || isFeature(line));
+  const [, table = ''] = document.split(/<!-- \/?eras -->/);
+  const lines = table.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| -'));
   return lines.map((line) =>
     line
       .split('|')
@@ -238,7 +239,6 @@ function rowsOf(document: string): string[][] {
       .map((cell) => cell.trim()),
   );
 }
-const isFeature = (line: string): boolean => FEATURES.some(([name]) => line.startsWith(`| ${name} `));
 
 /** The table as Prettier formats it. */
 function tableText(rows: readonly (readonly string[])[]): string {

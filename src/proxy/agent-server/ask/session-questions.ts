@@ -1,17 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { parseRecord } from '../../../core/json/parse-record.js';
-import { VaultService } from '../../../platform/vault/vault.service.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';
+import { SealedRequestIds } from '../../forwarding/session/sealed-request-ids.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
-import { answeredRequests } from '../../protocol/client-requests.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
 import { takesStream } from '../../protocol/inbound-message.js';
 import { AskApprovals, type AskedQuestion, mayAnswer } from './ask-approvals.js';
 import { type AskExchange, principalOf } from './asked-runs.js';
-
-/** Tells the ids of these requests from those of upstreams. */
-const PREFIX = 'ask:';
 
 /** What a question is about. */
 interface Asked {
@@ -26,23 +22,21 @@ interface Asked {
 @Injectable()
 export class SessionQuestions {
   constructor(
-    private readonly vault: VaultService,
+    private readonly ids: SealedRequestIds,
     private readonly results: RunResultService,
     private readonly approvals: AskApprovals,
   ) {}
 
   /** True if the client shows forms in this session, and the caller's answers count. */
   canAsk(exchange: AskExchange, session: Session | undefined): session is Session {
-    const { principal } = exchange.caller;
-    if (session?.initialize === undefined || principal === undefined) return false;
-    const params = parseRecord(session.initialize) ?? {};
-    const { elicitation } = answeredRequests({ params }) ?? {};
-    return elicitation?.form !== undefined && mayAnswer(exchange) && takesStream(exchange.request.headers);
+    const showsForms = session?.answers?.elicitation?.form !== undefined;
+    return showsForms && mayAnswer(exchange) && takesStream(exchange.request.headers);
   }
 
   /** The request that asks the client. */
   requestFor(session: Session, asked: Asked, { method, params }: AskedQuestion, meta: object): object {
-    const id = `${PREFIX}${this.vault.seal(JSON.stringify(asked), contextOf(session))}`;
+    const id = this.ids.seal(session, asked);
+    if (id === undefined) throw new Error('The ids of runs and approvals have a fixed length.');
     return { jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } };
   }
 
@@ -51,10 +45,12 @@ export class SessionQuestions {
    * @throws DomainError `invalid_rpc_request`, `permission_denied`
    */
   async takeAnswer(exchange: AskExchange, { kind, body }: InboundMessage, session: Session): Promise<boolean> {
-    const { id, result } = (kind === 'answer' && parseRecord(body.toString('utf8'))) || {};
-    if (typeof id !== 'string' || !id.startsWith(PREFIX)) return false;
-    const { runId, approvalId } = this.open(session, id);
+    if (kind !== 'answer' || session.answers === undefined) return false;
+    const { id, result } = parseRecord(body.toString('utf8')) ?? {};
+    const asked = this.ids.open(session, id);
+    if (!isAsked(asked)) return false;
     if (result === undefined) return true;
+    const { runId, approvalId } = asked;
     try {
       const run = await this.results.findReadable(principalOf(exchange), runId);
       await this.approvals.takeAnswers(exchange, run, { [approvalId]: result });
@@ -67,18 +63,9 @@ export class SessionQuestions {
     }
     return true;
   }
-
-  private open(session: Session, id: string): Asked {
-    try {
-      // The envelope is authentic, so it holds what `requestFor` wrote.
-      return JSON.parse(this.vault.open(id.slice(PREFIX.length), contextOf(session))) as Asked;
-    } catch {
-      throw new DomainError('invalid_rpc_request', 'The session has no request with this id.');
-    }
-  }
 }
 
-/** The key is random, and known only from a session id that is valid for one principal at one agent. */
-function contextOf({ key }: Session): string {
-  return `mcp-ask-question:${key}`;
+/** The other requests in a session are those of upstreams. */
+function isAsked(target: object): target is Asked {
+  return 'approvalId' in target;
 }
