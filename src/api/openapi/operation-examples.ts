@@ -79,6 +79,7 @@ const PARAMETER_EXAMPLES: Readonly<Record<string, string>> = {
   approvalId: APPROVAL_ID,
   fileId: FILE_ID,
   responseId: `resp_${TASK_ID}`,
+  model: AGENT_ID,
 };
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['post']>;
