@@ -80,7 +80,7 @@ class PooledChannel {
   }
 
   /**
-   * Subscribes to changes that an upstream of the legacy era reports in the session. Call `open` of it.
+   * Subscribes to changes that the upstream reports in the session. Call `open` of it.
    * @param caller see `ExchangeOptions.caller`
    */
   subscription(wanted: WantedChanges, reader: ChangeReader, caller: string): UpstreamSubscription {

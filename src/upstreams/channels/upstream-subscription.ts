@@ -17,8 +17,8 @@ export interface ChangeReader extends Pick<ChangeListener, 'listChanged' | 'reso
 }
 
 /**
- * Changes that an upstream of the legacy era reports to one reader, in a session of the service. A session that an HTTP
- * upstream has lost is replaced by another one. What ends a program ends the subscription.
+ * Changes that an upstream reports to one reader, in a session of the service. A session that an HTTP upstream has lost
+ * is replaced by another one. What ends a program ends the subscription.
  */
 export class UpstreamSubscription implements ChangeListener {
   private listening: Listening | undefined;

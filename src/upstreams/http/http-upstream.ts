@@ -62,7 +62,9 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   protected override receivesChanges(session: McpSession, caller: string): Promise<boolean> {
-    if (this.listener?.isFollowing(session) === true) return Promise.resolve(true);
+    if (session.isModern || this.listener?.isFollowing(session) === true) {
+      return Promise.resolve(this.listener?.isFollowing(session) === true);
+    }
     return this.listenIn(session, caller).receives();
   }
 

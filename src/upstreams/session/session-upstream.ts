@@ -92,7 +92,9 @@ export abstract class SessionUpstream implements Upstream {
     { signal, caller = SERVICE }: ListenOptions,
   ): Promise<Listening | undefined> {
     return this.perform(signal, this.maxTimeoutMs, async (session) => {
-      if (session.isModern || !(await this.receivesChanges(session, caller))) return undefined;
+      // In the modern era, a session has no subscriptions to resources.
+      const canReport = !session.isModern || wanted.uris.length === 0;
+      if (!canReport || !(await this.receivesChanges(session, caller))) return undefined;
       const send = (method: string, uri: string): Promise<boolean> =>
         this.sendSubscription(session, caller, method, uri);
       const stopListening = session.changes.add(listener);
