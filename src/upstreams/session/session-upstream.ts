@@ -91,7 +91,7 @@ export abstract class SessionUpstream implements Upstream {
     listener: ChangeListener,
     { signal, caller = SERVICE }: ListenOptions,
   ): Promise<Listening | undefined> {
-    return this.perform(signal, this.maxTimeoutMs, async (session) => {
+    return this.perform(signal, this.maxTimeoutMs, async (session, deadline) => {
       // In the modern era, a session has no subscriptions to resources.
       const canReport = !session.isModern || wanted.uris.length === 0;
       if (!canReport || !(await this.receivesChanges(session, caller))) return undefined;
@@ -109,7 +109,9 @@ export abstract class SessionUpstream implements Upstream {
         const uris: string[] = [];
         for (const next of chunksOf(wanted.uris, SUBSCRIBED_AT_ONCE)) {
           added.push(...next);
-          const accepted = await Promise.all(next.map((uri) => session.subscriptions.add(uri, send)));
+          const accepted = await deadline.wait(() =>
+            Promise.all(next.map((uri) => session.subscriptions.add(uri, send))),
+          );
           uris.push(...next.filter((_, index) => accepted[index] === true));
         }
         return { uris, stop };

@@ -16,6 +16,7 @@ import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/reporting-server.mjs', import.meta.url));
 const MAX_OF_ONE_CALLER = 128;
+const SUBSCRIBED_AT_ONCE = 8;
 const MAX_RESOURCES_OF_CALLER = 1_024;
 
 let app: Tenant;
@@ -259,6 +260,28 @@ describe('a subscription at a legacy server', () => {
     expect(await statusOf({ [connectionId]: ['echo'] })).toBe(403);
     expect(await statusOf({ self: ['*'] })).toBe(403);
     expect(await statusOf()).toBe(401);
+  });
+
+  it('subscribes to no further resource once its client has left', async () => {
+    const left = pathOf(app, await connect('HTTP', 'left'));
+    const uris = Array.from({ length: SUBSCRIBED_AT_ONCE + 1 }, (_, index) => `note://held-${index}`);
+    const { headers, body } = modernRequest('subscriptions/listen', { notifications: { resourceSubscriptions: uris } });
+    const client = new AbortController();
+    const answer = fetch(new URL(left, app.url), {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', authorization: `Bearer ${app.apiKey}` },
+      body: JSON.stringify(body),
+      signal: client.signal,
+    });
+    await eventually(() => linesOf('left').length === SUBSCRIBED_AT_ONCE);
+    client.abort();
+    await expect(answer).rejects.toThrow();
+    await call(left, 'echo');
+    await call(left, 'release');
+    await eventually(
+      () => linesOf('left').filter((line) => line.startsWith('unsubscribe')).length >= SUBSCRIBED_AT_ONCE,
+    );
+    expect(linesOf('left')).not.toContain(`subscribe ${uris.at(-1)}`);
   });
 
   it('counts towards the limit of its caller until it ends', async () => {

@@ -3,8 +3,8 @@
 // messages). It appends the messages about subscriptions and log levels that it gets to the file that its first argument
 // names: the method, and the address or the level. Its resources begin with `note://`; it refuses to subscribe to others.
 // It has the tools `touch`, which changes the resource `uri`; `grow` and `prompt`, which change a list; `log`, which sends
-// a log message of `level`; `forget`, which forgets all sessions; `echo`; and `exit`. All sessions that are concerned hear
-// of a change.
+// a log message of `level`; `forget`, which forgets all sessions; `release`, before which it answers no subscription to a
+// resource that begins with `note://held`; `echo`; and `exit`. All sessions that are concerned hear of a change.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -23,9 +23,10 @@ import {
 
 const [ledger, ...options] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
-const NAMES = ['touch', 'grow', 'prompt', 'log', 'forget', 'echo', 'exit'];
+const NAMES = ['touch', 'grow', 'prompt', 'log', 'forget', 'release', 'echo', 'exit'];
 const sessions = new Map();
 const all = new Set();
+const released = Promise.withResolvers();
 let count = 0;
 
 const say = (text) => ({ content: [{ type: 'text', text }] });
@@ -48,6 +49,7 @@ const TOOLS = {
       }
     });
   },
+  release: () => released.resolve(),
   echo: () => undefined,
   exit: () => process.exit(3),
 };
@@ -75,8 +77,9 @@ function open() {
     await TOOLS[name](args, extra);
     return say('done');
   });
-  server.setRequestHandler(SubscribeRequestSchema, ({ params: { uri } }) => {
+  server.setRequestHandler(SubscribeRequestSchema, async ({ params: { uri } }) => {
     note(`subscribe ${uri}`);
+    if (uri.startsWith('note://held')) await released.promise;
     if (!uri.startsWith('note://')) throw new Error('There is no such resource');
     uris.add(uri);
     return {};
