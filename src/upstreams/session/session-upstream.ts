@@ -13,7 +13,7 @@ import { completeInRounds, type RoundParams } from './input-rounds.js';
 const LIST_TIMEOUT_MS = 60_000;
 const SUBSCRIBE_TIMEOUT_MS = 30_000;
 const LEVEL_TIMEOUT_MS = 5_000;
-/** How many resources are subscribed to at a time. */
+/** How many resources are subscribed to at a time, or no longer. */
 const SUBSCRIBED_AT_ONCE = 8;
 
 /** An upstream with one session of the SDK's client, in which all requests are sent. Subclasses open the session. */
@@ -102,7 +102,11 @@ export abstract class SessionUpstream implements Upstream {
       const added: string[] = [];
       const stop = async (): Promise<void> => {
         stopListening();
-        await Promise.all(added.map((uri) => session.subscriptions.remove(uri, send)));
+        for (const next of chunksOf(added, SUBSCRIBED_AT_ONCE)) {
+          // The upstream no longer knows what was subscribed to in a session that it has forgotten.
+          if (this.live !== session) break;
+          await Promise.all(next.map((uri) => session.subscriptions.remove(uri, send)));
+        }
         stopWatching();
       };
       try {

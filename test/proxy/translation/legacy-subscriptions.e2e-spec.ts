@@ -18,6 +18,8 @@ const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/reporting-ser
 const MAX_OF_ONE_CALLER = 128;
 const SUBSCRIBED_AT_ONCE = 8;
 const MAX_RESOURCES_OF_CALLER = 1_024;
+/** More than the requests of one caller that can be sent, or wait for a socket, at a time. */
+const MANY_RESOURCES = 300;
 
 let app: Tenant;
 let folder: string;
@@ -284,6 +286,17 @@ describe('a subscription at a legacy server', () => {
     expect(linesOf('left')).not.toContain(`subscribe ${uris.at(-1)}`);
   });
 
+  it('ends its many subscriptions to resources, and calls are answered meanwhile', async () => {
+    const many = pathOf(app, await connect('HTTP', 'many'));
+    const uris = Array.from({ length: MANY_RESOURCES }, (_, index) => `note://${index}`);
+    const subscription = await listen(many, { resourceSubscriptions: uris });
+    await subscription.next(0);
+    subscription.close();
+    await eventually(() => linesOf('many').length > MANY_RESOURCES);
+    expect(errorIn(await call(many, 'echo'))).toBeUndefined();
+    await eventually(() => linesOf('many').length === 2 * MANY_RESOURCES);
+  });
+
   it('counts towards the limit of its caller until it ends', async () => {
     const key = await keyWith(app, { '*': ['*'] });
     const filter = { toolsListChanged: true };
@@ -351,6 +364,7 @@ describe('a subscription at a legacy server', () => {
       changed('prompts'),
       updated('note://one'),
     ]);
+    expect(linesOf('restarted')).not.toContain('unknown');
     await server.kill('SIGKILL');
     await serve('restarted', `--port=${new URL(url).port}`);
     expect([await subscription.next(3), await subscription.next(4)]).toEqual([

@@ -1,10 +1,11 @@
 // A server of the legacy era (2025-11-25), made with the SDK, that reports changes: over stdio, or with `--http` over
 // streamable HTTP, where it prints its port (`--port=PORT` asks for one, and `--deaf` refuses the stream of unsolicited
-// messages). It appends the messages about subscriptions and log levels that it gets to the file that its first argument
-// names: the method, and the address or the level. Its resources begin with `note://`; it refuses to subscribe to others.
-// It has the tools `touch`, which changes the resource `uri`; `grow` and `prompt`, which change a list; `log`, which sends
-// a log message of `level`; `forget`, which forgets all sessions; `release`, before which it answers no subscription to a
-// resource that begins with `note://held`; `echo`; and `exit`. All sessions that are concerned hear of a change.
+// messages). It appends to the file that its first argument names the messages about subscriptions and log levels that it
+// gets, as the method and the address or the level, and `unknown` for each message in a session that it does not know. Its
+// resources begin with `note://`; it refuses to subscribe to others. It has the tools `touch`, which changes the resource
+// `uri`; `grow` and `prompt`, which change a list; `log`, which sends a log message of `level`; `forget`, which forgets all
+// sessions; `release`, before which it answers no subscription to a resource that begins with `note://held`; `echo`; and
+// `exit`. All sessions that are concerned hear of a change.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -100,7 +101,10 @@ async function answer(request, response) {
   const id = request.headers['mcp-session-id'];
   if (request.method === 'GET' && options.includes('--deaf')) return void response.writeHead(405).end();
   let transport = sessions.get(id);
-  if (id !== undefined && transport === undefined) return void response.writeHead(404).end();
+  if (id !== undefined && transport === undefined) {
+    if (request.method === 'POST') note('unknown');
+    return void response.writeHead(404).end();
+  }
   if (transport === undefined) {
     transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
