@@ -5,7 +5,6 @@ import {
   SdkErrorCode,
   SdkHttpError,
   type CallToolResult,
-  type ClientCapabilities,
   type Implementation,
   type Progress,
   type Tool,
@@ -14,6 +13,7 @@ import {
 import { version } from '../../core/version.js';
 import { endsWithin } from '../../core/with-timeout.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
+import type { StateOwner } from '../contract/callers.js';
 import {
   LISTED_KINDS,
   listChangedMethod,
@@ -92,19 +92,20 @@ export class McpSession {
   /**
    * @param versionNegotiation how the era is determined; mode `legacy` skips the probe for the modern era
    * @param onListChanged called for notifications over this transport; for HTTP, only for those within an answer
-   * @param capabilities of the only client, whose calls receive the upstream's requests; absent if callers share it
+   * @param owner whose calls alone are sent in it, and receive the upstream's requests; absent if callers share it
    */
   static async open(
     transport: SessionTransport,
     signal: AbortSignal,
     versionNegotiation: VersionNegotiationOptions = { mode: 'auto' },
     onListChanged?: OnListChanged,
-    capabilities?: ClientCapabilities,
+    owner?: Pick<StateOwner, 'capabilities'>,
   ): Promise<McpSession> {
     signal.throwIfAborted();
+    const capabilities = owner?.capabilities;
     const requests = new SessionRequests(capabilities !== undefined);
     const changes = new SessionChanges();
-    const logs = new SessionLogs();
+    const logs = new SessionLogs(owner !== undefined);
     const client = new Client(CLIENT_INFO, {
       capabilities: capabilities ?? {},
       versionNegotiation,
