@@ -66,9 +66,7 @@ export class UpstreamSender implements MessageSender {
 
   private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { caller, route, message, deadline, receiver, answeringClient, logLevel } = context;
-    // Where callers share a session, nothing tells to whose call a log message belongs.
-    const isOwn = route.kind === 'pooled' && route.owner !== undefined && !caller.connection.sharedState;
-    const takesLog = isOwn && logLevel !== undefined;
+    const takesLog = logLevel !== undefined;
     const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient, takesLog);
     const sentId = message.kind === 'request' && isShared(context) ? (context.sentId ?? uniqueId()) : undefined;
     const outgoing = toOutgoing(message, sentId);

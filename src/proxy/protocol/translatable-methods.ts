@@ -38,10 +38,13 @@ export function translatableCapabilities(capabilities: ServerCapabilities): Serv
 
 /**
  * What a client of the modern era can use of the session that the service has with an upstream of the legacy one.
- * @param canListen false for a caller that is not permitted to subscribe
+ * @param caller whether it is permitted to subscribe, and can get log messages
  */
-export function sessionCapabilities(capabilities: ServerCapabilities, canListen: boolean): ServerCapabilities {
-  const log = { ...(capabilities.logging && { logging: {} }) };
+export function sessionCapabilities(
+  capabilities: ServerCapabilities,
+  { canListen, getsLog }: { readonly canListen: boolean; readonly getsLog: boolean },
+): ServerCapabilities {
+  const log = { ...(getsLog && capabilities.logging && { logging: {} }) };
   if (!canListen) return log;
   const lists = reportedLists(capabilities);
   const canSubscribe = capabilities.resources?.subscribe === true;

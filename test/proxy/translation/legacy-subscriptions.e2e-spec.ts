@@ -170,11 +170,16 @@ it('a subscription at server-everything hears of what a call of its client chang
 });
 
 describe('log messages of a legacy server', () => {
-  const ask = (path: string, level: string, logLevel?: string): Promise<ProxyAnswer> => {
+  const ask = (
+    path: string,
+    level: string,
+    logLevel?: string,
+    from: { key?: string } = { key: app.apiKey },
+  ): Promise<ProxyAnswer> => {
     const { headers, body } = modernRequest('tools/call', { name: 'log', arguments: { level } });
     const { params } = body as { params: { _meta: object } };
     const meta = { ...params._meta, ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }) };
-    return callProxy(app, path, { key: app.apiKey, headers, body: { ...body, params: { ...params, _meta: meta } } });
+    return callProxy(app, path, { ...from, headers, body: { ...body, params: { ...params, _meta: meta } } });
   };
 
   it.each(['HTTP', 'STDIO'])(
@@ -201,6 +206,19 @@ describe('log messages of a legacy server', () => {
       expect(linesOf(ledger)).toEqual(['level info', 'level debug']);
     },
   );
+
+  it.each(['HTTP', 'STDIO'])('over %s are not for a caller without a credential', async (transport) => {
+    const ledger = `open-${transport}`;
+    const path = pathOf(app, await connect(transport, ledger));
+    const answer = await ask(path, 'info', 'debug', {});
+    expect([answer.status, errorIn(answer)]).toEqual([200, undefined]);
+    expect(answer.text).not.toContain('log of info');
+    expect(linesOf(ledger)).toEqual([]);
+    const offeredTo = async (key?: string) =>
+      rpcOf(await callProxy(app, path, { key, ...modernRequest('server/discover') })).result?.['capabilities'];
+    expect(await offeredTo()).not.toHaveProperty('logging');
+    expect(await offeredTo(app.apiKey)).toHaveProperty('logging');
+  });
 });
 
 describe('a subscription at a legacy server', () => {

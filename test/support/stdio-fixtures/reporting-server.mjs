@@ -3,9 +3,9 @@
 // messages). It appends to the file that its first argument names the messages about subscriptions and log levels that it
 // gets, as the method and the address or the level, and `unknown` for each message in a session that it does not know. Its
 // resources begin with `note://`; it refuses to subscribe to others. It has the tools `touch`, which changes the resource
-// `uri`; `grow` and `prompt`, which change a list; `log`, which sends a log message of `level`; `forget`, which forgets all
-// sessions; `release`, before which it answers no subscription to a resource that begins with `note://held`; `echo`; and
-// `exit`. All sessions that are concerned hear of a change.
+// `uri`; `grow` and `prompt`, which change a list; `log`, which is public, and sends a log message of `level`; `forget`,
+// which forgets all sessions; `release`, before which it answers no subscription to a resource that begins with
+// `note://held`; `echo`; and `exit`. All sessions that are concerned hear of a change.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -24,6 +24,7 @@ import {
 
 const [ledger, ...options] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
+const PUBLIC = { _meta: { 'mcp.service': { public_tool: true } } };
 const NAMES = ['touch', 'grow', 'prompt', 'log', 'forget', 'release', 'echo', 'exit'];
 const sessions = new Map();
 const all = new Set();
@@ -70,7 +71,7 @@ function open() {
   server.onclose = () => all.delete(session);
   server.setRequestHandler(ListToolsRequestSchema, () => {
     const names = [...NAMES, ...Array.from({ length: count }, (_, index) => `grown-${index}`)];
-    return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) };
+    return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' }, ...(name === 'log' && PUBLIC) })) };
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: [] }));
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
