@@ -11,7 +11,7 @@ import {
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client';
 import { version } from '../../core/version.js';
-import { endsWithin } from '../../core/with-timeout.js';
+import { endsWithin, unlessAborted } from '../../core/with-timeout.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
 import type { StateOwner } from '../contract/callers.js';
 import {
@@ -73,8 +73,8 @@ export class McpSession {
   readonly isModern: boolean;
   /** Of a legacy upstream. */
   readonly subscriptions = new ResourceSubscriptions();
-  /** The least severe log messages that were asked for in the session. */
-  private leastLevel: LogLevel | undefined;
+  /** The least severe log messages that were asked for in the session, once all requests so far are answered. */
+  private leastLevel: Promise<LogLevel | undefined> = Promise.resolve(undefined);
 
   private constructor(
     private readonly client: Client,
@@ -180,9 +180,11 @@ export class McpSession {
    */
   async requireLogLevel(level: LogLevel, bounds: RequestBounds): Promise<void> {
     const hasLog = !this.isModern && this.client.getServerCapabilities()?.logging !== undefined;
-    if (!hasLog || (this.leastLevel !== undefined && isAtLeast(this.leastLevel, level))) return;
-    this.leastLevel = level;
-    await this.request('logging/setLevel', { level }, bounds);
+    if (!hasLog) return;
+    const before = this.leastLevel;
+    const setting = before.then((least) => this.setLogLevel(level, least, bounds));
+    this.leastLevel = setting.catch(() => before);
+    await unlessAborted(setting, bounds.signal);
   }
 
   /** Keeps what serves the session from being stopped for lack of use, until the returned function is called. */
@@ -268,6 +270,18 @@ export class McpSession {
   async close(): Promise<void> {
     await endsWithin(this.transport.terminateSession(), TERMINATE_TIMEOUT_MS, { ref: false });
     await this.client.close().catch(() => undefined);
+  }
+
+  /** Returns the level that the session has then. */
+  private async setLogLevel(level: LogLevel, least: LogLevel | undefined, bounds: RequestBounds): Promise<LogLevel> {
+    if (least !== undefined && isAtLeast(least, level)) return least;
+    try {
+      await this.request('logging/setLevel', { level }, bounds);
+    } catch (error) {
+      // An upstream that refuses a level is not asked for it again.
+      if (!(error instanceof ProtocolError)) throw error;
+    }
+    return level;
   }
 
   private cancelTask(taskId: string): void {
