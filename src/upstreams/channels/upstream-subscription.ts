@@ -22,6 +22,8 @@ export interface ChangeReader extends Pick<ChangeListener, 'listChanged' | 'reso
  */
 export class UpstreamSubscription implements ChangeListener {
   private listening: Listening | undefined;
+  /** The resources that the upstream has subscribed to; all that are wanted until it has answered. */
+  private uris: readonly string[];
   private loan: Loan | undefined;
   private isStopped = false;
   private isOpening = false;
@@ -35,7 +37,9 @@ export class UpstreamSubscription implements ChangeListener {
     private readonly wanted: WantedChanges,
     private readonly reader: ChangeReader,
     private readonly caller: string,
-  ) {}
+  ) {
+    this.uris = wanted.uris;
+  }
 
   /**
    * Returns the resources that the upstream has subscribed to; undefined if it reports no changes. Call `stop` unless it
@@ -54,6 +58,7 @@ export class UpstreamSubscription implements ChangeListener {
         return undefined;
       }
       this.listening = listening;
+      this.uris = listening.uris;
       this.loan = loan;
       this.openedAt = performance.now();
       if (this.isStopped) this.release();
@@ -77,7 +82,7 @@ export class UpstreamSubscription implements ChangeListener {
   }
 
   resourceUpdated(uri: string): void {
-    if (this.wanted.uris.some((wanted) => isIn(wanted, uri))) this.reader.resourceUpdated(uri);
+    if (this.uris.some((subscribed) => isIn(subscribed, uri))) this.reader.resourceUpdated(uri);
   }
 
   missed(): void {
@@ -119,6 +124,6 @@ export class UpstreamSubscription implements ChangeListener {
 }
 
 /** True if this is the resource or a part of it (MCP 2025-11-25, `ResourceUpdatedNotification`). */
-function isIn(wanted: string, uri: string): boolean {
-  return uri === wanted || uri.startsWith(wanted.endsWith('/') ? wanted : `${wanted}/`);
+function isIn(subscribed: string, uri: string): boolean {
+  return uri === subscribed || uri.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`);
 }

@@ -107,7 +107,7 @@ describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy s
     const filter = { resourceSubscriptions: ['note://one', 'note://two'], toolsListChanged: true };
     const two = await listen(path, filter, { id: 'two' });
     expect(await two.next(0)).toEqual(acknowledged(filter, 'two'));
-    for (const uri of ['note://two', 'note://three', 'note://one']) await call(path, 'touch', { uri });
+    for (const uri of ['note://two', 'note://three', 'other://one', 'note://one']) await call(path, 'touch', { uri });
     await call(path, 'grow');
     await call(path, 'prompt');
     expect(await one.next(1)).toEqual(updated('note://one'));

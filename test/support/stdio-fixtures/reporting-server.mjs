@@ -5,7 +5,8 @@
 // resources begin with `note://`; it refuses to subscribe to others. It has the tools `touch`, which changes the resource
 // `uri`; `grow` and `prompt`, which change a list; `log`, which is public, and sends a log message of `level`; `forget`,
 // which forgets all sessions; `release`, before which it answers no subscription to a resource that begins with
-// `note://held`; `echo`; and `exit`. All sessions that are concerned hear of a change.
+// `note://held`; `echo`; and `exit`. All sessions that are concerned hear of a change, and all of one to a resource to
+// which it refuses to subscribe.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -35,7 +36,11 @@ const say = (text) => ({ content: [{ type: 'text', text }] });
 
 const TOOLS = {
   touch: ({ uri }) =>
-    Promise.all([...all].filter(({ uris }) => uris.has(uri)).map(({ server }) => server.sendResourceUpdated({ uri }))),
+    Promise.all(
+      [...all]
+        .filter(({ uris }) => uris.has(uri) || !uri.startsWith('note://'))
+        .map(({ server }) => server.sendResourceUpdated({ uri })),
+    ),
   grow: () => {
     count++;
     return Promise.all([...all].map(({ server }) => server.sendToolListChanged()));
