@@ -37,7 +37,7 @@ export class ChangeSubscriptions {
    * Reports changes until the stream is closed, or the connection changes. Resolves with the resources that the upstream
    * has subscribed to; undefined if it reports no changes.
    * @param owner in whose session the changes are reported; absent: the shared one
-   * @throws DomainError `connection_unavailable`; UpstreamError. The stream is destroyed then.
+   * @throws DomainError `connection_unavailable`; UpstreamError
    */
   async open(
     stream: ChangeStream,
@@ -46,11 +46,11 @@ export class ChangeSubscriptions {
     signal: AbortSignal,
     owner?: StateOwner,
   ): Promise<readonly string[] | undefined> {
+    const subscription = this.channels.pooled(connection, owner).subscription(wanted, stream, key);
     const holder = [connection.organizationId, key];
     const claim = { holder, also: { of: this.resources, holder, units: wanted.uris.length } };
     if (!this.places.tryTake(claim)) throw new UpstreamError('busy', 'The caller has too many subscriptions.');
     const { body } = stream;
-    const subscription = this.channels.pooled(connection, owner).subscription(wanted, stream, key);
     const unwatch = this.connections.watchConnection(connection, () =>
       stream.failed(new UpstreamError('cancelled', 'The connection was changed.')),
     );
