@@ -31,7 +31,7 @@ export interface Sent {
   readonly isTranslated?: true;
   /** The ids of the requests in the answer that this service sends to the caller; all others are of the upstream. */
   readonly ownRequests?: ReadonlySet<unknown>;
-  /** Set for an answer of this service, which every caller may see. */
+  /** Set for an answer of this service, which contains only what the caller is permitted to see. */
   readonly isStandIn?: true;
 }
 

@@ -3,11 +3,10 @@ import type { ListedKind } from '../contract/list-change.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import type { ListenOptions } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
+import { STABLE_MS } from '../notifications/notification-stream.js';
 import type { Loan } from '../pool/upstream-pool.js';
 
-/** A session that is lost sooner was lost quickly, in milliseconds. */
-const STABLE_MS = 30_000;
-/** After this many sessions in a row that were lost quickly, the subscription ends. */
+/** How many sessions in a row that were lost quickly are replaced. */
 const MAX_QUICK_LOSSES = 3;
 
 /** Reads a subscription. */

@@ -18,7 +18,7 @@ const MAX_EVENT_BYTES = 64 * 1024;
 /** Milliseconds before a broken stream is reopened; doubled each time it soon breaks again. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A stream that was open for this long resets the pause. */
+/** A stream or a session that was open for this long did not break soon. */
 export const STABLE_MS = 30_000;
 /** Faults that pass: of the network, and of a service that has no free socket. */
 const PASSING_KINDS: ReadonlySet<UpstreamErrorKind> = new Set(['unreachable', 'timeout', 'busy']);
