@@ -136,7 +136,7 @@ describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy s
     const more = { capabilities: { elicitation: {} } };
     const subscription = await listen(path, { resourceSubscriptions: ['note://mine'] }, more);
     await subscription.next(0);
-    await call(path, 'touch', { uri: 'note://mine' }, more);
+    await call(path, 'own', { uri: 'note://mine' }, more);
     expect(await subscription.next(1)).toEqual(updated('note://mine'));
   });
 

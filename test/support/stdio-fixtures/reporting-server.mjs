@@ -1,12 +1,15 @@
 // A server of the legacy era (2025-11-25), made with the SDK, that reports changes: over stdio, or with `--http` over
 // streamable HTTP, where it prints its port (`--port=PORT` asks for one, and `--deaf` refuses the stream of unsolicited
 // messages). It appends to the file that its first argument names the messages about subscriptions and log levels that it
-// gets, as the method and the address or the level, and `unknown` for each message in a session that it does not know. Its
-// resources begin with `note://`; it refuses to subscribe to others. It has the tools `touch`, which changes the resource
-// `uri`; `grow` and `prompt`, which change a list; `log`, which is public, and sends a log message of `level`; `forget`,
-// which forgets all sessions; `release`, before which it answers no subscription to a resource that begins with
-// `note://held`; `echo`; and `exit`. All sessions that are concerned hear of a change, and all of one to a resource to
-// which it refuses to subscribe.
+// gets, as the method and the address or the level, and `unknown` for each message in a session that it does not know.
+// Its resources begin with `note://`; it refuses to subscribe to others. It has these tools:
+// - `touch` changes the resource `uri`, of which all its subscribers hear, and all sessions if nobody can subscribe to it
+// - `own` reports to its own session alone that the resource `uri` has changed
+// - `grow` and `prompt` change a list, of which all sessions hear
+// - `log` sends a log message of `level`, and is public
+// - `forget` forgets all sessions
+// - `release` lets subscriptions to resources that begin with `note://held` be answered
+// - `echo` does nothing, and `exit` ends the process
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -26,7 +29,7 @@ import {
 const [ledger, ...options] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
 const PUBLIC = { _meta: { 'mcp.service': { public_tool: true } } };
-const NAMES = ['touch', 'grow', 'prompt', 'log', 'forget', 'release', 'echo', 'exit'];
+const NAMES = ['touch', 'own', 'grow', 'prompt', 'log', 'forget', 'release', 'echo', 'exit'];
 const sessions = new Map();
 const all = new Set();
 const released = Promise.withResolvers();
@@ -41,6 +44,7 @@ const TOOLS = {
         .filter(({ uris }) => uris.has(uri) || !uri.startsWith('note://'))
         .map(({ server }) => server.sendResourceUpdated({ uri })),
     ),
+  own: ({ uri }, _extra, server) => server.sendResourceUpdated({ uri }),
   grow: () => {
     count++;
     return Promise.all([...all].map(({ server }) => server.sendToolListChanged()));
@@ -81,7 +85,7 @@ function open() {
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: [] }));
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }, extra) => {
-    await TOOLS[name](args, extra);
+    await TOOLS[name](args, extra, server);
     return say('done');
   });
   server.setRequestHandler(SubscribeRequestSchema, async ({ params: { uri } }) => {
