@@ -24,6 +24,8 @@ export interface Sent {
   readonly sentId?: string | undefined;
   /** Answers a request of the upstream in a session of the service. */
   readonly answerRequest?: (request: AskedRequest) => void;
+  /** Call with notifications in the answer that are not for the caller: they can be for those who listen. */
+  readonly reportChange?: (notification: Readonly<Record<string, unknown>>) => void;
   /**
    * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared
    * session.
@@ -88,6 +90,7 @@ export class UpstreamSender implements MessageSender {
       answer,
       sentId,
       answerRequest: (asked) => void channel.answerRequest(asked, caller.key, receiver),
+      reportChange: (notification) => channel.reportChange(notification),
     };
   }
 

@@ -112,7 +112,8 @@ export class ModernRequestTranslator {
     const sending = isModern ? { ...context, route: pooledRoute(caller, message) } : context;
     const sent = await this.upstream.sendMessage(sending, headers);
     const response = { request, reply, rooms: this.rooms };
-    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient, logLevel }, response) };
+    const answered = { method, serverInfo, isUrlClient, logLevel, reportChange: sent.reportChange };
+    return { ...sent, answer: toModernAnswer(sent.answer, answered, response) };
   }
 
   /**

@@ -140,6 +140,18 @@ describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy s
     expect(await subscription.next(1)).toEqual(updated('note://mine'));
   });
 
+  it.each([[{}], [{ elicitation: {} }]])('hear of changes that an answer reports, with %j', async (capabilities) => {
+    const filter = { resourceSubscriptions: ['note://within'], promptsListChanged: true };
+    const subscription = await listen(path, filter, { capabilities });
+    await subscription.next(0);
+    const { text } = await call(path, 'within', { uri: 'note://within' }, { capabilities });
+    expect(text).not.toContain('notifications/');
+    expect([await subscription.next(1), await subscription.next(2)]).toEqual([
+      updated('note://within'),
+      changed('prompts'),
+    ]);
+  });
+
   it('are announced, and the SDK of the client takes them', async () => {
     const client = await openModern(app, path.split('/').at(-1) ?? '');
     expect(client.getServerCapabilities()).toMatchObject({

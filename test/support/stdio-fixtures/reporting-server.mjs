@@ -5,6 +5,7 @@
 // Its resources begin with `note://`; it refuses to subscribe to others. It has these tools:
 // - `touch` changes the resource `uri`, of which all its subscribers hear, and all sessions if nobody can subscribe to it
 // - `own` reports to its own session alone that the resource `uri` has changed
+// - `within` reports in its answer that the resource `uri` and the list of prompts have changed
 // - `grow` and `prompt` change a list, of which all sessions hear
 // - `log` sends a log message of `level`, and is public
 // - `forget` forgets all sessions
@@ -29,7 +30,7 @@ import {
 const [ledger, ...options] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
 const PUBLIC = { _meta: { 'mcp.service': { public_tool: true } } };
-const NAMES = ['touch', 'own', 'grow', 'prompt', 'log', 'forget', 'release', 'echo', 'exit'];
+const NAMES = ['touch', 'own', 'within', 'grow', 'prompt', 'log', 'forget', 'release', 'echo', 'exit'];
 const sessions = new Map();
 const all = new Set();
 const released = Promise.withResolvers();
@@ -45,6 +46,10 @@ const TOOLS = {
         .map(({ server }) => server.sendResourceUpdated({ uri })),
     ),
   own: ({ uri }, _extra, server) => server.sendResourceUpdated({ uri }),
+  within: async ({ uri }, { sendNotification }) => {
+    await sendNotification({ method: 'notifications/resources/updated', params: { uri } });
+    await sendNotification({ method: 'notifications/prompts/list_changed' });
+  },
   grow: () => {
     count++;
     return Promise.all([...all].map(({ server }) => server.sendToolListChanged()));
