@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createMcpHandler, ProtocolError, Server, type Tool } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  ProtocolError,
+  Server,
+  type ServerCapabilities,
+  type Tool,
+} from '@modelcontextprotocol/server';
 import { type ScriptedServer, startScripted } from './scripted-upstream.js';
 
 export interface EraServer extends ScriptedServer {
@@ -24,10 +30,14 @@ export const RESOURCE_ERROR = { code: -32602, message: 'There is no such resourc
 /**
  * A server of `@modelcontextprotocol/server`, which speaks the modern era (MCP 2026-07-28).
  * @param legacy `reject`: no other one; `stateless`: the legacy era too
+ * @param tools the capability that it declares
  */
-export async function startEraServer(legacy: 'reject' | 'stateless' = 'reject'): Promise<EraServer> {
+export async function startEraServer(
+  legacy: 'reject' | 'stateless' = 'reject',
+  tools: NonNullable<ServerCapabilities['tools']> = { listChanged: true },
+): Promise<EraServer> {
   const aborted: string[] = [];
-  const handler = createMcpHandler(() => createServer(aborted), { legacy });
+  const handler = createMcpHandler(() => createServer(aborted, tools), { legacy });
   const server = await startScripted(async ({ method, headers, message, hungUp }, response) => {
     const gone = new AbortController();
     void hungUp.then((isGone) => isGone && gone.abort());
@@ -45,11 +55,11 @@ export async function startEraServer(legacy: 'reject' | 'stateless' = 'reject'):
   return Object.assign(server, { aborted });
 }
 
-function createServer(aborted: string[]): Server {
+function createServer(aborted: string[], tools: NonNullable<ServerCapabilities['tools']>): Server {
   const server = new Server(
     { name: 'era-server', version: '3.2.1' },
     {
-      capabilities: { tools: { listChanged: true }, resources: {}, prompts: {}, completions: {}, logging: {} },
+      capabilities: { tools, resources: {}, prompts: {}, completions: {}, logging: {} },
       instructions: INSTRUCTIONS,
     },
   );

@@ -93,7 +93,7 @@ const STATELESS_METHODS: ReadonlySet<string> = new Set(['tools/list', 'server/di
  */
 export function pooledRoute(
   { principal }: ProxyCaller,
-  { method = '' }: InboundMessage,
+  { method = '' }: Pick<InboundMessage, 'method'>,
   session?: Session,
 ): PooledRoute {
   if (principal === undefined) return { kind: 'pooled', owner: undefined, session };

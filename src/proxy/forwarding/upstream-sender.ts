@@ -24,6 +24,8 @@ export interface Sent {
   readonly sentId?: string | undefined;
   /** Answers a request of the upstream in a session of the service. */
   readonly answerRequest?: (request: AskedRequest) => void;
+  /** Call with notifications in the answer that are not for the caller: they can be for those who listen. */
+  readonly reportChange?: (notification: Readonly<Record<string, unknown>>) => void;
   /**
    * Set for the answer to an `initialize` whose session exists only in this service; its requests are sent in a shared
    * session.
@@ -31,7 +33,7 @@ export interface Sent {
   readonly isTranslated?: true;
   /** The ids of the requests in the answer that this service sends to the caller; all others are of the upstream. */
   readonly ownRequests?: ReadonlySet<unknown>;
-  /** Set for an answer of this service, which every caller may see. */
+  /** Set for an answer of this service, which contains only what the caller is permitted to see. */
   readonly isStandIn?: true;
 }
 
@@ -66,9 +68,7 @@ export class UpstreamSender implements MessageSender {
 
   private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
     const { caller, route, message, deadline, receiver, answeringClient, logLevel } = context;
-    // Where callers share a session, nothing tells to whose call a log message belongs.
-    const isOwn = route.kind === 'pooled' && route.owner !== undefined && !caller.connection.sharedState;
-    const takesLog = isOwn && logLevel !== undefined;
+    const takesLog = logLevel !== undefined;
     const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient, takesLog);
     const sentId = message.kind === 'request' && isShared(context) ? (context.sentId ?? uniqueId()) : undefined;
     const outgoing = toOutgoing(message, sentId);
@@ -90,6 +90,7 @@ export class UpstreamSender implements MessageSender {
       answer,
       sentId,
       answerRequest: (asked) => void channel.answerRequest(asked, caller.key, receiver),
+      reportChange: (notification) => channel.reportChange(notification),
     };
   }
 

@@ -6,6 +6,7 @@ import { ClientSessionStreams } from '../agent-server/client-upstream-sessions/c
 import { ClientUpstreamSessions } from '../agent-server/client-upstream-sessions/client-upstream-sessions.js';
 import { ConnectionSessions, type SessionRequest } from '../forwarding/connection-sessions.js';
 import { UpstreamRouter } from '../forwarding/upstream-router.js';
+import { SessionListChanges } from '../translation/subscriptions/session-list-changes.js';
 import { CallerResolver } from './caller-resolver.js';
 
 /** Handles GET and DELETE of the MCP transport, which concern a session as a whole. */
@@ -15,6 +16,7 @@ export class SessionHandler {
     private readonly callers: CallerResolver,
     private readonly router: UpstreamRouter,
     private readonly connectionSessions: ConnectionSessions,
+    private readonly listChanges: SessionListChanges,
     private readonly agentSessions: ClientUpstreamSessions,
     private readonly agentStreams: ClientSessionStreams,
   ) {}
@@ -23,7 +25,9 @@ export class SessionHandler {
   async listenToSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const context = await this.openSession(request, reply);
     const { caller, session } = context;
-    if (caller.connection.type !== 'VIRTUAL') await this.connectionSessions.listen(context);
+    const isTranslated = session.isTranslated === true && session.isStandIn !== true;
+    if (isTranslated) await this.listChanges.listen(context);
+    else if (caller.connection.type !== 'VIRTUAL') await this.connectionSessions.listen(context);
     else if (request.method === 'HEAD') await reply.type('text/event-stream').send();
     else await this.agentStreams.listenToAgent(request, reply, caller, session);
   }

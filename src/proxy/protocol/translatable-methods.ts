@@ -1,5 +1,6 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import { DomainError } from '../../core/domain-error.js';
+import { LISTED_KINDS, type ListedKind } from '../../upstreams/contract/list-change.js';
 import type { InboundMessage } from './inbound-message.js';
 
 /** The requests with the same meaning in both protocol eras. */
@@ -27,8 +28,8 @@ export function requireTranslatable({ method = '' }: Pick<InboundMessage, 'metho
 }
 
 /**
- * The capabilities that a client and an upstream of different eras can use. They declare no `listChanged`, because
- * there is no channel for such notifications.
+ * The capabilities that a client and an upstream of different eras can use, without those of a session
+ * (`sessionCapabilities`, `reportedLists`).
  */
 export function translatableCapabilities(capabilities: ServerCapabilities): ServerCapabilities {
   const offered = TRANSLATABLE_CAPABILITIES.filter((name) => capabilities[name] !== undefined);
@@ -37,22 +38,23 @@ export function translatableCapabilities(capabilities: ServerCapabilities): Serv
 
 /**
  * What a client of the modern era can use of the session that the service has with an upstream of the legacy one.
- * @param canListen false for a caller that is not permitted to subscribe
+ * @param caller whether it is permitted to subscribe, and can get log messages
  */
 export function sessionCapabilities(
-  { tools, prompts, resources, logging }: ServerCapabilities,
-  canListen: boolean,
+  capabilities: ServerCapabilities,
+  { canListen, getsLog }: { readonly canListen: boolean; readonly getsLog: boolean },
 ): ServerCapabilities {
-  const isReported = (list: { listChanged?: boolean | undefined }) =>
-    list.listChanged === true && { listChanged: true };
-  const log = { ...(logging && { logging: {} }) };
+  const log = { ...(getsLog && capabilities.logging && { logging: {} }) };
   if (!canListen) return log;
-  return {
-    ...log,
-    ...(tools && { tools: { ...isReported(tools) } }),
-    ...(prompts && { prompts: { ...isReported(prompts) } }),
-    ...(resources && {
-      resources: { ...isReported(resources), ...(resources.subscribe === true && { subscribe: true }) },
-    }),
-  };
+  const lists = reportedLists(capabilities);
+  const canSubscribe = capabilities.resources?.subscribe === true;
+  return { ...log, ...lists, ...(canSubscribe && { resources: { ...lists.resources, subscribe: true } }) };
+}
+
+/** The lists of an upstream, and whether it reports their changes. */
+export function reportedLists(capabilities: ServerCapabilities): Pick<ServerCapabilities, ListedKind> {
+  const offered = LISTED_KINDS.filter((kind) => capabilities[kind] !== undefined);
+  return Object.fromEntries(
+    offered.map((kind) => [kind, capabilities[kind]?.listChanged === true ? { listChanged: true } : {}]),
+  );
 }

@@ -8,7 +8,8 @@ import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.j
 import type { ServerDescription } from '../../upstreams/contract/server-description.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
-import { translatableCapabilities } from '../protocol/translatable-methods.js';
+import type { ProxyCaller } from '../protocol/proxy-caller.js';
+import { reportedLists, translatableCapabilities } from '../protocol/translatable-methods.js';
 import type { McpRequestContext } from '../forwarding/upstream-router.js';
 import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
 import { parseRecord } from '../../core/json/parse-record.js';
@@ -66,13 +67,13 @@ export class InitializeNegotiator implements MessageSender {
   }
 
   /** Opens a session that exists only in this service. Its requests use one that the service opens at the upstream. */
-  private async openShared({ caller: { connection }, message, deadline }: McpRequestContext): Promise<Sent> {
+  private async openShared({ caller, message, deadline }: McpRequestContext): Promise<Sent> {
     if (message.kind !== 'request' || !isWellFormed(message)) {
       throw new DomainError('invalid_rpc_request', 'The params of `initialize` must be those of MCP.');
     }
-    const serverDescription = await this.eras.describeUpstream(connection, deadline.signal);
+    const serverDescription = await this.eras.describeUpstream(caller.connection, deadline.signal);
     return {
-      answer: ownAnswer(translatedInitialize(message, serverDescription, connection.title)),
+      answer: ownAnswer(translatedInitialize(message, serverDescription, caller)),
       isTranslated: true,
     };
   }
@@ -87,7 +88,7 @@ export class InitializeNegotiator implements MessageSender {
       .catch(() => undefined);
     if (serverDescription?.isModern !== true) return undefined;
     await this.endProgram(context);
-    const text = translatedInitialize(message, serverDescription, caller.connection.title);
+    const text = translatedInitialize(message, serverDescription, caller);
     return { answer: ownAnswer(text), isTranslated: true };
   }
 
@@ -109,16 +110,16 @@ function isWellFormed({ params }: InboundRequest): boolean {
 
 /**
  * The answer to an `initialize` (MCP 2025-11-25, "Lifecycle") on behalf of an upstream of the modern era, as JSON text.
- * @param title the name of an upstream that does not name itself
+ * @param caller whose connection names an upstream that does not name itself
  */
 function translatedInitialize(
   { id, params: { protocolVersion } }: InboundRequest,
   { capabilities, instructions, serverInfo }: ServerDescription,
-  title: string,
+  { connection: { title }, holdsAny }: ProxyCaller,
 ): string {
   const result = {
     protocolVersion: LEGACY_VERSIONS.has(String(protocolVersion)) ? protocolVersion : LATEST_LEGACY_VERSION,
-    capabilities: translatableCapabilities(capabilities),
+    capabilities: { ...translatableCapabilities(capabilities), ...(holdsAny && reportedLists(capabilities)) },
     serverInfo: serverInfo ?? { name: title, version: '0' },
     ...(instructions !== undefined && { instructions }),
   };

@@ -112,7 +112,8 @@ export class ModernRequestTranslator {
     const sending = isModern ? { ...context, route: pooledRoute(caller, message) } : context;
     const sent = await this.upstream.sendMessage(sending, headers);
     const response = { request, reply, rooms: this.rooms };
-    return { ...sent, answer: toModernAnswer(sent.answer, { method, serverInfo, isUrlClient, logLevel }, response) };
+    const answered = { method, serverInfo, isUrlClient, logLevel, reportChange: sent.reportChange };
+    return { ...sent, answer: toModernAnswer(sent.answer, answered, response) };
   }
 
   /**
@@ -177,7 +178,7 @@ function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext
   const { principal } = caller;
   const capabilities = usableCapabilities(context);
   // Lists are requested in the session of all callers, whose level is nobody's.
-  const logLevel = canAsk(message.method) ? logLevelIn(message.params['_meta']) : undefined;
+  const logLevel = canAsk(message.method) && getsLog(caller) ? logLevelIn(message.params['_meta']) : undefined;
   return {
     ...context,
     ...(logLevel !== undefined && { logLevel }),
@@ -210,17 +211,26 @@ function usableCapabilities({
   return principal === undefined || connection.sharedState ? undefined : answeredRequests(message);
 }
 
+/**
+ * True if log messages of a legacy upstream can be told to belong to the caller's calls: over HTTP they are in the
+ * answers. A caller without a credential does not change the level of the session that all callers share.
+ */
+function getsLog({ principal, connection }: ProxyCaller): boolean {
+  return principal !== undefined && (connection.type === 'HTTP' || !connection.sharedState);
+}
+
 /** @param id JSON text */
 function discovery(
   id: string,
   { capabilities, instructions, serverInfo, isModern }: ServerDescription,
-  { holdsAny }: ProxyCaller,
+  caller: ProxyCaller,
 ): string {
+  const ofSession = { canListen: caller.holdsAny, getsLog: getsLog(caller) };
   const result = {
     supportedVersions: MODERN_VERSIONS,
     capabilities: {
       ...translatableCapabilities(capabilities),
-      ...(!isModern && sessionCapabilities(capabilities, holdsAny)),
+      ...(!isModern && sessionCapabilities(capabilities, ofSession)),
     },
     ...(instructions !== undefined && { instructions }),
   };

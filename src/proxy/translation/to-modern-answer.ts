@@ -6,6 +6,7 @@ import { type AnswerBody, discard, wholeOf } from '../../upstreams/messages/answ
 import { dataOf, messageEvent, sseParts } from '../../upstreams/messages/sse-parts.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
+import type { Sent } from '../forwarding/upstream-sender.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { parseRecord } from '../../core/json/parse-record.js';
 import { memberRange, withMember, withNewMember } from '../../core/json/json-member.js';
@@ -32,6 +33,7 @@ interface AnsweredRequest {
   readonly isUrlClient?: boolean;
   /** From which level on the client gets log messages; absent: none. */
   readonly logLevel?: LogLevel | undefined;
+  readonly reportChange?: Sent['reportChange'];
 }
 
 /**
@@ -114,7 +116,7 @@ async function* events(
       isWantedLog(message, answered.logLevel)
     ) {
       yield messageEvent(data);
-    }
+    } else answered.reportChange?.(message);
   }
 }
 

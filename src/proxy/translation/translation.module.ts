@@ -8,21 +8,25 @@ import { OpenQuestions } from './held-calls/open-questions.js';
 import { OneWayForwarder } from './one-way-forwarder.js';
 import { InitializeNegotiator } from './initialize-negotiator.js';
 import { ModernRequestTranslator } from './modern-request-translator.js';
+import { ChangeSubscriptions } from './subscriptions/change-subscriptions.js';
 import { LegacySubscriptions } from './subscriptions/legacy-subscriptions.js';
+import { SessionListChanges } from './subscriptions/session-list-changes.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /** Translates between callers and upstreams of different protocol eras. */
 @Module({
   imports: [ConnectionsModule, ForwardingModule, UpstreamsModule, VaultModule],
   providers: [
+    ChangeSubscriptions,
     HeldCalls,
     InitializeNegotiator,
     LegacySubscriptions,
     ModernRequestTranslator,
     OneWayForwarder,
     OpenQuestions,
+    SessionListChanges,
     UpstreamEras,
   ],
-  exports: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, UpstreamEras],
+  exports: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, SessionListChanges, UpstreamEras],
 })
 export class TranslationModule {}

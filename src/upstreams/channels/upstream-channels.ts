@@ -41,8 +41,8 @@ export interface AskedRequest extends UpstreamRequest {
  */
 class PooledChannel {
   private answering = 0;
-  /** The channel in which the latest request was sent as bytes. What concerns it has no meaning in another session. */
-  private calledIn: UpstreamChannel | undefined;
+  /** Where the latest request was sent as bytes. What concerns it has no meaning in another session. */
+  private calledIn: LentSession | undefined;
 
   constructor(
     private readonly target: UpstreamTarget,
@@ -80,7 +80,7 @@ class PooledChannel {
   }
 
   /**
-   * Subscribes to changes that an upstream of the legacy era reports in the session. Call `open` of it.
+   * Subscribes to changes that the upstream reports in the session. Call `open` of it.
    * @param caller see `ExchangeOptions.caller`
    */
   subscription(wanted: WantedChanges, reader: ChangeReader, caller: string): UpstreamSubscription {
@@ -103,12 +103,17 @@ class PooledChannel {
     if (this.answering === MAX_ACTIVE_ANSWERS) return;
     this.answering++;
     const answering = request.method === 'ping' ? Promise.resolve({}) : receiver?.receiveRequest(request);
-    await answerRequest(this.calledIn ?? this, id, answering, caller);
+    await answerRequest(this.calledIn?.channel ?? this, id, answering, caller);
     this.answering--;
   }
 
+  /** Tells those who listen in the session of a change that the answer to a call reports. */
+  reportChange(notification: Readonly<Record<string, unknown>>): void {
+    this.calledIn?.session.changes.report(notification);
+  }
+
   private async postOneWay(message: OutgoingMessage, caller: string): Promise<void> {
-    const channel = this.calledIn ?? this;
+    const channel = this.calledIn?.channel ?? this;
     await channel.postMessage(message, { signal: AbortSignal.timeout(ONE_WAY_TIMEOUT_MS), caller }).then(
       (answer) => discard(answer.body),
       () => undefined,
@@ -123,11 +128,12 @@ class PooledChannel {
     if (message.hasEnvelope === true && upstream instanceof StdioUpstream) return upstream.forward(message, options);
     if (!(upstream instanceof HttpUpstream) || message.asTask === true)
       return answerThroughClient(upstream, message, options);
-    const { session, channel } = await upstream.lend(options);
+    const lent = await upstream.lend(options);
+    const { session } = lent;
     // The modern era needs an envelope around each request.
     if (session.isModern) return answerThroughClient(upstream, message, options);
     try {
-      return await this.postIn({ session, channel }, message, options);
+      return await this.postIn(lent, message, options);
     } catch (error) {
       if (!(error instanceof UpstreamError) || error.kind !== 'session_lost') throw error;
       upstream.forget(session);
@@ -136,15 +142,12 @@ class PooledChannel {
   }
 
   /** Sends the message as bytes. */
-  private async postIn(
-    { session: { requests }, channel }: LentSession,
-    message: OutgoingMessage,
-    options: ExchangeOptions,
-  ): Promise<UpstreamAnswer> {
-    if (message.id !== undefined) this.calledIn = channel;
+  private async postIn(lent: LentSession, message: OutgoingMessage, options: ExchangeOptions): Promise<UpstreamAnswer> {
+    const { session, channel } = lent;
+    if (message.id !== undefined) this.calledIn = lent;
     const { receiver } = options;
     if (receiver === undefined) return channel.postMessage(message, options);
-    const stop = requests.passTo(receiver);
+    const stop = session.requests.passTo(receiver);
     try {
       const answer = await channel.postMessage(message, options);
       onceRead(answer.body, stop);

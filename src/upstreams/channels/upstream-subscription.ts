@@ -3,11 +3,10 @@ import type { ListedKind } from '../contract/list-change.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import type { ListenOptions } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
+import { STABLE_MS } from '../notifications/notification-stream.js';
 import type { Loan } from '../pool/upstream-pool.js';
 
-/** A session that is lost sooner was lost quickly, in milliseconds. */
-const STABLE_MS = 30_000;
-/** After this many sessions in a row that were lost quickly, the subscription ends. */
+/** How many sessions in a row that were lost quickly are replaced. */
 const MAX_QUICK_LOSSES = 3;
 
 /** Reads a subscription. */
@@ -17,11 +16,13 @@ export interface ChangeReader extends Pick<ChangeListener, 'listChanged' | 'reso
 }
 
 /**
- * Changes that an upstream of the legacy era reports to one reader, in a session of the service. A session that an HTTP
- * upstream has lost is replaced by another one. What ends a program ends the subscription.
+ * Changes that an upstream reports to one reader, in a session of the service. A session that an HTTP upstream has lost
+ * is replaced by another one. What ends a program ends the subscription.
  */
 export class UpstreamSubscription implements ChangeListener {
   private listening: Listening | undefined;
+  /** The resources that the upstream has subscribed to; all that are wanted until it has answered. */
+  private uris: readonly string[];
   private loan: Loan | undefined;
   private isStopped = false;
   private isOpening = false;
@@ -35,7 +36,9 @@ export class UpstreamSubscription implements ChangeListener {
     private readonly wanted: WantedChanges,
     private readonly reader: ChangeReader,
     private readonly caller: string,
-  ) {}
+  ) {
+    this.uris = wanted.uris;
+  }
 
   /**
    * Returns the resources that the upstream has subscribed to; undefined if it reports no changes. Call `stop` unless it
@@ -54,6 +57,7 @@ export class UpstreamSubscription implements ChangeListener {
         return undefined;
       }
       this.listening = listening;
+      this.uris = listening.uris;
       this.loan = loan;
       this.openedAt = performance.now();
       if (this.isStopped) this.release();
@@ -77,7 +81,7 @@ export class UpstreamSubscription implements ChangeListener {
   }
 
   resourceUpdated(uri: string): void {
-    if (this.wanted.uris.some((wanted) => isIn(wanted, uri))) this.reader.resourceUpdated(uri);
+    if (this.uris.some((subscribed) => isIn(subscribed, uri))) this.reader.resourceUpdated(uri);
   }
 
   missed(): void {
@@ -119,6 +123,6 @@ export class UpstreamSubscription implements ChangeListener {
 }
 
 /** True if this is the resource or a part of it (MCP 2025-11-25, `ResourceUpdatedNotification`). */
-function isIn(wanted: string, uri: string): boolean {
-  return uri === wanted || uri.startsWith(wanted.endsWith('/') ? wanted : `${wanted}/`);
+function isIn(subscribed: string, uri: string): boolean {
+  return uri === subscribed || uri.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`);
 }

@@ -1,10 +1,10 @@
 import type { ListedKind } from './list-change.js';
 import type { UpstreamError } from './upstream-error.js';
 
-/** What somebody listens for in a session with an upstream of the legacy era. */
+/** What somebody listens for in a session with an upstream. */
 export interface WantedChanges {
   readonly kinds: readonly ListedKind[];
-  /** The resources to subscribe to. */
+  /** The resources to subscribe to, at an upstream of the legacy era. */
   readonly uris: readonly string[];
 }
 

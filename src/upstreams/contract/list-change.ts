@@ -1,3 +1,5 @@
+import { isRecord } from '../../core/is-record.js';
+
 /** The lists whose changes an MCP server can announce (`listChanged`). */
 export const LISTED_KINDS = ['tools', 'prompts', 'resources'] as const;
 export type ListedKind = (typeof LISTED_KINDS)[number];
@@ -12,6 +14,17 @@ export function listChangedMethod<K extends ListedKind>(kind: K): `notifications
 
 /** The notification that the contents of a resource have changed, in both eras. */
 export const RESOURCE_UPDATED = 'notifications/resources/updated';
+
+/** What has changed: a list, or a resource. */
+export type Change = { readonly kind: ListedKind } | { readonly uri: string };
+
+/** The change that a notification of an upstream reports; undefined for any other one. */
+export function changeIn({ method, params }: Readonly<Record<string, unknown>>): Change | undefined {
+  const kind = LISTED_KINDS.find((one) => listChangedMethod(one) === method);
+  if (kind !== undefined) return { kind };
+  const uri = method === RESOURCE_UPDATED && isRecord(params) ? params['uri'] : undefined;
+  return typeof uri === 'string' ? { uri } : undefined;
+}
 
 /** The parameters of `subscriptions/listen` for these lists (MCP 2026-07-28). */
 export function subscriptionTo(kinds: readonly ListedKind[]): Record<string, true> {

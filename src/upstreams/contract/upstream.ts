@@ -67,8 +67,8 @@ export interface Upstream {
    */
   requireLogLevel(level: LogLevel, options: ListenOptions): Promise<void>;
   /**
-   * Listens to the changes that an upstream of the legacy era reports in the session; connects if necessary. Undefined
-   * if it reports none outside of its answers, or supports the modern era.
+   * Listens to the changes that the upstream reports in the session; connects if necessary. Undefined if it reports none
+   * outside of its answers, or if resources are wanted of an upstream of the modern era.
    */
   listenForChanges(
     wanted: WantedChanges,

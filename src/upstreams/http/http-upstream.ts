@@ -62,7 +62,9 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   protected override receivesChanges(session: McpSession, caller: string): Promise<boolean> {
-    if (this.listener?.isFollowing(session) === true) return Promise.resolve(true);
+    if (session.isModern || this.listener?.isFollowing(session) === true) {
+      return Promise.resolve(this.listener?.isFollowing(session) === true);
+    }
     return this.listenIn(session, caller).receives();
   }
 
@@ -72,12 +74,11 @@ export class HttpUpstream extends SessionUpstream {
 
   protected async open(signal: AbortSignal): Promise<McpSession> {
     const transport = new UpstreamTransport(this.target, this.sockets);
-    const capabilities = this.owner?.capabilities;
-    const session = await McpSession.open(transport, signal, undefined, this.onChanged, capabilities);
+    const session = await McpSession.open(transport, signal, undefined, this.onChanged, this.owner);
     const channel = this.channelOf(session);
     this.listener?.follow(session, channel, signal);
-    if (capabilities !== undefined && !session.isModern) {
-      await this.listenIn(session, this.owner?.callerId)
+    if (this.owner?.capabilities !== undefined && !session.isModern) {
+      await this.listenIn(session, this.owner.callerId)
         .receives()
         .catch(() => undefined);
     }

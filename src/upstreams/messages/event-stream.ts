@@ -20,11 +20,6 @@ export class EventStream extends Readable {
     return true;
   }
 
-  /** Sends what readers ignore, unless the reader is behind. @param text without line breaks */
-  sendComment(text: string): void {
-    if (!this.destroyed && this.readableLength === 0) this.push(`: ${text}\n\n`);
-  }
-
   finish(): void {
     if (!this.destroyed) this.push(null);
   }

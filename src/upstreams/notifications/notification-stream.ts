@@ -3,7 +3,7 @@ import { isRecord } from '../../core/is-record.js';
 import { parseRecord } from '../../core/json/parse-record.js';
 import { dataOf, sseParts } from '../messages/sse-parts.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
-import { LISTED_KINDS, listChangedMethod, type ListedKind, RESOURCE_UPDATED } from '../contract/list-change.js';
+import { changeIn, type ListedKind } from '../contract/list-change.js';
 import { UpstreamError, type UpstreamErrorKind } from '../contract/upstream-error.js';
 import type { UpstreamRequest } from '../contract/upstream-request.js';
 import { discard } from '../messages/answer-body.js';
@@ -18,7 +18,7 @@ const MAX_EVENT_BYTES = 64 * 1024;
 /** Milliseconds before a broken stream is reopened; doubled each time it soon breaks again. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A stream that was open for this long resets the pause. */
+/** A stream or a session that was open for this long did not break soon. */
 export const STABLE_MS = 30_000;
 /** Faults that pass: of the network, and of a service that has no free socket. */
 const PASSING_KINDS: ReadonlySet<UpstreamErrorKind> = new Set(['unreachable', 'timeout', 'busy']);
@@ -107,12 +107,15 @@ async function read({ body }: UpstreamAnswer, source: NotificationSource, flood:
 }
 
 function handleEvent(data: string, source: NotificationSource): void {
-  const { method, id, params } = parseRecord(data) ?? {};
-  const kind = LISTED_KINDS.find((one) => listChangedMethod(one) === method);
-  if (kind !== undefined) source.changed(kind);
-  else if (method === RESOURCE_UPDATED && isRecord(params) && typeof params['uri'] === 'string') {
-    source.updated(params['uri']);
-  } else if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number')) {
+  const message = parseRecord(data) ?? {};
+  const change = changeIn(message);
+  if (change !== undefined) {
+    if ('kind' in change) source.changed(change.kind);
+    else source.updated(change.uri);
+    return;
+  }
+  const { method, id, params } = message;
+  if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number')) {
     source.asked(id, { method, params: isRecord(params) ? params : undefined });
   }
 }

@@ -29,7 +29,7 @@ export class UpstreamFactory {
     if (target.kind === 'stdio') {
       return new StdioUpstream(target, this.processes, onChanged, owner, this.legacyPrograms);
     }
-    if (target.kind === 'custom') return new TransportUpstream(target, onChanged, owner?.capabilities);
+    if (target.kind === 'custom') return new TransportUpstream(target, onChanged, owner);
     return new HttpUpstream(target, this.sockets, onChanged, owner);
   }
 }

@@ -5,15 +5,15 @@ import {
   SdkErrorCode,
   SdkHttpError,
   type CallToolResult,
-  type ClientCapabilities,
   type Implementation,
   type Progress,
   type Tool,
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client';
 import { version } from '../../core/version.js';
-import { endsWithin } from '../../core/with-timeout.js';
+import { endsWithin, unlessAborted } from '../../core/with-timeout.js';
 import { type ChannelSession, isSessionLost } from './channel-session.js';
+import type { StateOwner } from '../contract/callers.js';
 import {
   LISTED_KINDS,
   listChangedMethod,
@@ -73,8 +73,8 @@ export class McpSession {
   readonly isModern: boolean;
   /** Of a legacy upstream. */
   readonly subscriptions = new ResourceSubscriptions();
-  /** The least severe log messages that were asked for in the session. */
-  private leastLevel: LogLevel | undefined;
+  /** The least severe log messages that were asked for in the session, once all requests so far are answered. */
+  private leastLevel: Promise<LogLevel | undefined> = Promise.resolve(undefined);
 
   private constructor(
     private readonly client: Client,
@@ -92,19 +92,20 @@ export class McpSession {
   /**
    * @param versionNegotiation how the era is determined; mode `legacy` skips the probe for the modern era
    * @param onListChanged called for notifications over this transport; for HTTP, only for those within an answer
-   * @param capabilities of the only client, whose calls receive the upstream's requests; absent if callers share it
+   * @param owner whose calls alone are sent in it, and receive the upstream's requests; absent if callers share it
    */
   static async open(
     transport: SessionTransport,
     signal: AbortSignal,
     versionNegotiation: VersionNegotiationOptions = { mode: 'auto' },
     onListChanged?: OnListChanged,
-    capabilities?: ClientCapabilities,
+    owner?: Pick<StateOwner, 'capabilities'>,
   ): Promise<McpSession> {
     signal.throwIfAborted();
+    const capabilities = owner?.capabilities;
     const requests = new SessionRequests(capabilities !== undefined);
     const changes = new SessionChanges();
-    const logs = new SessionLogs();
+    const logs = new SessionLogs(owner !== undefined);
     const client = new Client(CLIENT_INFO, {
       capabilities: capabilities ?? {},
       versionNegotiation,
@@ -179,9 +180,11 @@ export class McpSession {
    */
   async requireLogLevel(level: LogLevel, bounds: RequestBounds): Promise<void> {
     const hasLog = !this.isModern && this.client.getServerCapabilities()?.logging !== undefined;
-    if (!hasLog || (this.leastLevel !== undefined && isAtLeast(this.leastLevel, level))) return;
-    this.leastLevel = level;
-    await this.request('logging/setLevel', { level }, bounds);
+    if (!hasLog) return;
+    const before = this.leastLevel;
+    const setting = before.then((least) => this.setLogLevel(level, least, bounds));
+    this.leastLevel = setting.catch(() => before);
+    await unlessAborted(setting, bounds.signal);
   }
 
   /** Keeps what serves the session from being stopped for lack of use, until the returned function is called. */
@@ -267,6 +270,18 @@ export class McpSession {
   async close(): Promise<void> {
     await endsWithin(this.transport.terminateSession(), TERMINATE_TIMEOUT_MS, { ref: false });
     await this.client.close().catch(() => undefined);
+  }
+
+  /** Returns the level that the session has then. */
+  private async setLogLevel(level: LogLevel, least: LogLevel | undefined, bounds: RequestBounds): Promise<LogLevel> {
+    if (least !== undefined && isAtLeast(least, level)) return least;
+    try {
+      await this.request('logging/setLevel', { level }, bounds);
+    } catch (error) {
+      // An upstream that refuses a level is not asked for it again.
+      if (!(error instanceof ProtocolError)) throw error;
+    }
+    return level;
   }
 
   private cancelTask(taskId: string): void {

@@ -1,5 +1,5 @@
 import type { ChangeListener } from '../contract/change-listener.js';
-import type { ListedKind } from '../contract/list-change.js';
+import { changeIn, type ListedKind } from '../contract/list-change.js';
 import type { UpstreamError } from '../contract/upstream-error.js';
 
 /** Passes the changes that an upstream reports in one session to everyone who listens in it. */
@@ -10,6 +10,14 @@ export class SessionChanges {
   add(listener: ChangeListener): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
+  }
+
+  /** Passes a change on that the answer to a call reports. @param notification the upstream's message */
+  report(notification: Readonly<Record<string, unknown>>): void {
+    const change = changeIn(notification);
+    if (change === undefined) return;
+    if ('kind' in change) this.listChanged(change.kind);
+    else this.resourceUpdated(change.uri);
   }
 
   listChanged(kind: ListedKind): void {

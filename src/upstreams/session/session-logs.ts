@@ -3,14 +3,17 @@ export type LogReader = (params: object) => void;
 
 /**
  * The log messages that an upstream sends outside of its answers, as every program does. They name no call: the oldest
- * one whose client asked for log messages gets them. All calls of the session must be of one caller.
+ * one whose client asked for log messages gets them. All calls of the session are of one caller.
  */
 export class SessionLogs {
   private readonly readers = new Set<LogReader>();
 
+  /** @param isOfOneCaller false for a session that callers share, whose calls cannot be told apart: none gets messages */
+  constructor(private readonly isOfOneCaller: boolean) {}
+
   /** Passes messages to this call until the returned function is called. */
   passTo(reader: LogReader): () => void {
-    this.readers.add(reader);
+    if (this.isOfOneCaller) this.readers.add(reader);
     return () => void this.readers.delete(reader);
   }
 

@@ -13,7 +13,7 @@ import { completeInRounds, type RoundParams } from './input-rounds.js';
 const LIST_TIMEOUT_MS = 60_000;
 const SUBSCRIBE_TIMEOUT_MS = 30_000;
 const LEVEL_TIMEOUT_MS = 5_000;
-/** How many resources are subscribed to at a time. */
+/** How many resources are subscribed to at a time, or no longer. */
 const SUBSCRIBED_AT_ONCE = 8;
 
 /** An upstream with one session of the SDK's client, in which all requests are sent. Subclasses open the session. */
@@ -91,8 +91,10 @@ export abstract class SessionUpstream implements Upstream {
     listener: ChangeListener,
     { signal, caller = SERVICE }: ListenOptions,
   ): Promise<Listening | undefined> {
-    return this.perform(signal, this.maxTimeoutMs, async (session) => {
-      if (session.isModern || !(await this.receivesChanges(session, caller))) return undefined;
+    return this.perform(signal, this.maxTimeoutMs, async (session, deadline) => {
+      // In the modern era, a session has no subscriptions to resources.
+      const canReport = !session.isModern || wanted.uris.length === 0;
+      if (!canReport || !(await this.receivesChanges(session, caller))) return undefined;
       const send = (method: string, uri: string): Promise<boolean> =>
         this.sendSubscription(session, caller, method, uri);
       const stopListening = session.changes.add(listener);
@@ -100,14 +102,20 @@ export abstract class SessionUpstream implements Upstream {
       const added: string[] = [];
       const stop = async (): Promise<void> => {
         stopListening();
-        await Promise.all(added.map((uri) => session.subscriptions.remove(uri, send)));
+        for (const next of chunksOf(added, SUBSCRIBED_AT_ONCE)) {
+          // The upstream no longer knows what was subscribed to in a session that it has forgotten.
+          if (this.live !== session) break;
+          await Promise.all(next.map((uri) => session.subscriptions.remove(uri, send)));
+        }
         stopWatching();
       };
       try {
         const uris: string[] = [];
         for (const next of chunksOf(wanted.uris, SUBSCRIBED_AT_ONCE)) {
           added.push(...next);
-          const accepted = await Promise.all(next.map((uri) => session.subscriptions.add(uri, send)));
+          const accepted = await deadline.wait(() =>
+            Promise.all(next.map((uri) => session.subscriptions.add(uri, send))),
+          );
           uris.push(...next.filter((_, index) => accepted[index] === true));
         }
         return { uris, stop };

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { ClientCapabilities, JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 import { withTimeout } from '../../core/with-timeout.js';
+import type { StateOwner } from '../contract/callers.js';
 import type { OnListChanged } from '../contract/list-change.js';
 import { McpSession } from './mcp-session.js';
 import type { SessionTransport } from '../contract/session-transport.js';
@@ -17,12 +18,12 @@ export class TransportUpstream extends SessionUpstream {
 
   /**
    * @param onListChanged is told what the upstream says of its lists
-   * @param capabilities of the client whose state it holds
+   * @param owner whose state it holds; absent for a client that callers share
    */
   constructor(
     private readonly target: CustomTarget,
     private readonly onListChanged?: OnListChanged,
-    private readonly capabilities?: ClientCapabilities,
+    private readonly owner?: StateOwner,
   ) {
     super(labelOf(target), target.timeoutMs);
   }
@@ -30,7 +31,7 @@ export class TransportUpstream extends SessionUpstream {
   protected async open(signal: AbortSignal): Promise<McpSession> {
     const transport = new KindTransport(await this.openTransport(), labelOf(this.target));
     try {
-      const session = await McpSession.open(transport, signal, undefined, this.onListChanged, this.capabilities);
+      const session = await McpSession.open(transport, signal, undefined, this.onListChanged, this.owner);
       // The session works without notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
       return session;

@@ -84,13 +84,7 @@ export class StdioUpstream extends SessionUpstream {
     const transport = new StdioTransport(this.target, this.processes, this.owner?.callerId);
     this.transport = transport;
     try {
-      const session = await McpSession.open(
-        transport,
-        signal,
-        negotiation,
-        this.onListChanged,
-        this.owner?.capabilities,
-      );
+      const session = await McpSession.open(transport, signal, negotiation, this.onListChanged, this.owner);
       // A failed subscription loses only change notifications.
       if (this.onListChanged !== undefined) session.subscribe(signal).catch(() => undefined);
       if (!session.isModern) this.legacy.add(this.target);

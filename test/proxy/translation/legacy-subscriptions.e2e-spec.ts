@@ -16,7 +16,10 @@ import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/reporting-server.mjs', import.meta.url));
 const MAX_OF_ONE_CALLER = 128;
+const SUBSCRIBED_AT_ONCE = 8;
 const MAX_RESOURCES_OF_CALLER = 1_024;
+/** More than the requests of one caller that can be sent, or wait for a socket, at a time. */
+const MANY_RESOURCES = 300;
 
 let app: Tenant;
 let folder: string;
@@ -104,7 +107,7 @@ describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy s
     const filter = { resourceSubscriptions: ['note://one', 'note://two'], toolsListChanged: true };
     const two = await listen(path, filter, { id: 'two' });
     expect(await two.next(0)).toEqual(acknowledged(filter, 'two'));
-    for (const uri of ['note://two', 'note://three', 'note://one']) await call(path, 'touch', { uri });
+    for (const uri of ['note://two', 'note://three', 'other://one', 'note://one']) await call(path, 'touch', { uri });
     await call(path, 'grow');
     await call(path, 'prompt');
     expect(await one.next(1)).toEqual(updated('note://one'));
@@ -133,8 +136,20 @@ describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy s
     const more = { capabilities: { elicitation: {} } };
     const subscription = await listen(path, { resourceSubscriptions: ['note://mine'] }, more);
     await subscription.next(0);
-    await call(path, 'touch', { uri: 'note://mine' }, more);
+    await call(path, 'own', { uri: 'note://mine' }, more);
     expect(await subscription.next(1)).toEqual(updated('note://mine'));
+  });
+
+  it.each([[{}], [{ elicitation: {} }]])('hear of changes that an answer reports, with %j', async (capabilities) => {
+    const filter = { resourceSubscriptions: ['note://within'], promptsListChanged: true };
+    const subscription = await listen(path, filter, { capabilities });
+    await subscription.next(0);
+    const { text } = await call(path, 'within', { uri: 'note://within' }, { capabilities });
+    expect(text).not.toContain('notifications/');
+    expect([await subscription.next(1), await subscription.next(2)]).toEqual([
+      updated('note://within'),
+      changed('prompts'),
+    ]);
   });
 
   it('are announced, and the SDK of the client takes them', async () => {
@@ -167,11 +182,16 @@ it('a subscription at server-everything hears of what a call of its client chang
 });
 
 describe('log messages of a legacy server', () => {
-  const ask = (path: string, level: string, logLevel?: string): Promise<ProxyAnswer> => {
+  const ask = (
+    path: string,
+    level: string,
+    logLevel?: string,
+    from: { key?: string } = { key: app.apiKey },
+  ): Promise<ProxyAnswer> => {
     const { headers, body } = modernRequest('tools/call', { name: 'log', arguments: { level } });
     const { params } = body as { params: { _meta: object } };
     const meta = { ...params._meta, ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }) };
-    return callProxy(app, path, { key: app.apiKey, headers, body: { ...body, params: { ...params, _meta: meta } } });
+    return callProxy(app, path, { ...from, headers, body: { ...body, params: { ...params, _meta: meta } } });
   };
 
   it.each(['HTTP', 'STDIO'])(
@@ -198,6 +218,19 @@ describe('log messages of a legacy server', () => {
       expect(linesOf(ledger)).toEqual(['level info', 'level debug']);
     },
   );
+
+  it.each(['HTTP', 'STDIO'])('over %s are not for a caller without a credential', async (transport) => {
+    const ledger = `open-${transport}`;
+    const path = pathOf(app, await connect(transport, ledger));
+    const answer = await ask(path, 'info', 'debug', {});
+    expect([answer.status, errorIn(answer)]).toEqual([200, undefined]);
+    expect(answer.text).not.toContain('log of info');
+    expect(linesOf(ledger)).toEqual([]);
+    const offeredTo = async (key?: string) =>
+      rpcOf(await callProxy(app, path, { key, ...modernRequest('server/discover') })).result?.['capabilities'];
+    expect(await offeredTo()).not.toHaveProperty('logging');
+    expect(await offeredTo(app.apiKey)).toHaveProperty('logging');
+  });
 });
 
 describe('a subscription at a legacy server', () => {
@@ -259,6 +292,39 @@ describe('a subscription at a legacy server', () => {
     expect(await statusOf({ [connectionId]: ['echo'] })).toBe(403);
     expect(await statusOf({ self: ['*'] })).toBe(403);
     expect(await statusOf()).toBe(401);
+  });
+
+  it('subscribes to no further resource once its client has left', async () => {
+    const left = pathOf(app, await connect('HTTP', 'left'));
+    const uris = Array.from({ length: SUBSCRIBED_AT_ONCE + 1 }, (_, index) => `note://held-${index}`);
+    const { headers, body } = modernRequest('subscriptions/listen', { notifications: { resourceSubscriptions: uris } });
+    const client = new AbortController();
+    const answer = fetch(new URL(left, app.url), {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', authorization: `Bearer ${app.apiKey}` },
+      body: JSON.stringify(body),
+      signal: client.signal,
+    });
+    await eventually(() => linesOf('left').length === SUBSCRIBED_AT_ONCE);
+    client.abort();
+    await expect(answer).rejects.toThrow();
+    await call(left, 'echo');
+    await call(left, 'release');
+    await eventually(
+      () => linesOf('left').filter((line) => line.startsWith('unsubscribe')).length >= SUBSCRIBED_AT_ONCE,
+    );
+    expect(linesOf('left')).not.toContain(`subscribe ${uris.at(-1)}`);
+  });
+
+  it('ends its many subscriptions to resources, and calls are answered meanwhile', async () => {
+    const many = pathOf(app, await connect('HTTP', 'many'));
+    const uris = Array.from({ length: MANY_RESOURCES }, (_, index) => `note://${index}`);
+    const subscription = await listen(many, { resourceSubscriptions: uris });
+    await subscription.next(0);
+    subscription.close();
+    await eventually(() => linesOf('many').length > MANY_RESOURCES);
+    expect(errorIn(await call(many, 'echo'))).toBeUndefined();
+    await eventually(() => linesOf('many').length === 2 * MANY_RESOURCES);
   });
 
   it('counts towards the limit of its caller until it ends', async () => {
@@ -328,6 +394,7 @@ describe('a subscription at a legacy server', () => {
       changed('prompts'),
       updated('note://one'),
     ]);
+    expect(linesOf('restarted')).not.toContain('unknown');
     await server.kill('SIGKILL');
     await serve('restarted', `--port=${new URL(url).port}`);
     expect([await subscription.next(3), await subscription.next(4)]).toEqual([

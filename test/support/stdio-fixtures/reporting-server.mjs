@@ -1,10 +1,16 @@
 // A server of the legacy era (2025-11-25), made with the SDK, that reports changes: over stdio, or with `--http` over
 // streamable HTTP, where it prints its port (`--port=PORT` asks for one, and `--deaf` refuses the stream of unsolicited
-// messages). It appends the messages about subscriptions and log levels that it gets to the file that its first argument
-// names: the method, and the address or the level. Its resources begin with `note://`; it refuses to subscribe to others.
-// It has the tools `touch`, which changes the resource `uri`; `grow` and `prompt`, which change a list; `log`, which sends
-// a log message of `level`; `forget`, which forgets all sessions; `echo`; and `exit`. All sessions that are concerned hear
-// of a change.
+// messages). It appends to the file that its first argument names the messages about subscriptions and log levels that it
+// gets, as the method and the address or the level, and `unknown` for each message in a session that it does not know.
+// Its resources begin with `note://`; it refuses to subscribe to others. It has these tools:
+// - `touch` changes the resource `uri`, of which all its subscribers hear, and all sessions if nobody can subscribe to it
+// - `own` reports to its own session alone that the resource `uri` has changed
+// - `within` reports in its answer that the resource `uri` and the list of prompts have changed
+// - `grow` and `prompt` change a list, of which all sessions hear
+// - `log` sends a log message of `level`, and is public
+// - `forget` forgets all sessions
+// - `release` lets subscriptions to resources that begin with `note://held` be answered
+// - `echo` does nothing, and `exit` ends the process
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -23,16 +29,27 @@ import {
 
 const [ledger, ...options] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
-const NAMES = ['touch', 'grow', 'prompt', 'log', 'forget', 'echo', 'exit'];
+const PUBLIC = { _meta: { 'mcp.service': { public_tool: true } } };
+const NAMES = ['touch', 'own', 'within', 'grow', 'prompt', 'log', 'forget', 'release', 'echo', 'exit'];
 const sessions = new Map();
 const all = new Set();
+const released = Promise.withResolvers();
 let count = 0;
 
 const say = (text) => ({ content: [{ type: 'text', text }] });
 
 const TOOLS = {
   touch: ({ uri }) =>
-    Promise.all([...all].filter(({ uris }) => uris.has(uri)).map(({ server }) => server.sendResourceUpdated({ uri }))),
+    Promise.all(
+      [...all]
+        .filter(({ uris }) => uris.has(uri) || !uri.startsWith('note://'))
+        .map(({ server }) => server.sendResourceUpdated({ uri })),
+    ),
+  own: ({ uri }, _extra, server) => server.sendResourceUpdated({ uri }),
+  within: async ({ uri }, { sendNotification }) => {
+    await sendNotification({ method: 'notifications/resources/updated', params: { uri } });
+    await sendNotification({ method: 'notifications/prompts/list_changed' });
+  },
   grow: () => {
     count++;
     return Promise.all([...all].map(({ server }) => server.sendToolListChanged()));
@@ -48,6 +65,7 @@ const TOOLS = {
       }
     });
   },
+  release: () => released.resolve(),
   echo: () => undefined,
   exit: () => process.exit(3),
 };
@@ -67,16 +85,17 @@ function open() {
   server.onclose = () => all.delete(session);
   server.setRequestHandler(ListToolsRequestSchema, () => {
     const names = [...NAMES, ...Array.from({ length: count }, (_, index) => `grown-${index}`)];
-    return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) };
+    return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' }, ...(name === 'log' && PUBLIC) })) };
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: [] }));
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }, extra) => {
-    await TOOLS[name](args, extra);
+    await TOOLS[name](args, extra, server);
     return say('done');
   });
-  server.setRequestHandler(SubscribeRequestSchema, ({ params: { uri } }) => {
+  server.setRequestHandler(SubscribeRequestSchema, async ({ params: { uri } }) => {
     note(`subscribe ${uri}`);
+    if (uri.startsWith('note://held')) await released.promise;
     if (!uri.startsWith('note://')) throw new Error('There is no such resource');
     uris.add(uri);
     return {};
@@ -97,7 +116,10 @@ async function answer(request, response) {
   const id = request.headers['mcp-session-id'];
   if (request.method === 'GET' && options.includes('--deaf')) return void response.writeHead(405).end();
   let transport = sessions.get(id);
-  if (id !== undefined && transport === undefined) return void response.writeHead(404).end();
+  if (id !== undefined && transport === undefined) {
+    if (request.method === 'POST') note('unknown');
+    return void response.writeHead(404).end();
+  }
   if (transport === undefined) {
     transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,

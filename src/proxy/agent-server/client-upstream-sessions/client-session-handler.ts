@@ -4,6 +4,7 @@ import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { onceClosed } from '../../../platform/http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
+import { toLogLevel } from '../../../upstreams/contract/log-level.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
 import { type McpRequestContext, type Route, startRequest } from '../../forwarding/upstream-router.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
@@ -27,16 +28,6 @@ import { rewriteEventIds } from './rewrite-event-ids.js';
 import { SessionComposition } from './session-composition.js';
 import { SessionResources } from './session-resources.js';
 
-const LEVELS: ReadonlySet<unknown> = new Set([
-  'debug',
-  'info',
-  'notice',
-  'warning',
-  'error',
-  'critical',
-  'alert',
-  'emergency',
-]);
 /** Notifications for every upstream of the agent. Only the upstream that has the cancelled request knows its id. */
 const SENT_TO_ALL: ReadonlySet<string | undefined> = new Set([
   'notifications/roots/list_changed',
@@ -159,8 +150,8 @@ export class ClientSessionHandler {
 
   private async setLevel(context: SessionMessage<InboundRequest>): Promise<void> {
     const { owner, message, reply } = context;
-    const { level } = message.params;
-    if (typeof level !== 'string' || !LEVELS.has(level)) {
+    const level = toLogLevel(message.params['level']);
+    if (level === undefined) {
       throw new DomainError('invalid_arguments', '`params.level` must be an MCP log level.');
     }
     this.sessions.setLevel(owner, level);

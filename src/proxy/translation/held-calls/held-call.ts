@@ -175,7 +175,9 @@ export class HeldCall implements RequestReceiver {
       return undefined;
     }
     const notification = notificationFor(message, waiting.meta);
-    return notification === undefined ? undefined : messageEvent(JSON.stringify(notification));
+    if (notification !== undefined) return messageEvent(JSON.stringify(notification));
+    this.sent?.reportChange?.(message);
+    return undefined;
   }
 
   private ask(waiting: WaitingRequest): Buffer {

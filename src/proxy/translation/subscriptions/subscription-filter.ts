@@ -2,7 +2,7 @@ import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import { DomainError } from '../../../core/domain-error.js';
 import { isRecord } from '../../../core/is-record.js';
 import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
-import { LISTED_KINDS, subscriptionTo } from '../../../upstreams/contract/list-change.js';
+import { LISTED_KINDS, type ListedKind, subscriptionTo } from '../../../upstreams/contract/list-change.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 
@@ -22,8 +22,7 @@ export function offeredChanges(
   const kinds = LISTED_KINDS.filter((kind) => {
     const wanted = notifications[`${kind}ListChanged`] ?? false;
     if (typeof wanted !== 'boolean') throw invalid(`\`params.notifications.${kind}ListChanged\` must be a boolean.`);
-    const isPermitted = kind === 'tools' || caller.holdsAll || caller.mayCall(kind);
-    return wanted && isPermitted && capabilities[kind]?.listChanged === true;
+    return wanted;
   });
   const uris = notifications['resourceSubscriptions'] ?? [];
   if (!Array.isArray(uris) || !uris.every(isUri)) {
@@ -31,7 +30,16 @@ export function offeredChanges(
       `\`params.notifications.resourceSubscriptions\` must be an array of URIs of at most ${MAX_URI_LENGTH} characters.`,
     );
   }
-  return { kinds, uris: capabilities.resources?.subscribe === true ? [...new Set(uris)] : [] };
+  const offered = permittedKinds(capabilities, caller).filter((kind) => kinds.includes(kind));
+  return { kinds: offered, uris: capabilities.resources?.subscribe === true ? [...new Set(uris)] : [] };
+}
+
+/** The lists whose changes the upstream reports, and of which the caller is permitted to hear. */
+export function permittedKinds(capabilities: ServerCapabilities, caller: ProxyCaller): ListedKind[] {
+  return LISTED_KINDS.filter((kind) => {
+    const isPermitted = kind === 'tools' || caller.holdsAll || caller.mayCall(kind);
+    return isPermitted && capabilities[kind]?.listChanged === true;
+  });
 }
 
 /** The filter as the client is told of it. */

@@ -9,8 +9,6 @@ import { filterOf } from './subscription-filter.js';
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
-/** How often a silent stream gets a comment, so that intermediaries keep it open. */
-const KEEP_ALIVE_MS = 15_000;
 
 /** The answer to `subscriptions/listen` (MCP 2026-07-28): the acknowledgement, then the notifications. */
 export class SubscriptionStream implements ChangeReader {
@@ -18,7 +16,6 @@ export class SubscriptionStream implements ChangeReader {
   /** Undefined until the subscription is acknowledged, before which nothing can be sent. */
   private honored: WantedChanges | undefined;
   private hasMissed = false;
-  private readonly keepAlive = setInterval(() => this.body.sendComment('keep-alive'), KEEP_ALIVE_MS).unref();
 
   /** @param id of the client's request, JSON text */
   constructor(
@@ -27,7 +24,6 @@ export class SubscriptionStream implements ChangeReader {
   ) {
     // Without a listener, an error would end this process.
     this.body.on('error', () => undefined);
-    this.body.once('close', () => clearInterval(this.keepAlive));
   }
 
   /** Sends what the subscription is to. One to nothing ends at once. */
