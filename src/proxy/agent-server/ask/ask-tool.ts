@@ -8,7 +8,7 @@ import type { WaitingEnd } from '../../../runtime/turns/run-waiting.js';
 import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from '../../../upstreams/invocation.js';
 import { traceContextOf } from '../../protocol/inbound-message.js';
 import { toolFailure } from '../../protocol/tool-failure.js';
-import { toToolResult } from './ask-result.js';
+import { namingRun, toToolResult } from './ask-result.js';
 import { CallQuestions } from './call-questions.js';
 import { type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 
@@ -25,7 +25,10 @@ interface Waiter {
   readonly onProgress: (status: string) => void;
 }
 
-/** Runs agents as tools. A caller that waits for the answer and leaves cancels the run. */
+/**
+ * Runs agents as tools. A caller that waits for the answer and leaves cancels the run, unless it has been asked: then
+ * other requests of its client can wait for the same run.
+ */
 @Injectable()
 export class AskTool {
   private readonly logger = new Logger(AskTool.name);
@@ -39,27 +42,30 @@ export class AskTool {
 
   /**
    * Starts the run, and returns its answer once it is over, or what the client is asked before. Faults are results,
-   * which a model can read.
-   * @throws DomainError `invalid_rpc_request` for answers to what was not asked
+   * which a model can read; they name the run if there is one, because it may go on.
+   * @throws DomainError `invalid_rpc_request` for a `requestState` that is not valid
    */
   async call(call: AskCall, waiter: Waiter): Promise<CallToolResult | InputRequiredResult> {
-    const { exchange, offer } = call;
+    const { exchange } = call;
     const invocation = this.openInvocation(call);
+    let run: AskedRun | undefined;
     try {
-      const run = (await this.questions.resume(exchange)) ?? (await this.runs.start(exchange, call.args));
+      const resumed = await this.questions.resume(exchange);
+      run = resumed ?? (await this.runs.start(exchange, call.args));
       const end = await this.untilOverOrAsking(call, run, waiter);
       if (typeof end === 'object') {
         await invocation.settle(SUCCESS);
         return end;
       }
-      if (end !== 'over') throw await this.giveUp(exchange, run, end, offer);
+      if (end !== 'over') throw await this.giveUp(call, run, { end, isShared: resumed !== undefined });
       const result = toToolResult(await this.runs.read(exchange, run.id), run);
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
       return result;
     } catch (error) {
       await invocation.settle(outcomeOf(error));
       if (error instanceof DomainError && error.code === 'invalid_rpc_request') throw error;
-      return toolFailure(toDomainError(error), exchange.caller.requestId);
+      const failure = toolFailure(toDomainError(error), exchange.caller.requestId);
+      return run === undefined ? failure : namingRun(failure, run);
     }
   }
 
@@ -97,19 +103,26 @@ export class AskTool {
   }
 
   /** What ended the wait, as an error. Where nobody can read the answer any more, the run is cancelled. */
-  private async giveUp(exchange: AskExchange, run: AskedRun, end: WaitingEnd, offer: AskOffer): Promise<DomainError> {
-    if (end === 'stopping') {
-      return new DomainError('service_unavailable', `The service restarts. The run ${run.id} goes on, in its thread.`);
-    }
-    await this.cancellation
-      .cancelRun(run.id, principalOf(exchange))
-      .catch((error: unknown) => this.logger.warn({ run_id: run.id, err: error }, 'Could not cancel a run'));
+  private async giveUp(
+    { exchange, offer }: AskCall,
+    run: AskedRun,
+    { end, isShared }: { readonly end: WaitingEnd; readonly isShared: boolean },
+  ): Promise<DomainError> {
+    const goesOn = isShared || end === 'stopping';
+    if (!goesOn) await this.cancel(exchange, run);
+    const fate = goesOn ? `The run ${run.id} goes on, in its thread.` : 'The run was cancelled.';
+    if (end === 'stopping') return new DomainError('service_unavailable', `The service restarts. ${fate}`);
     if (end === 'late') {
-      const detail = `The agent did not answer within ${offer.timeoutS} s, so its run was cancelled.`;
-      return new DomainError('gateway_timeout', detail);
+      return new DomainError('gateway_timeout', `The agent did not answer within ${offer.timeoutS} s. ${fate}`);
     }
     const code = end === 'revoked' ? 'credential_invalid' : 'request_abandoned';
-    return new DomainError(code, 'The caller or its credential has gone, so the run was cancelled.');
+    return new DomainError(code, `The caller or its credential has gone. ${fate}`);
+  }
+
+  private async cancel(exchange: AskExchange, { id }: AskedRun): Promise<void> {
+    await this.cancellation
+      .cancelRun(id, principalOf(exchange))
+      .catch((error: unknown) => this.logger.warn({ run_id: id, err: error }, 'Could not cancel a run'));
   }
 
   private openInvocation({ exchange, offer, args }: AskCall): Invocation {
