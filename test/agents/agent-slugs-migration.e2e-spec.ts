@@ -89,3 +89,25 @@ it('looks for few slugs for each of many agents of one title', async () => {
   const numbered = Array.from({ length: CROWD - 1 }, (_, index) => `crowd-${index + 2}`);
   expect(rows.map(({ slug }) => slug).toSorted()).toEqual(['crowd', ...numbered].toSorted());
 });
+
+it('gives a slug to agents that are created without one, as by processes of the version before', async () => {
+  await new AgentSlugs1763700015000().up(runner);
+  const [organization, ...ids] = [newId(), newId(), newId()];
+  await runner.query('INSERT INTO organizations (id, slug, name) VALUES ($1, $2, $2)', [
+    organization,
+    `org-${organization}`,
+  ]);
+  for (const id of ids) {
+    await runner.query(
+      `INSERT INTO connections (id, organization_id, title, connection_type) VALUES ($1, $2, 'New', 'VIRTUAL')`,
+      [id, organization],
+    );
+    await runner.query('INSERT INTO agents (id, organization_id) VALUES ($1, $2)', [id, organization]);
+  }
+  const rows: { slug: string }[] = await runner.query('SELECT slug FROM agents WHERE organization_id = $1', [
+    organization,
+  ]);
+  expect(rows).toEqual(
+    ids.map(() => ({ slug: expect.stringMatching(/^agent-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/) })),
+  );
+});

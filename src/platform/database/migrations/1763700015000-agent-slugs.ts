@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Slugs of agents, made of their titles, the oldest agent of a title first. */
+/**
+ * Slugs of agents, made of their titles, the oldest agent of a title first. Processes of the version before create agents
+ * without one: the default is for them.
+ */
 export class AgentSlugs1763700015000 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
@@ -36,7 +39,8 @@ export class AgentSlugs1763700015000 implements MigrationInterface {
           UPDATE agents SET slug = free WHERE id = agent.id;
         END LOOP;
       END $$;
-      ALTER TABLE agents ALTER COLUMN slug SET NOT NULL`);
+      ALTER TABLE agents ALTER COLUMN slug SET NOT NULL,
+        ALTER COLUMN slug SET DEFAULT 'agent-' || gen_random_uuid()`);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
