@@ -32,6 +32,7 @@ describe('the slug of an agent', () => {
     ['注文', 'agent'],
     ['x'.repeat(51) + ' tail', 'x'.repeat(51)],
     ['7a0e8a1c-5c2f-4d3b-9f5e-1f2d3c4b5a69', 'agent-7a0e8a1c-5c2f-4d3b-9f5e-1f2d3c4b5a69'],
+    ['12345678-1234-0234-0234-123456789012', 'agent-12345678-1234-0234-0234-123456789012'],
   ])('is made of the title %j', async (title, slug) => {
     expect((await agentOf(title)).slug).toBe(slug);
   });

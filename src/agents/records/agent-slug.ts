@@ -1,4 +1,4 @@
-import { isUUID, Length, Matches } from 'class-validator';
+import { Length, Matches } from 'class-validator';
 import { DomainError } from '../../core/domain-error.js';
 
 export const MAX_SLUG_LENGTH = 63;
@@ -7,6 +7,10 @@ const MAX_DERIVED_LENGTH = 52;
 
 /** Words of a-z and 0-9, joined by -. What looks like an id is none: agents are found by either. */
 const SLUG = /^(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+export function isSlug(text: string): boolean {
+  return SLUG.test(text);
+}
 
 /** A property that is the slug of an agent. */
 export function IsAgentSlug(): PropertyDecorator {
@@ -28,7 +32,7 @@ export function slugFromTitle(title: string): string {
     .slice(0, MAX_DERIVED_LENGTH)
     .replace(/-$/, '');
   if (words === '') return 'agent';
-  return isUUID(words) ? `agent-${words}` : words;
+  return isSlug(words) ? words : `agent-${words}`;
 }
 
 export function slugTaken(): DomainError {

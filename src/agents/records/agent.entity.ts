@@ -25,8 +25,11 @@ export class AgentEntity {
   @ForeignKey('organizations', { onDelete: 'CASCADE' })
   organizationId: string;
 
-  /** Names the agent within its organization. */
-  @Column({ type: 'varchar', length: MAX_SLUG_LENGTH })
+  /**
+   * Names the agent within its organization. The default is for processes of a version that knows no slugs; TypeORM
+   * compares it as written.
+   */
+  @Column({ type: 'varchar', length: MAX_SLUG_LENGTH, default: () => `('agent-'|| gen_random_uuid())` })
   slug: string;
 
   @Column({ type: 'text', nullable: true })

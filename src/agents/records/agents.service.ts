@@ -19,7 +19,7 @@ import {
 } from './agent.js';
 import type { AgentCreateData, AgentItem, AgentListInput, AgentPage, AgentUpdateData } from './agent.dto.js';
 import { toConnections, toHistory, toItem } from './agent-item.js';
-import { slugFromTitle, slugTaken } from './agent-slug.js';
+import { isSlug, slugFromTitle, slugTaken } from './agent-slug.js';
 import { OutputSchemas } from '../output-schemas.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
 import type { AgentEntity } from './agent.entity.js';
@@ -46,9 +46,8 @@ export class AgentsService {
 
   /** The same for the agent with this id or slug. */
   async findNamed(organizationId: string, name: string): Promise<RunnableAgent | undefined> {
-    return isUUID(name)
-      ? this.repository.findRunnable(organizationId, name)
-      : this.repository.findRunnableBySlug(organizationId, name);
+    if (isUUID(name)) return this.repository.findRunnable(organizationId, name);
+    return isSlug(name) ? this.repository.findRunnableBySlug(organizationId, name) : undefined;
   }
 
   /** The same for several agents, in no particular order. @param ids UUIDs */

@@ -13,6 +13,7 @@ import { AgentsAsTools1763700013000 } from './migrations/1763700013000-agents-as
 import { AskedTasks1763700014000 } from './migrations/1763700014000-asked-tasks.js';
 import { AgentSlugs1763700015000 } from './migrations/1763700015000-agent-slugs.js';
 import { TransientThreads1763700016000 } from './migrations/1763700016000-transient-threads.js';
+import { TransientThreadsIndex1763700016500 } from './migrations/1763700016500-transient-threads-index.js';
 import { IdTokens1763700017000 } from './migrations/1763700017000-id-tokens.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -32,5 +33,6 @@ export const MIGRATIONS = [
   AskedTasks1763700014000,
   AgentSlugs1763700015000,
   TransientThreads1763700016000,
+  TransientThreadsIndex1763700016500,
   IdTokens1763700017000,
 ];

@@ -80,7 +80,7 @@ CREATE TABLE agents (
   pinned_tools jsonb NOT NULL DEFAULT '[]'::jsonb,
   expose_run boolean NOT NULL DEFAULT false,
   ask_timeout_s integer NOT NULL DEFAULT 600,
-  slug varchar(63) NOT NULL,
+  slug varchar(63) NOT NULL DEFAULT ('agent-'::text || gen_random_uuid()),
   CONSTRAINT agents_pkey PRIMARY KEY (id),
   CONSTRAINT agents_id_fkey FOREIGN KEY (id) REFERENCES connections(id) ON DELETE CASCADE,
   CONSTRAINT agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE

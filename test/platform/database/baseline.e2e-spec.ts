@@ -3,6 +3,8 @@ import { DataSource } from 'typeorm';
 import { sentenceFor } from '../../../src/boot/start-failure.js';
 import { dataSourceOptions } from '../../../src/platform/database/data-source-options.js';
 import { MIGRATIONS } from '../../../src/platform/database/migrations.js';
+import { TransientThreads1763700016000 } from '../../../src/platform/database/migrations/1763700016000-transient-threads.js';
+import { TransientThreadsIndex1763700016500 } from '../../../src/platform/database/migrations/1763700016500-transient-threads-index.js';
 import { migrate } from '../../../src/platform/database/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { schemaText } from './schema-text.js';
@@ -65,6 +67,22 @@ it('takes over a database with all migrations of before: rows stay, functions be
   expect(await schemaText(dataSource)).toBe(schema);
   expect(await recordedMigrations()).toEqual([...MIGRATIONS.map(({ name }) => name), OF_EXTENSION]);
   expect(await dataSource.query('SELECT slug FROM organizations')).toEqual([{ slug: 'kept' }]);
+});
+
+it('adds the column of transient threads before their index, which is made while threads are read', async () => {
+  const runner = dataSource.createQueryRunner();
+  await new TransientThreadsIndex1763700016500().down(runner);
+  await new TransientThreads1763700016000().down(runner);
+  await new TransientThreads1763700016000().up(runner);
+  await runner.startTransaction();
+  await new TransientThreadsIndex1763700016500().up(runner);
+  const locks: { mode: string }[] = await runner.query(
+    `SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'threads'::regclass`,
+  );
+  await runner.commitTransaction();
+  await runner.release();
+  expect(locks).toContainEqual({ mode: 'ShareLock' });
+  expect(locks).not.toContainEqual({ mode: 'AccessExclusiveLock' });
 });
 
 it.each([

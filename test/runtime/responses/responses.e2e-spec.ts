@@ -152,7 +152,7 @@ describe('the models', () => {
   it('are not found if they are inactive, unknown, or not for the caller', async () => {
     const idle = await createAgent(app, [], { title: 'Idle', status: 'inactive' });
     const notFound = { status: 404, code: 'agent_not_found', param: 'model' };
-    for (const name of [idle, 'idle', 'nobody', unusedId()]) {
+    for (const name of [idle, 'idle', 'nobody', unusedId(), '\u0000']) {
       await expect(openai.models.retrieve(name)).rejects.toMatchObject(notFound);
     }
     const keyFor = async (permissions: object) => {
