@@ -64,7 +64,7 @@ export class IdTokens {
       await this.repository.replace(stored, refreshed);
       return refreshed;
     } catch (error) {
-      if (error instanceof IssuerRefusal) {
+      if (error instanceof IssuerRefusal && error.code === 'invalid_grant') {
         await this.repository.remove(stored);
         return undefined;
       }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
+import { ERRORS_OF_SERVERS } from '../../core/oauth-errors.js';
 import { issuedTokensOf, type IssuedTokens } from './issued-tokens.js';
 import { OpenIdClient } from './openid-client.js';
 
@@ -17,7 +18,7 @@ interface AssertionPurpose {
   readonly scope: string | undefined;
 }
 
-/** The issuer has refused a request of OAuth. */
+/** The issuer has refused a request because of the person that it is for. */
 export class IssuerRefusal extends Error {
   override readonly name = 'IssuerRefusal';
 
@@ -64,8 +65,13 @@ export class IdentityAssertions {
     try {
       return await send(await this.client.configuration());
     } catch (error) {
-      if (error instanceof openid.ResponseBodyError && error.status < 500) throw new IssuerRefusal(error.error);
+      if (error instanceof openid.ResponseBodyError && concernsPerson(error)) throw new IssuerRefusal(error.error);
       throw error;
     }
   }
+}
+
+/** False for an issuer that refuses everybody for now, or that does not accept this service as its client. */
+function concernsPerson({ error, status }: openid.ResponseBodyError): boolean {
+  return status !== 429 && error !== 'invalid_client' && !ERRORS_OF_SERVERS.has(error);
 }

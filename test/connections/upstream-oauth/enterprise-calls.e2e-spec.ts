@@ -40,6 +40,7 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
   afterEach(() => {
     Object.assign(issuer, { idTokenTtlS: LONG_S, hasRefreshTokens: false });
     Object.assign(issuer.exchanges, { claims: {}, issuedTokenType: ID_JAG, refusal: undefined });
+    issuer.intercept = () => false;
     upstream.intercept = () => false;
   });
 
@@ -62,6 +63,13 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
       "UPDATE upstream_authorizations SET refresh_at = now() - interval '1 hour', expires_at = now() WHERE user_id = $1",
       [userId],
     );
+  const answerTokenRequests = (status: number, body: object): void => {
+    issuer.intercept = ({ url }, response) => {
+      if (url !== '/token') return false;
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      return true;
+    };
+  };
   const expectSignInRequired = async (person: Employee): Promise<void> => {
     const answer = await call(person);
     expect(answer.status).toBe(403);
@@ -203,6 +211,32 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     expect(errorIn(await call(ada))?.message).toBe(refused?.message);
     expect(issuer.exchanges.requests).toHaveLength(1);
     issuer.exchanges.refusal = undefined;
+    await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
+  });
+
+  it.each(['invalid_client', 'temporarily_unavailable'])(
+    'blames no person while the issuer answers %s',
+    async (code) => {
+      issuer.exchanges.refusal = code;
+      const ada = await signedIn();
+      expect((await call(ada)).status).toBe(503);
+      issuer.exchanges.refusal = undefined;
+      await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
+    },
+  );
+
+  it.each([
+    [400, 'invalid_client'],
+    [400, 'invalid_request'],
+    [429, 'access_denied'],
+  ])('keeps the sign-in while the issuer answers %i %s for a refresh token', async (status, error) => {
+    Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
+    const ada = await signedIn();
+    answerTokenRequests(status, { error });
+    expect((await call(ada)).status).toBe(503);
+    expect(await keptOf(ada)).toHaveLength(1);
+    issuer.idTokenTtlS = LONG_S;
+    issuer.intercept = () => false;
     await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
   });
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { errors, type JWK, Provider, type TokenEndpointGrantContext } from 'oidc-provider';
@@ -54,6 +54,8 @@ export class Issuer {
   hasRefreshTokens = false;
   /** How many tokens were issued for a refresh token. */
   refreshes = 0;
+  /** Changes answers; returns false to leave the answer to the provider. */
+  intercept: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
   readonly exchanges: Exchanges = { clientId: 'signalbox', claims: {}, issuedTokenType: ID_JAG, requests: [] };
   readonly #refreshTokens: { destroy(): Promise<void> }[] = [];
   /** By subject, what an assertion says about the person. */
@@ -75,6 +77,7 @@ export class Issuer {
     const issuer = new Issuer(url, server, keys, jwk as JWK);
     let handle: ReturnType<Provider['callback']> | undefined;
     server.on('request', (request, response) => {
+      if (issuer.intercept(request, response)) return;
       handle ??= issuer.#provider(redirectUris()).callback();
       void handle(request, response);
     });
