@@ -214,6 +214,19 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
   });
 
+  it('does not ask with each call about a sign-in that the issuer does not accept', async () => {
+    issuer.exchanges.refusal = 'invalid_grant';
+    const ada = await signedIn();
+    await eventually(async () => {
+      await expectSignInRequired(ada);
+      const before = issuer.exchanges.requests.length;
+      await expectSignInRequired(ada);
+      expect(issuer.exchanges.requests).toHaveLength(before);
+    });
+    issuer.exchanges.refusal = undefined;
+    await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
+  });
+
   it.each(['invalid_client', 'temporarily_unavailable'])(
     'blames no person while the issuer answers %s',
     async (code) => {

@@ -8,7 +8,7 @@ import { atMost, Shares } from '../../../core/sharing/shares.js';
 import { AppConfig } from '../../../core/config/app-config.js';
 import { type Connection, isEnterprise } from '../../connection.js';
 import { accountKey } from '../../connection-account.js';
-import { assertionRefused, pageOf } from '../authorization-page.js';
+import { assertionRefused, pageOf, signInRequired } from '../authorization-page.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
 import { AssertionRefused, EnterpriseAccounts } from './enterprise-accounts.js';
@@ -148,7 +148,11 @@ export class TokenRefreshes {
       this.failures.delete(accountKey(connection));
       return { replacement };
     } catch (error) {
-      if (error instanceof AuthorizationEnded) return { removed: true };
+      if (error instanceof AuthorizationEnded) {
+        // The next call would open the account again for the same sign-in.
+        if (isEnterprise(connection)) this.backOff(accountKey(connection), this.answerFor(connection, error));
+        return { removed: true };
+      }
       const fields = { connection_id: connection.id, err: error };
       this.logger.warn(fields, 'Could not refresh the access token for an upstream');
       const isOfAccount = error instanceof AssertionRefused || concernsAccount(error);
@@ -157,9 +161,9 @@ export class TokenRefreshes {
   }
 
   private answerFor({ id, title }: Connection, error: unknown): DomainError {
-    if (error instanceof AssertionRefused) {
-      return assertionRefused(title, error.message, pageOf(this.config.baseUrl, id));
-    }
+    const page = pageOf(this.config.baseUrl, id);
+    if (error instanceof AuthorizationEnded) return signInRequired(title, page);
+    if (error instanceof AssertionRefused) return assertionRefused(title, error.message, page);
     return error instanceof AuthorizationServerFault ? unreachable(error.message) : unreachable();
   }
 
