@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
@@ -200,6 +201,28 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     await issuer.revokeRefreshTokens();
     await expectSignInRequired(ada);
     expect(await keptOf(ada)).toEqual([]);
+  });
+
+  it('leaves alone an ID token for which another process has taken over', async () => {
+    Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
+    const ada = await signedIn();
+    const { promise: asked, resolve } = Promise.withResolvers<ServerResponse>();
+    issuer.intercept = ({ url }, response) => {
+      if (url !== '/token') return false;
+      resolve(response);
+      return true;
+    };
+    const answer = call(ada);
+    const held = await asked;
+    await service.query(
+      `UPDATE id_tokens SET expires_at = now() + interval '1 hour', refresh_lease_until = NULL FROM browser_sessions s
+        WHERE s.id = session_id AND s.user_id = $1`,
+      [ada.id],
+    );
+    issuer.intercept = () => false;
+    held.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}');
+    await answer;
+    expect(await keptOf(ada)).toHaveLength(1);
   });
 
   it('says that the issuer refuses the person, and asks it again later', async () => {
