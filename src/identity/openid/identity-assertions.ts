@@ -56,9 +56,10 @@ export class IdentityAssertions {
   /** Another ID token of the same person. @throws IssuerRefusal; any other error can pass */
   async refresh({ idToken, refreshToken = '' }: IssuedTokens): Promise<IssuedTokens> {
     const answer = await this.ask((configuration) => openid.refreshTokenGrant(configuration, refreshToken));
-    const { subject, ...tokens } = issuedTokensOf(answer);
-    if (subject !== decodeJwt(idToken).sub) throw new IssuerRefusal('invalid_grant');
-    return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken };
+    const issued = issuedTokensOf(answer);
+    // Without an ID token of the person, the refresh token is of no use.
+    if (issued === undefined || issued.claims.sub !== decodeJwt(idToken).sub) throw new IssuerRefusal('invalid_grant');
+    return { ...issued.tokens, refreshToken: issued.tokens.refreshToken ?? refreshToken };
   }
 
   private async ask<T>(send: (configuration: openid.Configuration) => Promise<T>): Promise<T> {

@@ -78,17 +78,18 @@ export class OpenIdClient {
    */
   async finish(query: string, { state, nonce, codeVerifier }: PendingSignIn): Promise<IssuerSignIn> {
     const configuration = await this.configuration();
-    const tokens = await openid.authorizationCodeGrant(
+    const answer = await openid.authorizationCodeGrant(
       configuration,
       new URL(`${this.config.baseUrl}${OIDC_CALLBACK_PATH}${query}`),
       { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: codeVerifier, idTokenExpected: true },
     );
-    const idToken = tokens.claims();
-    if (idToken === undefined) throw new Error('The issuer sent no ID token.');
+    const issued = issuedTokensOf(answer);
+    if (issued === undefined) throw new Error('The issuer sent no ID token.');
+    const { tokens, claims: idToken } = issued;
     const { sub: subject, iss: issuer } = idToken;
     // Most issuers put the claims about the person into the response of the userinfo endpoint only.
     const isComplete = 'email' in idToken || configuration.serverMetadata().userinfo_endpoint === undefined;
-    const claims = isComplete ? idToken : await openid.fetchUserInfo(configuration, tokens.access_token, subject);
+    const claims = isComplete ? idToken : await openid.fetchUserInfo(configuration, answer.access_token, subject);
     const { email, email_verified: isVerified, name } = claims;
     const person = {
       issuer,
@@ -96,7 +97,7 @@ export class OpenIdClient {
       email: typeof email === 'string' && isVerified === true && !isMistakable(email) ? email : undefined,
       name: typeof name === 'string' && name !== '' ? name.slice(0, 128) : undefined,
     };
-    return { claims: person, tokens: issuedTokensOf(tokens) };
+    return { claims: person, tokens };
   }
 
   /** Reads the issuer's metadata once; a failure is tried again with the next request. */

@@ -203,6 +203,14 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     expect(await keptOf(ada)).toEqual([]);
   });
 
+  it('demands another sign-in if the issuer answers a refresh token without an ID token', async () => {
+    Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
+    const ada = await signedIn();
+    answerTokenRequests(200, { access_token: 'useless', token_type: 'Bearer', expires_in: 60 });
+    await expectSignInRequired(ada);
+    expect(await keptOf(ada)).toEqual([]);
+  });
+
   it('leaves alone an ID token for which another process has taken over', async () => {
     Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
     const ada = await signedIn();
