@@ -11,7 +11,7 @@ import { accountKey } from '../../connection-account.js';
 import { assertionRefused, pageOf, signInRequired } from '../authorization-page.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
-import { AssertionRefused, EnterpriseAccounts } from './enterprise-accounts.js';
+import { AssertionRefused, EnterpriseAccounts, IdTokenUnavailable } from './enterprise-accounts.js';
 import { AuthorizationEnded, concernsAccount, TokenRequests } from './token-requests.js';
 import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
@@ -155,8 +155,7 @@ export class TokenRefreshes {
       }
       const fields = { connection_id: connection.id, err: error };
       this.logger.warn(fields, 'Could not refresh the access token for an upstream');
-      const isOfAccount = error instanceof AssertionRefused || concernsAccount(error);
-      return this.backOff(isOfAccount ? accountKey(connection) : endpoint, this.answerFor(connection, error));
+      return this.backOff(isOfAccount(error) ? accountKey(connection) : endpoint, this.answerFor(connection, error));
     }
   }
 
@@ -164,7 +163,8 @@ export class TokenRefreshes {
     const page = pageOf(this.config.baseUrl, id);
     if (error instanceof AuthorizationEnded) return signInRequired(title, page);
     if (error instanceof AssertionRefused) return assertionRefused(title, error.message, page);
-    return error instanceof AuthorizationServerFault ? unreachable(error.message) : unreachable();
+    const isExplained = error instanceof AuthorizationServerFault || error instanceof IdTokenUnavailable;
+    return isExplained ? unreachable(error.message) : unreachable();
   }
 
   private async replacementOf(connection: Connection, { tokens, connectionUrl }: Account): Promise<Account> {
@@ -189,6 +189,11 @@ export class TokenRefreshes {
 /** True while no process has got a newer access token. */
 function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
   return tokens.accessToken === outdated || databaseNow() >= refreshAt;
+}
+
+/** True if the failure says nothing about the accounts of others at the same endpoint. */
+function isOfAccount(error: unknown): boolean {
+  return error instanceof AssertionRefused || error instanceof IdTokenUnavailable || concernsAccount(error);
 }
 
 /** Of a connection whose authorization server is looked up each time, the upstream. */
