@@ -323,6 +323,9 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
       const refused = errorIn(await call(bob, own));
       expect(refused?.message).toContain('names another authorization server');
       expect(issuer.exchanges.requests).toEqual([]);
+      upstream.intercept = () => false;
+      // Another connection to the same upstream has another client.
+      expect(textOf(await call(bob))).toBe(bob.sub);
     } finally {
       await other.close();
     }

@@ -54,7 +54,7 @@ export class TokenRefreshes {
     waitMs: 5_000,
     refusal: () => unreachable(),
   });
-  /** By organization and token endpoint, and by account. */
+  /** By organization and token endpoint, by connection, and by account. */
   private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
   /** In progress, by account. */
   private readonly running = new Map<string, Promise<Account | undefined>>();
@@ -144,8 +144,7 @@ export class TokenRefreshes {
     const endpoint = endpointOf(connection, account.tokens);
     try {
       const replacement = await this.replacementOf(connection, account);
-      this.failures.delete(endpoint);
-      this.failures.delete(accountKey(connection));
+      for (const key of keysOf(connection, endpoint)) this.failures.delete(key);
       return { replacement };
     } catch (error) {
       if (error instanceof AuthorizationEnded) {
@@ -155,7 +154,7 @@ export class TokenRefreshes {
       }
       const fields = { connection_id: connection.id, err: error };
       this.logger.warn(fields, 'Could not refresh the access token for an upstream');
-      return this.backOff(isOfAccount(error) ? accountKey(connection) : endpoint, this.answerFor(connection, error));
+      return this.backOff(blamed(error, connection, endpoint), this.answerFor(connection, error));
     }
   }
 
@@ -173,7 +172,7 @@ export class TokenRefreshes {
   }
 
   private pauseOf(connection: Connection, endpoint: string): Failures | undefined {
-    const all = [endpoint, accountKey(connection)].map((key) => this.failures.get(key));
+    const all = keysOf(connection, endpoint).map((key) => this.failures.get(key));
     return all.find((failures) => Date.now() < (failures?.until ?? 0));
   }
 
@@ -191,9 +190,16 @@ function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
   return tokens.accessToken === outdated || databaseNow() >= refreshAt;
 }
 
-/** True if the failure says nothing about the accounts of others at the same endpoint. */
-function isOfAccount(error: unknown): boolean {
-  return error instanceof AssertionRefused || error instanceof IdTokenUnavailable || concernsAccount(error);
+/** That of `keysOf` which the failure is counted against, so that nobody else waits. */
+function blamed(error: unknown, connection: Connection, endpoint: string): string {
+  const isOfAccount =
+    error instanceof AssertionRefused || error instanceof IdTokenUnavailable || concernsAccount(error);
+  if (isOfAccount) return accountKey(connection);
+  return error instanceof AuthorizationServerFault ? connection.id : endpoint;
+}
+
+function keysOf(connection: Connection, endpoint: string): string[] {
+  return [endpoint, connection.id, accountKey(connection)];
 }
 
 /** Of a connection whose authorization server is looked up each time, the upstream. */
