@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { callProxy, errorIn, pathOf, type ProxyAnswer, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -152,6 +153,34 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     await expire(cleo.id);
     for (const person of [ada, cleo, dan]) await eventually(() => expectSignInRequired(person));
     await eventually(async () => expect((await call(bob)).status).toBe(401));
+  });
+
+  it('lets a sign-in end while an account is opened for it', async () => {
+    const own = await connectEnterprise(service, upstream.url);
+    const ada = await signedIn();
+    await eventually(async () => expect(textOf(await call(ada, own))).toBe(ada.sub));
+    // The account that is opened now takes the place of the one for the former URL.
+    const data = { connection_url: `${upstream.url}/moved` };
+    await succeed(service, 'COLLECTION_CONNECTIONS_UPDATE', { id: own, data });
+    const client = new Client({ connectionString: service.database.url });
+    await client.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query(
+        `SELECT FROM id_tokens t JOIN browser_sessions s ON s.id = t.session_id WHERE s.user_id = $1 FOR UPDATE OF t`,
+        [ada.id],
+      );
+      const answer = call(ada, own);
+      await eventually(async () => {
+        const waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        expect(await service.query(waiting)).not.toEqual([]);
+      });
+      await client.query('DELETE FROM browser_sessions WHERE user_id = $1', [ada.id]);
+      await client.query('COMMIT');
+      expect((await answer).status).toBe(403);
+    } finally {
+      await client.end();
+    }
   });
 
   it('uses the sign-in of another browser after a sign-out in one', async () => {
