@@ -329,6 +329,13 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     expect(refused?.data.code).toBe('upstream_authorization_required');
   });
 
+  it('blames the client of the connection, and no person, if the upstream does not accept it', async () => {
+    const wrong = await connectEnterprise(service, upstream.url, { client_secret: 'wrong' });
+    const answer = await call(await signedIn(), wrong);
+    expect(answer.status).toBe(503);
+    expect(errorIn(answer)?.message).toContain('does not accept auth.client_id with its auth.client_secret');
+  });
+
   it('presents no token of another type', async () => {
     issuer.exchanges.issuedTokenType = 'urn:ietf:params:oauth:token-type:access_token';
     const before = upstream.assertions;

@@ -111,6 +111,11 @@ export class EnterpriseAccounts {
 
 function explain(error: unknown): never {
   if (!concernsAccount(error)) throw error;
+  if (error.code === 'invalid_client') {
+    throw new AuthorizationServerFault(
+      'The authorization server of the upstream does not accept auth.client_id with its auth.client_secret.',
+    );
+  }
   throw new AssertionRefused(`The authorization server of the upstream refused your identity: ${nameOf(error.code)}.`);
 }
 
