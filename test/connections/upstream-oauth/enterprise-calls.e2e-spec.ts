@@ -10,6 +10,7 @@ import { findMember } from '../../identity/organizations/organizations.support.j
 import { Issuer } from '../../identity/sign-in/issuer.js';
 import { Browser } from '../../identity/sign-in/people.js';
 import { connectEnterprise, type Employee, employ, signInAt } from './enterprise.support.js';
+import { connectOauth } from './log-in.support.js';
 import { ENTERPRISE_CLIENT, type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag';
@@ -134,8 +135,15 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     expect(ready.text).toContain(`href="/auth/oidc?return_to=${encodeURIComponent(path)}"`);
     await service.query("UPDATE id_tokens SET expires_at = now() - interval '1 hour'");
     expect((await ada.browser.get(path)).text).toContain('There is none that is valid.');
-    const csrf = await ada.browser.get(`${path}/continue`);
-    expect(csrf.status).toBe(403);
+  });
+
+  it('has no log-in at the upstream to continue with', async () => {
+    const ada = await signedIn();
+    const { text } = await ada.browser.get(`/connections/${await connectOauth(service, upstream)}/authorize`);
+    const [, query = ''] = /\/continue\?([^"]*)"/.exec(text) ?? [];
+    const refused = await ada.browser.get(`/connections/${id}/authorize/continue?${query.replaceAll('&amp;', '&')}`);
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('The account of the connection is that of the sign-in with the issuer.');
   });
 
   it('ends with the sign-in: at sign-out, with the membership, and for another issuer', async () => {

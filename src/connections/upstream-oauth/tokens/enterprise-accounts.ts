@@ -27,8 +27,8 @@ export class IdTokenUnavailable extends Error {
 
 /**
  * The accounts of people at upstreams to which the issuer of their sign-in asserts them (MCP extension
- * `io.modelcontextprotocol/enterprise-managed-authorization`). Each token is exchanged anew: there are no log-ins, and
- * no refresh tokens of the upstream.
+ * `io.modelcontextprotocol/enterprise-managed-authorization`). Each access token takes an exchange of its own: there
+ * are no log-ins, and no refresh tokens of the upstream.
  */
 @Injectable()
 export class EnterpriseAccounts {

@@ -23,7 +23,7 @@ const MAX_WAIT_MS = 12_000;
 const POLL_MS = 100;
 /** Between the lease and the request, which must end before the lease. */
 const MAX_STANDSTILL_MS = 2_000;
-/** After a failure at a token endpoint, or of an account that the endpoint refuses: doubled with each further one. */
+/** After a failure: doubled with each further one at the same token endpoint, connection or account. */
 const BACK_OFF_MS = 1_000;
 const MAX_BACK_OFF_MS = 30_000;
 const MAX_FAILED = 10_000;
@@ -38,14 +38,15 @@ interface Failures {
 /**
  * Refreshes the tokens of accounts. One process at a time refreshes an account: it holds a lease on the row, and no
  * transaction, while it waits for the authorization server. Slots and back-off are separate for each organization and
- * token endpoint, so that no server keeps the accounts of others waiting.
+ * token endpoint, so that no server keeps the accounts of others waiting; what concerns one connection or account only
+ * keeps no other one waiting.
  */
 @Injectable()
 export class TokenRefreshes {
   private readonly logger = new Logger(TokenRefreshes.name);
   /**
    * The refreshes that this process makes at a time, by organization and token endpoint, so that a slow endpoint leaves
-   * the organization some for its others. Each is one request, which ends within 5 seconds.
+   * the organization some for its others. Each ends within 5 seconds, and an exchange of assertions within 8.
    */
   private readonly share = new FairShare({
     capacity: 64,
