@@ -11,8 +11,8 @@ import { IS_OPEN } from '../browser-sessions/browser-session.repository.js';
 import { IdTokenEntity } from './id-token.entity.js';
 import type { IssuedTokens } from './issued-tokens.js';
 
-/** Longer than a request to the issuer. A process that dies keeps the lease that long. */
-const LEASE = "interval '10 seconds'";
+/** Longer than the request to the issuer and the discovery before it. A process that dies keeps the lease that long. */
+const LEASE = "interval '15 seconds'";
 /** SQL: whether an ID token, as the row `t`, is not valid for long enough to be presented. */
 const IS_EXPIRED = "t.expires_at <= now() + interval '10 seconds'";
 /** SQL: connections that need ID tokens. */
@@ -27,6 +27,12 @@ export interface StoredIdToken {
   readonly tokens: IssuedTokens;
   /** True if it has to be replaced before it is presented. */
   readonly isExpired: boolean;
+}
+
+/** One for whose replacement this process holds the lease. What is done with it changes nothing once that is lost. */
+export interface LeasedIdToken extends StoredIdToken {
+  /** When the lease ends. Identifies it: a later one ends later. */
+  readonly leaseUntil: Date;
 }
 
 @Injectable()
@@ -73,28 +79,32 @@ export class IdTokenRepository {
     return { id, isExpired, tokens: JSON.parse(this.vault.open(tokens, contextOf(id))) as IssuedTokens };
   }
 
-  /** Takes the lease for a request of another ID token; false while another process holds it, or has got one. */
-  async lease({ id, tokens: { expiresAt } }: StoredIdToken): Promise<boolean> {
-    const [, taken]: [unknown, number] = await this.rows.query(
+  /** Takes the lease for a request of another ID token; undefined while another process holds it, or has got one. */
+  async lease(stored: StoredIdToken): Promise<LeasedIdToken | undefined> {
+    const { id, tokens } = stored;
+    const [[row]]: [{ leaseUntil: Date }[], number] = await this.rows.query(
       `UPDATE id_tokens SET refresh_lease_until = now() + ${LEASE}
-        WHERE id = $1 AND expires_at = $2 AND (refresh_lease_until IS NULL OR refresh_lease_until < now())`,
-      [id, new Date(expiresAt)],
+        WHERE id = $1 AND expires_at = $2 AND (refresh_lease_until IS NULL OR refresh_lease_until < now())
+        RETURNING refresh_lease_until AS "leaseUntil"`,
+      [id, new Date(tokens.expiresAt)],
     );
-    return taken > 0;
+    return row && { ...stored, ...row };
   }
 
-  /** Ends the lease, and stores what the issuer has issued in place of the former tokens. */
-  async replace({ id }: StoredIdToken, tokens: IssuedTokens): Promise<void> {
-    const { sealed, ...columns } = this.columnsOf(id, tokens);
-    await this.rows.update({ id }, { tokens: sealed, ...columns, refreshLeaseUntil: null });
+  /** Ends the lease, and stores what the issuer has issued in place of the former tokens; false if it is lost. */
+  async replace(leased: LeasedIdToken, tokens: IssuedTokens): Promise<boolean> {
+    const { sealed, ...columns } = this.columnsOf(leased.id, tokens);
+    const change = { tokens: sealed, ...columns, refreshLeaseUntil: null };
+    const { affected } = await this.rows.update(whereOf(leased), change);
+    return affected === 1;
   }
 
-  async endLease({ id }: StoredIdToken): Promise<void> {
-    await this.rows.update({ id }, { refreshLeaseUntil: null });
+  async endLease(leased: LeasedIdToken): Promise<void> {
+    await this.rows.update(whereOf(leased), { refreshLeaseUntil: null });
   }
 
-  async remove({ id }: StoredIdToken): Promise<void> {
-    await this.rows.delete({ id });
+  async remove(leased: LeasedIdToken): Promise<void> {
+    await this.rows.delete(whereOf(leased));
   }
 
   /** Those of another issuer, of sessions that have ended, and those that no connection needs any more. */
@@ -113,6 +123,10 @@ export class IdTokenRepository {
     const sealed = this.vault.seal(JSON.stringify(tokens), contextOf(id));
     return { sealed, expiresAt: new Date(tokens.expiresAt), isRefreshable: tokens.refreshToken !== undefined };
   }
+}
+
+function whereOf({ id, leaseUntil }: LeasedIdToken) {
+  return { id, refreshLeaseUntil: leaseUntil };
 }
 
 function contextOf(id: string): string {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { sessionHashOf } from '../browser-sessions/browser-sessions.js';
-import { IdTokenRepository, type StoredIdToken } from './id-token.repository.js';
+import { IdTokenRepository, type LeasedIdToken } from './id-token.repository.js';
 import { IdentityAssertions, IssuerRefusal } from './identity-assertions.js';
 import type { IssuedTokens } from './issued-tokens.js';
 
@@ -49,26 +49,33 @@ export class IdTokens {
       const stored = await this.repository.findLatest(userId);
       if (stored === undefined) return undefined;
       if (!stored.isExpired) return { id: stored.id, value: stored.tokens.idToken };
-      if (await this.repository.lease(stored)) {
-        const refreshed = await this.refresh(stored);
+      const leased = await this.repository.lease(stored);
+      if (leased === undefined) await sleep(POLL_MS);
+      else {
+        const refreshed = await this.refresh(leased);
         if (refreshed !== undefined) return { id: stored.id, value: refreshed.idToken };
-      } else await sleep(POLL_MS);
+      }
     } while (performance.now() < end);
     throw new Error('Another process did not get another ID token in time.');
   }
 
-  /** Undefined, and without the stored one, if the issuer gives no more. */
-  private async refresh(stored: StoredIdToken): Promise<IssuedTokens | undefined> {
+  /** Undefined if the issuer gives no more, which removes the stored one, or if the lease was lost. */
+  private async refresh(leased: LeasedIdToken): Promise<IssuedTokens | undefined> {
+    const refreshed = await this.requestAnother(leased);
+    // If this fails, the lease stays: the refresh token that is still stored was used.
+    const isStored = refreshed !== undefined && (await this.repository.replace(leased, refreshed));
+    return isStored ? refreshed : undefined;
+  }
+
+  private async requestAnother(leased: LeasedIdToken): Promise<IssuedTokens | undefined> {
     try {
-      const refreshed = await this.assertions.refresh(stored.tokens);
-      await this.repository.replace(stored, refreshed);
-      return refreshed;
+      return await this.assertions.refresh(leased.tokens);
     } catch (error) {
-      if (error instanceof IssuerRefusal) {
-        await this.repository.remove(stored);
+      if (error instanceof IssuerRefusal && error.code === 'invalid_grant') {
+        await this.repository.remove(leased);
         return undefined;
       }
-      await this.repository.endLease(stored);
+      await this.repository.endLease(leased);
       throw error;
     }
   }

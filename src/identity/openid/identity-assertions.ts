@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
+import { ERRORS_OF_SERVERS } from '../../core/oauth-errors.js';
 import { issuedTokensOf, type IssuedTokens } from './issued-tokens.js';
 import { OpenIdClient } from './openid-client.js';
 
@@ -17,7 +18,7 @@ interface AssertionPurpose {
   readonly scope: string | undefined;
 }
 
-/** The issuer has refused a request of OAuth. */
+/** The issuer has refused a request because of the person that it is for. */
 export class IssuerRefusal extends Error {
   override readonly name = 'IssuerRefusal';
 
@@ -55,17 +56,23 @@ export class IdentityAssertions {
   /** Another ID token of the same person. @throws IssuerRefusal; any other error can pass */
   async refresh({ idToken, refreshToken = '' }: IssuedTokens): Promise<IssuedTokens> {
     const answer = await this.ask((configuration) => openid.refreshTokenGrant(configuration, refreshToken));
-    const { subject, ...tokens } = issuedTokensOf(answer);
-    if (subject !== decodeJwt(idToken).sub) throw new IssuerRefusal('invalid_grant');
-    return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken };
+    const issued = issuedTokensOf(answer);
+    // Without an ID token of the person, the refresh token is of no use.
+    if (issued === undefined || issued.claims.sub !== decodeJwt(idToken).sub) throw new IssuerRefusal('invalid_grant');
+    return { ...issued.tokens, refreshToken: issued.tokens.refreshToken ?? refreshToken };
   }
 
   private async ask<T>(send: (configuration: openid.Configuration) => Promise<T>): Promise<T> {
     try {
       return await send(await this.client.configuration());
     } catch (error) {
-      if (error instanceof openid.ResponseBodyError && error.status < 500) throw new IssuerRefusal(error.error);
+      if (error instanceof openid.ResponseBodyError && concernsPerson(error)) throw new IssuerRefusal(error.error);
       throw error;
     }
   }
+}
+
+/** False for an issuer that refuses everybody for now, or that does not accept this service as its client. */
+function concernsPerson({ error, status }: openid.ResponseBodyError): boolean {
+  return status !== 429 && error !== 'invalid_client' && !ERRORS_OF_SERVERS.has(error);
 }

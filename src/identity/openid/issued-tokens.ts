@@ -8,12 +8,12 @@ export interface IssuedTokens {
   readonly expiresAt: number;
 }
 
-/** @throws Error without an ID token */
+/** Undefined for an answer without an ID token, as that to a refresh token can be (OpenID Connect Core §12.2). */
 export function issuedTokensOf(
   answer: openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers,
-): IssuedTokens & { readonly subject: string } {
+): { readonly tokens: IssuedTokens; readonly claims: openid.IDToken } | undefined {
   const claims = answer.claims();
-  if (claims === undefined || answer.id_token === undefined) throw new Error('The issuer sent no ID token.');
+  if (claims === undefined || answer.id_token === undefined) return undefined;
   const { id_token: idToken, refresh_token: refreshToken } = answer;
-  return { idToken, refreshToken, expiresAt: claims.exp * 1000, subject: claims.sub };
+  return { tokens: { idToken, refreshToken, expiresAt: claims.exp * 1000 }, claims };
 }

@@ -57,16 +57,19 @@ export class OpenIdClient {
   async begin({ isAgain, isOffline }: SignInOptions): Promise<{ url: string; pending: PendingSignIn }> {
     const configuration = await this.configuration();
     const hasOffline = configuration.serverMetadata().scopes_supported?.includes('offline_access') === true;
+    const asksOffline = isOffline && hasOffline;
+    // Without consent, issuers can ignore `offline_access` (OpenID Connect Core §11).
+    const prompts = [...(isAgain ? ['login'] : []), ...(asksOffline ? ['consent'] : [])];
     const codeVerifier = openid.randomPKCECodeVerifier();
     const pending = { state: openid.randomState(), nonce: openid.randomNonce(), codeVerifier };
     const url = openid.buildAuthorizationUrl(configuration, {
       redirect_uri: `${this.config.baseUrl}${OIDC_CALLBACK_PATH}`,
-      scope: isOffline && hasOffline ? `${SCOPE} offline_access` : SCOPE,
+      scope: asksOffline ? `${SCOPE} offline_access` : SCOPE,
       code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
       state: pending.state,
       nonce: pending.nonce,
-      ...(isAgain && { prompt: 'login' }),
+      ...(prompts.length > 0 && { prompt: prompts.join(' ') }),
     });
     return { url: url.href, pending };
   }
@@ -78,17 +81,18 @@ export class OpenIdClient {
    */
   async finish(query: string, { state, nonce, codeVerifier }: PendingSignIn): Promise<IssuerSignIn> {
     const configuration = await this.configuration();
-    const tokens = await openid.authorizationCodeGrant(
+    const answer = await openid.authorizationCodeGrant(
       configuration,
       new URL(`${this.config.baseUrl}${OIDC_CALLBACK_PATH}${query}`),
       { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: codeVerifier, idTokenExpected: true },
     );
-    const idToken = tokens.claims();
-    if (idToken === undefined) throw new Error('The issuer sent no ID token.');
+    const issued = issuedTokensOf(answer);
+    if (issued === undefined) throw new Error('The issuer sent no ID token.');
+    const { tokens, claims: idToken } = issued;
     const { sub: subject, iss: issuer } = idToken;
     // Most issuers put the claims about the person into the response of the userinfo endpoint only.
     const isComplete = 'email' in idToken || configuration.serverMetadata().userinfo_endpoint === undefined;
-    const claims = isComplete ? idToken : await openid.fetchUserInfo(configuration, tokens.access_token, subject);
+    const claims = isComplete ? idToken : await openid.fetchUserInfo(configuration, answer.access_token, subject);
     const { email, email_verified: isVerified, name } = claims;
     const person = {
       issuer,
@@ -96,7 +100,7 @@ export class OpenIdClient {
       email: typeof email === 'string' && isVerified === true && !isMistakable(email) ? email : undefined,
       name: typeof name === 'string' && name !== '' ? name.slice(0, 128) : undefined,
     };
-    return { claims: person, tokens: issuedTokensOf(tokens) };
+    return { claims: person, tokens };
   }
 
   /** Reads the issuer's metadata once; a failure is tried again with the next request. */

@@ -1,4 +1,6 @@
+import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { callProxy, errorIn, pathOf, type ProxyAnswer, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -8,6 +10,7 @@ import { findMember } from '../../identity/organizations/organizations.support.j
 import { Issuer } from '../../identity/sign-in/issuer.js';
 import { Browser } from '../../identity/sign-in/people.js';
 import { connectEnterprise, type Employee, employ, signInAt } from './enterprise.support.js';
+import { connectOauth } from './log-in.support.js';
 import { ENTERPRISE_CLIENT, type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag';
@@ -40,6 +43,7 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
   afterEach(() => {
     Object.assign(issuer, { idTokenTtlS: LONG_S, hasRefreshTokens: false });
     Object.assign(issuer.exchanges, { claims: {}, issuedTokenType: ID_JAG, refusal: undefined });
+    issuer.intercept = () => false;
     upstream.intercept = () => false;
   });
 
@@ -62,6 +66,13 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
       "UPDATE upstream_authorizations SET refresh_at = now() - interval '1 hour', expires_at = now() WHERE user_id = $1",
       [userId],
     );
+  const answerTokenRequests = (status: number, body: object): void => {
+    issuer.intercept = ({ url }, response) => {
+      if (url !== '/token') return false;
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      return true;
+    };
+  };
   const expectSignInRequired = async (person: Employee): Promise<void> => {
     const answer = await call(person);
     expect(answer.status).toBe(403);
@@ -124,8 +135,15 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     expect(ready.text).toContain(`href="/auth/oidc?return_to=${encodeURIComponent(path)}"`);
     await service.query("UPDATE id_tokens SET expires_at = now() - interval '1 hour'");
     expect((await ada.browser.get(path)).text).toContain('There is none that is valid.');
-    const csrf = await ada.browser.get(`${path}/continue`);
-    expect(csrf.status).toBe(403);
+  });
+
+  it('has no log-in at the upstream to continue with', async () => {
+    const ada = await signedIn();
+    const { text } = await ada.browser.get(`/connections/${await connectOauth(service, upstream)}/authorize`);
+    const [, query = ''] = /\/continue\?([^"]*)"/.exec(text) ?? [];
+    const refused = await ada.browser.get(`/connections/${id}/authorize/continue?${query.replaceAll('&amp;', '&')}`);
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('The account of the connection is that of the sign-in with the issuer.');
   });
 
   it('ends with the sign-in: at sign-out, with the membership, and for another issuer', async () => {
@@ -143,6 +161,34 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     await expire(cleo.id);
     for (const person of [ada, cleo, dan]) await eventually(() => expectSignInRequired(person));
     await eventually(async () => expect((await call(bob)).status).toBe(401));
+  });
+
+  it('lets a sign-in end while an account is opened for it', async () => {
+    const own = await connectEnterprise(service, upstream.url);
+    const ada = await signedIn();
+    await eventually(async () => expect(textOf(await call(ada, own))).toBe(ada.sub));
+    // The account that is opened now takes the place of the one for the former URL.
+    const data = { connection_url: `${upstream.url}/moved` };
+    await succeed(service, 'COLLECTION_CONNECTIONS_UPDATE', { id: own, data });
+    const client = new Client({ connectionString: service.database.url });
+    await client.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query(
+        `SELECT FROM id_tokens t JOIN browser_sessions s ON s.id = t.session_id WHERE s.user_id = $1 FOR UPDATE OF t`,
+        [ada.id],
+      );
+      const answer = call(ada, own);
+      await eventually(async () => {
+        const waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        expect(await service.query(waiting)).not.toEqual([]);
+      });
+      await client.query('DELETE FROM browser_sessions WHERE user_id = $1', [ada.id]);
+      await client.query('COMMIT');
+      expect((await answer).status).toBe(403);
+    } finally {
+      await client.end();
+    }
   });
 
   it('uses the sign-in of another browser after a sign-out in one', async () => {
@@ -194,6 +240,36 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     expect(await keptOf(ada)).toEqual([]);
   });
 
+  it('demands another sign-in if the issuer answers a refresh token without an ID token', async () => {
+    Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
+    const ada = await signedIn();
+    answerTokenRequests(200, { access_token: 'useless', token_type: 'Bearer', expires_in: 60 });
+    await expectSignInRequired(ada);
+    expect(await keptOf(ada)).toEqual([]);
+  });
+
+  it('leaves alone an ID token for which another process has taken over', async () => {
+    Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
+    const ada = await signedIn();
+    const { promise: asked, resolve } = Promise.withResolvers<ServerResponse>();
+    issuer.intercept = ({ url }, response) => {
+      if (url !== '/token') return false;
+      resolve(response);
+      return true;
+    };
+    const answer = call(ada);
+    const held = await asked;
+    await service.query(
+      `UPDATE id_tokens SET expires_at = now() + interval '1 hour', refresh_lease_until = NULL FROM browser_sessions s
+        WHERE s.id = session_id AND s.user_id = $1`,
+      [ada.id],
+    );
+    issuer.intercept = () => false;
+    held.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}');
+    await answer;
+    expect(await keptOf(ada)).toHaveLength(1);
+  });
+
   it('says that the issuer refuses the person, and asks it again later', async () => {
     issuer.exchanges.refusal = 'access_denied';
     const ada = await signedIn();
@@ -203,6 +279,48 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     expect(errorIn(await call(ada))?.message).toBe(refused?.message);
     expect(issuer.exchanges.requests).toHaveLength(1);
     issuer.exchanges.refusal = undefined;
+    await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
+  });
+
+  it('does not ask with each call about a sign-in that the issuer does not accept', async () => {
+    issuer.exchanges.refusal = 'invalid_grant';
+    const ada = await signedIn();
+    await eventually(async () => {
+      await expectSignInRequired(ada);
+      const before = issuer.exchanges.requests.length;
+      await expectSignInRequired(ada);
+      expect(issuer.exchanges.requests).toHaveLength(before);
+    });
+    issuer.exchanges.refusal = undefined;
+    await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
+  });
+
+  it.each(['invalid_client', 'temporarily_unavailable'])(
+    'blames no person while the issuer answers %s',
+    async (code) => {
+      issuer.exchanges.refusal = code;
+      const ada = await signedIn();
+      expect((await call(ada)).status).toBe(503);
+      issuer.exchanges.refusal = undefined;
+      await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
+    },
+  );
+
+  it.each([
+    [400, 'invalid_client'],
+    [400, 'invalid_request'],
+    [429, 'access_denied'],
+  ])('keeps the sign-in while the issuer answers %i %s for a refresh token', async (status, error) => {
+    Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
+    const ada = await signedIn();
+    issuer.idTokenTtlS = LONG_S;
+    const bob = await signedIn();
+    answerTokenRequests(status, { error });
+    expect(errorIn(await call(ada))?.message).toContain('The identity provider did not issue another ID token.');
+    expect(await keptOf(ada)).toHaveLength(1);
+    issuer.intercept = () => false;
+    // The others do not wait for the pause of this account.
+    expect(textOf(await call(bob))).toBe(bob.sub);
     await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
   });
 
@@ -217,6 +335,13 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
       'The authorization server of the upstream refused your identity: invalid_grant.',
     );
     expect(refused?.data.code).toBe('upstream_authorization_required');
+  });
+
+  it('blames the client of the connection, and no person, if the upstream does not accept it', async () => {
+    const wrong = await connectEnterprise(service, upstream.url, { client_secret: 'wrong' });
+    const answer = await call(await signedIn(), wrong);
+    expect(answer.status).toBe(503);
+    expect(errorIn(answer)?.message).toContain('does not accept auth.client_id with its auth.client_secret');
   });
 
   it('presents no token of another type', async () => {
@@ -242,6 +367,9 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
       const refused = errorIn(await call(bob, own));
       expect(refused?.message).toContain('names another authorization server');
       expect(issuer.exchanges.requests).toEqual([]);
+      upstream.intercept = () => false;
+      // Another connection to the same upstream has another client.
+      expect(textOf(await call(bob))).toBe(bob.sub);
     } finally {
       await other.close();
     }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { errors, type JWK, Provider, type TokenEndpointGrantContext } from 'oidc-provider';
@@ -50,10 +50,12 @@ export class Issuer {
   person: IssuedClaims = { sub: 'nobody' };
   /** Lifetime of the ID tokens that are issued from now on, in seconds. */
   idTokenTtlS = 3600;
-  /** Whether sign-ins give refresh tokens, which rotate. */
+  /** Whether sign-ins for offline access give refresh tokens, which rotate. */
   hasRefreshTokens = false;
   /** How many tokens were issued for a refresh token. */
   refreshes = 0;
+  /** Changes answers; returns false to leave the answer to the provider. */
+  intercept: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
   readonly exchanges: Exchanges = { clientId: 'signalbox', claims: {}, issuedTokenType: ID_JAG, requests: [] };
   readonly #refreshTokens: { destroy(): Promise<void> }[] = [];
   /** By subject, what an assertion says about the person. */
@@ -75,6 +77,7 @@ export class Issuer {
     const issuer = new Issuer(url, server, keys, jwk as JWK);
     let handle: ReturnType<Provider['callback']> | undefined;
     server.on('request', (request, response) => {
+      if (issuer.intercept(request, response)) return;
       handle ??= issuer.#provider(redirectUris()).callback();
       void handle(request, response);
     });
@@ -125,7 +128,7 @@ export class Issuer {
       ],
       jwks: { keys: [this.jwk] },
       ttl: { IdToken: () => this.idTokenTtlS },
-      issueRefreshToken: async () => this.hasRefreshTokens,
+      issueRefreshToken: async (_context, _client, { scopes }) => this.hasRefreshTokens && scopes.has('offline_access'),
       rotateRefreshToken: true,
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
       cookies: { keys: ['test'] },
@@ -158,7 +161,7 @@ export class Issuer {
     provider.use(async (context, next) => {
       if (context.path !== '/finish') return next();
       this.#people.set(this.person.sub, { ...this.person });
-      const result = { login: { accountId: this.person.sub } };
+      const result = { login: { accountId: this.person.sub }, consent: {} };
       context.redirect(await provider.interactionResult(context.req, context.res, result));
     });
     return provider;

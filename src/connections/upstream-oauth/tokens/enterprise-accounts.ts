@@ -20,10 +20,15 @@ export class AssertionRefused extends Error {
   override readonly name = 'AssertionRefused';
 }
 
+/** The issuer gave no ID token of the person, for a reason that can pass. The message is a sentence for people. */
+export class IdTokenUnavailable extends Error {
+  override readonly name = 'IdTokenUnavailable';
+}
+
 /**
  * The accounts of people at upstreams to which the issuer of their sign-in asserts them (MCP extension
- * `io.modelcontextprotocol/enterprise-managed-authorization`). Each token is exchanged anew: there are no log-ins, and
- * no refresh tokens of the upstream.
+ * `io.modelcontextprotocol/enterprise-managed-authorization`). Each access token takes an exchange of its own: there
+ * are no log-ins, and no refresh tokens of the upstream.
  */
 @Injectable()
 export class EnterpriseAccounts {
@@ -50,8 +55,8 @@ export class EnterpriseAccounts {
 
   /**
    * The account with a new access token.
-   * @throws AuthorizationEnded for a person who has to sign in again, AssertionRefused, AuthorizationServerFault; any
-   *   other error can pass
+   * @throws AuthorizationEnded for a person who has to sign in again, AssertionRefused, IdTokenUnavailable,
+   *   AuthorizationServerFault; any other error can pass
    */
   exchange(connection: Connection): Promise<Account> {
     return withTimeout(this.exchangeAtOnce(connection), TIMEOUT_MS, () => {
@@ -61,7 +66,9 @@ export class EnterpriseAccounts {
 
   private async exchangeAtOnce(connection: Connection): Promise<Account> {
     const { url, accountUserId = '' } = connection;
-    const idToken = await this.idTokens.current(accountUserId);
+    const idToken = await this.idTokens.current(accountUserId).catch((cause: unknown) => {
+      throw new IdTokenUnavailable('The identity provider did not issue another ID token.', { cause });
+    });
     const client = this.clients.clientOf(connection);
     if (idToken === undefined || client === undefined || url === null) {
       throw new AuthorizationEnded('There is no ID token.');
@@ -104,6 +111,11 @@ export class EnterpriseAccounts {
 
 function explain(error: unknown): never {
   if (!concernsAccount(error)) throw error;
+  if (error.code === 'invalid_client') {
+    throw new AuthorizationServerFault(
+      'The authorization server of the upstream does not accept auth.client_id with its auth.client_secret.',
+    );
+  }
   throw new AssertionRefused(`The authorization server of the upstream refused your identity: ${nameOf(error.code)}.`);
 }
 

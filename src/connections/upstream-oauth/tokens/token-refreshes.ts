@@ -8,10 +8,10 @@ import { atMost, Shares } from '../../../core/sharing/shares.js';
 import { AppConfig } from '../../../core/config/app-config.js';
 import { type Connection, isEnterprise } from '../../connection.js';
 import { accountKey } from '../../connection-account.js';
-import { assertionRefused, pageOf } from '../authorization-page.js';
+import { assertionRefused, pageOf, signInRequired } from '../authorization-page.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
 import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
-import { AssertionRefused, EnterpriseAccounts } from './enterprise-accounts.js';
+import { AssertionRefused, EnterpriseAccounts, IdTokenUnavailable } from './enterprise-accounts.js';
 import { AuthorizationEnded, concernsAccount, TokenRequests } from './token-requests.js';
 import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
@@ -23,7 +23,7 @@ const MAX_WAIT_MS = 12_000;
 const POLL_MS = 100;
 /** Between the lease and the request, which must end before the lease. */
 const MAX_STANDSTILL_MS = 2_000;
-/** After a failure at a token endpoint, or of an account that the endpoint refuses: doubled with each further one. */
+/** After a failure: doubled with each further one at the same token endpoint, connection or account. */
 const BACK_OFF_MS = 1_000;
 const MAX_BACK_OFF_MS = 30_000;
 const MAX_FAILED = 10_000;
@@ -38,14 +38,15 @@ interface Failures {
 /**
  * Refreshes the tokens of accounts. One process at a time refreshes an account: it holds a lease on the row, and no
  * transaction, while it waits for the authorization server. Slots and back-off are separate for each organization and
- * token endpoint, so that no server keeps the accounts of others waiting.
+ * token endpoint, so that no server keeps the accounts of others waiting; what concerns one connection or account only
+ * keeps no other one waiting.
  */
 @Injectable()
 export class TokenRefreshes {
   private readonly logger = new Logger(TokenRefreshes.name);
   /**
    * The refreshes that this process makes at a time, by organization and token endpoint, so that a slow endpoint leaves
-   * the organization some for its others. Each is one request, which ends within 5 seconds.
+   * the organization some for its others. Each ends within 5 seconds, and an exchange of assertions within 8.
    */
   private readonly share = new FairShare({
     capacity: 64,
@@ -54,7 +55,7 @@ export class TokenRefreshes {
     waitMs: 5_000,
     refusal: () => unreachable(),
   });
-  /** By organization and token endpoint, and by account. */
+  /** By organization and token endpoint, by connection, and by account. */
   private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
   /** In progress, by account. */
   private readonly running = new Map<string, Promise<Account | undefined>>();
@@ -144,23 +145,26 @@ export class TokenRefreshes {
     const endpoint = endpointOf(connection, account.tokens);
     try {
       const replacement = await this.replacementOf(connection, account);
-      this.failures.delete(endpoint);
-      this.failures.delete(accountKey(connection));
+      for (const key of keysOf(connection, endpoint)) this.failures.delete(key);
       return { replacement };
     } catch (error) {
-      if (error instanceof AuthorizationEnded) return { removed: true };
+      if (error instanceof AuthorizationEnded) {
+        // The next call would open the account again for the same sign-in.
+        if (isEnterprise(connection)) this.backOff(accountKey(connection), this.answerFor(connection, error));
+        return { removed: true };
+      }
       const fields = { connection_id: connection.id, err: error };
       this.logger.warn(fields, 'Could not refresh the access token for an upstream');
-      const isOfAccount = error instanceof AssertionRefused || concernsAccount(error);
-      return this.backOff(isOfAccount ? accountKey(connection) : endpoint, this.answerFor(connection, error));
+      return this.backOff(blamed(error, connection, endpoint), this.answerFor(connection, error));
     }
   }
 
   private answerFor({ id, title }: Connection, error: unknown): DomainError {
-    if (error instanceof AssertionRefused) {
-      return assertionRefused(title, error.message, pageOf(this.config.baseUrl, id));
-    }
-    return error instanceof AuthorizationServerFault ? unreachable(error.message) : unreachable();
+    const page = pageOf(this.config.baseUrl, id);
+    if (error instanceof AuthorizationEnded) return signInRequired(title, page);
+    if (error instanceof AssertionRefused) return assertionRefused(title, error.message, page);
+    const isExplained = error instanceof AuthorizationServerFault || error instanceof IdTokenUnavailable;
+    return isExplained ? unreachable(error.message) : unreachable();
   }
 
   private async replacementOf(connection: Connection, { tokens, connectionUrl }: Account): Promise<Account> {
@@ -169,7 +173,7 @@ export class TokenRefreshes {
   }
 
   private pauseOf(connection: Connection, endpoint: string): Failures | undefined {
-    const all = [endpoint, accountKey(connection)].map((key) => this.failures.get(key));
+    const all = keysOf(connection, endpoint).map((key) => this.failures.get(key));
     return all.find((failures) => Date.now() < (failures?.until ?? 0));
   }
 
@@ -185,6 +189,18 @@ export class TokenRefreshes {
 /** True while no process has got a newer access token. */
 function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
   return tokens.accessToken === outdated || databaseNow() >= refreshAt;
+}
+
+/** That of `keysOf` which the failure is counted against, so that nobody else waits. */
+function blamed(error: unknown, connection: Connection, endpoint: string): string {
+  const isOfAccount =
+    error instanceof AssertionRefused || error instanceof IdTokenUnavailable || concernsAccount(error);
+  if (isOfAccount) return accountKey(connection);
+  return error instanceof AuthorizationServerFault ? connection.id : endpoint;
+}
+
+function keysOf(connection: Connection, endpoint: string): string[] {
+  return [endpoint, connection.id, accountKey(connection)];
 }
 
 /** Of a connection whose authorization server is looked up each time, the upstream. */

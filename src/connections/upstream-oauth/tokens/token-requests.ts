@@ -5,6 +5,7 @@ import {
   refreshAuthorization,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client';
+import { ERRORS_OF_SERVERS } from '../../../core/oauth-errors.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import type { AccountTokens, TokenServer } from './account-tokens.js';
 
@@ -14,14 +15,6 @@ const FINAL_ERRORS: ReadonlySet<string> = new Set([
   'invalid_client',
   'unauthorized_client',
   'invalid_scope',
-]);
-
-/** With these, a server refuses everybody for now; with any other error, this account. */
-const ERRORS_OF_SERVERS: ReadonlySet<string> = new Set([
-  'server_error',
-  'temporarily_unavailable',
-  'too_many_requests',
-  'slow_down',
 ]);
 
 /** True if the error of a refresh concerns the account alone, and not the authorization server. */

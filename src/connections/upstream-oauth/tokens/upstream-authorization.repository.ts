@@ -78,6 +78,7 @@ export class UpstreamAuthorizationRepository {
   async open(owner: AccountOwner, account: Account & { readonly idTokenId: string }): Promise<void> {
     const { connectionUrl, tokens, refreshAt, expiresAt, idTokenId } = this.columnsOf(owner, account);
     await this.rows.manager.transaction(async (manager) => {
+      if (!(await isIdTokenKept(manager, account))) return;
       await manager.query(
         `DELETE FROM upstream_authorizations
           WHERE connection_id = $1 AND user_id = $2 AND (id_token_id IS NULL OR connection_url <> $3)`,
@@ -86,7 +87,7 @@ export class UpstreamAuthorizationRepository {
       await manager.query(
         `INSERT INTO upstream_authorizations
            (id, organization_id, connection_id, user_id, connection_url, tokens, refresh_at, expires_at, id_token_id)
-         SELECT $1, $2, $3, $4, $5, $6, $7, $8, id FROM id_tokens WHERE id = $9 FOR KEY SHARE
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (connection_id, user_id) DO NOTHING`,
         [
           newId(),
@@ -164,7 +165,6 @@ export class UpstreamAuthorizationRepository {
    */
   settle(owner: AccountOwner, lease: string, change: AccountChange): Promise<Account | undefined> {
     return this.rows.manager.transaction(async (manager) => {
-      // Before the row itself, in the order in which the end of an ID token locks them.
       const hasEnded = 'replacement' in change && !(await isIdTokenKept(manager, change.replacement));
       const row = await findLocked(manager, owner);
       if (row === null) return undefined;
@@ -232,7 +232,10 @@ function withDemands(refreshed: Account, { tokens: { demandedScope } }: Account)
   return { ...refreshed, tokens: { ...refreshed.tokens, demandedScope } };
 }
 
-/** Locks the ID token of the account against its end. True for an account that has none. */
+/**
+ * Locks the ID token of the account against its end, before the account itself: in the order in which that end locks
+ * them. True for an account that has none.
+ */
 async function isIdTokenKept(manager: EntityManager, { idTokenId }: Account): Promise<boolean> {
   if (idTokenId === undefined) return true;
   const rows: unknown[] = await manager.query('SELECT FROM id_tokens WHERE id = $1 FOR KEY SHARE', [idTokenId]);
