@@ -57,19 +57,16 @@ export class OpenIdClient {
   async begin({ isAgain, isOffline }: SignInOptions): Promise<{ url: string; pending: PendingSignIn }> {
     const configuration = await this.configuration();
     const hasOffline = configuration.serverMetadata().scopes_supported?.includes('offline_access') === true;
-    const asksOffline = isOffline && hasOffline;
-    // Without consent, issuers can ignore `offline_access` (OpenID Connect Core §11).
-    const prompts = [...(isAgain ? ['login'] : []), ...(asksOffline ? ['consent'] : [])];
     const codeVerifier = openid.randomPKCECodeVerifier();
     const pending = { state: openid.randomState(), nonce: openid.randomNonce(), codeVerifier };
     const url = openid.buildAuthorizationUrl(configuration, {
       redirect_uri: `${this.config.baseUrl}${OIDC_CALLBACK_PATH}`,
-      scope: asksOffline ? `${SCOPE} offline_access` : SCOPE,
+      scope: isOffline && hasOffline ? `${SCOPE} offline_access` : SCOPE,
       code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
       state: pending.state,
       nonce: pending.nonce,
-      ...(prompts.length > 0 && { prompt: prompts.join(' ') }),
+      ...(isAgain && { prompt: 'login' }),
     });
     return { url: url.href, pending };
   }

@@ -50,7 +50,7 @@ export class Issuer {
   person: IssuedClaims = { sub: 'nobody' };
   /** Lifetime of the ID tokens that are issued from now on, in seconds. */
   idTokenTtlS = 3600;
-  /** Whether sign-ins for offline access give refresh tokens, which rotate. */
+  /** Whether sign-ins give refresh tokens, which rotate. */
   hasRefreshTokens = false;
   /** How many tokens were issued for a refresh token. */
   refreshes = 0;
@@ -128,7 +128,7 @@ export class Issuer {
       ],
       jwks: { keys: [this.jwk] },
       ttl: { IdToken: () => this.idTokenTtlS },
-      issueRefreshToken: async (_context, _client, { scopes }) => this.hasRefreshTokens && scopes.has('offline_access'),
+      issueRefreshToken: async () => this.hasRefreshTokens,
       rotateRefreshToken: true,
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
       cookies: { keys: ['test'] },
@@ -161,7 +161,7 @@ export class Issuer {
     provider.use(async (context, next) => {
       if (context.path !== '/finish') return next();
       this.#people.set(this.person.sub, { ...this.person });
-      const result = { login: { accountId: this.person.sub }, consent: {} };
+      const result = { login: { accountId: this.person.sub } };
       context.redirect(await provider.interactionResult(context.req, context.res, result));
     });
     return provider;
