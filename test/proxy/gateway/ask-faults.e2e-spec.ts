@@ -43,9 +43,7 @@ describe('the tool that runs an agent, while something is away', () => {
       .mockRejectedValueOnce(new DomainError('answer_memory_exhausted'));
     const result = await client.callTool({ name: 'ask', arguments: { message: '/call greet {"text":"a"}' } });
     expect(textIn(result)).toContain('greet says a');
-    expect(await pending.mock.results[0]?.value.catch((error: DomainError) => error.code)).toBe(
-      'answer_memory_exhausted',
-    );
+    await expect(pending.mock.results[0]?.value).rejects.toMatchObject({ code: 'answer_memory_exhausted' });
     await client.close();
   });
 
