@@ -29,13 +29,14 @@ export async function openModernAt(
 export function modernRequest(
   method: string,
   params: Record<string, unknown> = {},
-  more: { headers?: object; version?: string; capabilities?: object } = {},
+  more: { headers?: object; version?: string; capabilities?: object; progressToken?: number } = {},
 ) {
-  const { version = MODERN, headers = {}, capabilities = {} } = more;
+  const { version = MODERN, headers = {}, capabilities = {}, progressToken } = more;
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': version,
     'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': capabilities,
+    ...(progressToken !== undefined && { progressToken }),
   };
   const name = params['name'] ?? params['uri'] ?? params['taskId'];
   return {

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
 import { modernRequest, openLegacy, openModern } from '../../support/era-clients.js';
@@ -249,6 +250,55 @@ describe('the tool that runs an agent', () => {
     for (const answer of both) expect(textIn(eventsOf(answer).at(-1)?.result)).toContain('greet says b');
     expect(textIn(eventsOf(await send(other, answers)).at(-1)?.result)).toContain('greet says b');
     expect(await runs()).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
+  });
+
+  it('leaves the run of a client that has been asked as it is when a request ends that waits for it', async () => {
+    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
+      expose_run: true,
+    });
+    const permissions = { self: ['*'], [agentId]: ['*'] };
+    const created = await app.tool('API_KEY_CREATE', { name: 'test', permissions });
+    const { id, key } = created.body as { id: string; key: string };
+    const path = gatewayPath(app, agentId);
+    const call = { name: 'ask', arguments: { message: '/call greet {"text":"a"}' } };
+    const capabilities = { elicitation: { form: {} } };
+    // The first report of progress says that the call waits.
+    const repeated = (more: object) =>
+      modernRequest('tools/call', { ...call, ...more }, { capabilities, progressToken: 1 });
+    const asked = eventsOf(await callProxy(app, path, { key, ...repeated({}) })).at(-1);
+    const state = (asked?.result ?? {}) as { inputRequests?: object; requestState?: string };
+    const { inputRequests = {}, requestState } = state;
+    const answered = (answer: object): object => ({
+      requestState,
+      inputResponses: Object.fromEntries(Object.keys(inputRequests).map((question) => [question, answer])),
+    });
+    const waiting = { key, ...repeated(answered({ action: 'cancel' })) };
+
+    const leaving = await openProxy(app, path, waiting);
+    leaving.destroy();
+    await eventually(async () =>
+      expect(await auditOf(app, String(leaving.headers['x-request-id']))).toMatchObject({
+        error_code: 'request_abandoned',
+      }),
+    );
+    const revoked = await openProxy(app, path, waiting);
+    await app.tool('API_KEY_UPDATE', { id, permissions: { ...permissions, [connectionId]: ['*'] } });
+    expect(await text(revoked)).toContain('credential_invalid');
+    const described = { description: 'Answers at once.', ask_timeout_s: 1 };
+    await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: described });
+    await eventually(async () =>
+      expect((await listThrough(app, path, key)).tools[0]?.description).toContain(described.description),
+    );
+    const late = eventsOf(await callProxy(app, path, waiting)).at(-1)?.result;
+    expect(textIn(late)).toContain('within 1 s');
+
+    await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: { ask_timeout_s: 600, description: null } });
+    await eventually(async () =>
+      expect((await listThrough(app, path, key)).tools[0]?.description).not.toContain(described.description),
+    );
+    const approval = answered({ action: 'accept', content: { approve: true } });
+    const result = eventsOf(await callProxy(app, path, { key, ...repeated(approval) })).at(-1)?.result;
+    expect(textIn(result)).toContain('greet says a');
   });
 
   it('begins the stream of a modern client while the run goes on', async () => {

@@ -25,7 +25,10 @@ interface Waiter {
   readonly onProgress: (status: string) => void;
 }
 
-/** Runs agents as tools. A caller that waits for the answer and leaves cancels the run. */
+/**
+ * Runs agents as tools. A caller that waits for the answer and leaves cancels the run, unless it has been asked: then
+ * other requests of its client can wait for the same run.
+ */
 @Injectable()
 export class AskTool {
   private readonly logger = new Logger(AskTool.name);
@@ -43,16 +46,17 @@ export class AskTool {
    * @throws DomainError `invalid_rpc_request` for answers to what was not asked
    */
   async call(call: AskCall, waiter: Waiter): Promise<CallToolResult | InputRequiredResult> {
-    const { exchange, offer } = call;
+    const { exchange } = call;
     const invocation = this.openInvocation(call);
     try {
-      const run = (await this.questions.resume(exchange)) ?? (await this.runs.start(exchange, call.args));
+      const resumed = await this.questions.resume(exchange);
+      const run = resumed ?? (await this.runs.start(exchange, call.args));
       const end = await this.untilOverOrAsking(call, run, waiter);
       if (typeof end === 'object') {
         await invocation.settle(SUCCESS);
         return end;
       }
-      if (end !== 'over') throw await this.giveUp(exchange, run, end, offer);
+      if (end !== 'over') throw await this.giveUp(call, run, { end, isShared: resumed !== undefined });
       const result = toToolResult(await this.runs.read(exchange, run.id), run);
       await invocation.settle(result.isError === true ? TOOL_FAILED : SUCCESS, result);
       return result;
@@ -97,19 +101,26 @@ export class AskTool {
   }
 
   /** What ended the wait, as an error. Where nobody can read the answer any more, the run is cancelled. */
-  private async giveUp(exchange: AskExchange, run: AskedRun, end: WaitingEnd, offer: AskOffer): Promise<DomainError> {
-    if (end === 'stopping') {
-      return new DomainError('service_unavailable', `The service restarts. The run ${run.id} goes on, in its thread.`);
-    }
-    await this.cancellation
-      .cancelRun(run.id, principalOf(exchange))
-      .catch((error: unknown) => this.logger.warn({ run_id: run.id, err: error }, 'Could not cancel a run'));
+  private async giveUp(
+    { exchange, offer }: AskCall,
+    run: AskedRun,
+    { end, isShared }: { readonly end: WaitingEnd; readonly isShared: boolean },
+  ): Promise<DomainError> {
+    const goesOn = isShared || end === 'stopping';
+    if (!goesOn) await this.cancel(exchange, run);
+    const fate = goesOn ? `The run ${run.id} goes on, in its thread.` : 'The run was cancelled.';
+    if (end === 'stopping') return new DomainError('service_unavailable', `The service restarts. ${fate}`);
     if (end === 'late') {
-      const detail = `The agent did not answer within ${offer.timeoutS} s, so its run was cancelled.`;
-      return new DomainError('gateway_timeout', detail);
+      return new DomainError('gateway_timeout', `The agent did not answer within ${offer.timeoutS} s. ${fate}`);
     }
     const code = end === 'revoked' ? 'credential_invalid' : 'request_abandoned';
-    return new DomainError(code, 'The caller or its credential has gone, so the run was cancelled.');
+    return new DomainError(code, `The caller or its credential has gone. ${fate}`);
+  }
+
+  private async cancel(exchange: AskExchange, { id }: AskedRun): Promise<void> {
+    await this.cancellation
+      .cancelRun(id, principalOf(exchange))
+      .catch((error: unknown) => this.logger.warn({ run_id: id, err: error }, 'Could not cancel a run'));
   }
 
   private openInvocation({ exchange, offer, args }: AskCall): Invocation {
