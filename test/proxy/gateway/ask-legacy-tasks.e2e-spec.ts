@@ -10,7 +10,7 @@ import { succeed } from '../../support/agent-runs.js';
 import { openLegacy } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
-import { callProxy, errorIn, rpc, TAKES_STREAMS } from '../../support/proxy-calls.js';
+import { callProxy, errorIn, eventsOf, openProxy, rpc, TAKES_STREAMS } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
@@ -209,6 +209,34 @@ describe('the tool that runs an agent, as a task of 2025-11-25', () => {
     }
     for (const result of await Promise.all(results)) expect(textIn(result)).toContain('greet says b');
     expect(asked).toBe(3);
+  });
+
+  it('refuses the answer to a question of a deleted run, and keeps the session', async () => {
+    const agentId = await asking();
+    const { client, transport } = await openLegacy(app, `gateway/${agentId}`, FORMS);
+    clients.push(client);
+    const { taskId } = await create(client, '/call greet {"text":"a"}');
+    const headers = {
+      ...TAKES_STREAMS,
+      'mcp-protocol-version': '2025-11-25',
+      'mcp-session-id': String(transport.sessionId),
+    };
+    const path = gatewayPath(app, agentId);
+    const body = rpc('tasks/result', { taskId });
+    const stream = await openProxy(app, path, { key: app.apiKey, headers, body });
+    let seen = '';
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      seen += chunk.toString('utf8');
+      if (/elicitation.*\n\n$/.test(seen)) break;
+    }
+    const question = eventsOf({ text: seen }).at(-1);
+    await client.experimental.tasks.cancelTask(taskId);
+    const { thread_id } = idsIn(await resultOf(client, taskId));
+    await succeed(app, 'COLLECTION_THREADS_DELETE', { id: thread_id });
+    const declined = { jsonrpc: '2.0', id: question?.id, result: { action: 'decline' } };
+    const answer = await callProxy(app, path, { key: app.apiKey, headers, body: declined });
+    expect({ status: answer.status, code: errorIn(answer)?.code }).toEqual({ status: 400, code: -32600 });
+    expect((await client.experimental.tasks.listTasks()).tasks).toEqual([]);
   });
 
   it('is cancelled with its run, once', async () => {

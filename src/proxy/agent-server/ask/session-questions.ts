@@ -55,8 +55,8 @@ export class SessionQuestions {
       const run = await this.results.findReadable(principalOf(exchange), runId);
       await this.approvals.takeAnswers(exchange, run, { [approvalId]: result });
     } catch (error) {
-      // An answer has no id under which an error of JSON-RPC could be reported.
-      if (error instanceof DomainError && error.code === 'invalid_arguments') {
+      // An answer has no id under which an error of JSON-RPC could be reported, and a 404 means a lost session.
+      if (error instanceof DomainError && ['invalid_arguments', 'run_not_found'].includes(error.code)) {
         throw new DomainError('invalid_rpc_request', error.detail);
       }
       throw error;
