@@ -10,8 +10,8 @@ export interface SealedColumn {
 }
 
 /**
- * Every column that stores envelopes. Rotation covers only these: an envelope stored elsewhere becomes unreadable when
- * its key is removed.
+ * Every column of envelopes that have to outlive their key. Rotation covers only these: an envelope stored elsewhere
+ * becomes unreadable when its key is removed. The handles of `asked_tasks` may, because clients hold copies of them.
  */
 export const SEALED_COLUMNS = {
   connectionToken: {

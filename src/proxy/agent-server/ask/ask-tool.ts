@@ -43,7 +43,7 @@ export class AskTool {
   /**
    * Starts the run, and returns its answer once it is over, or what the client is asked before. Faults are results,
    * which a model can read.
-   * @throws DomainError `invalid_rpc_request` for answers to what was not asked
+   * @throws DomainError `invalid_rpc_request` for a `requestState` that is not valid
    */
   async call(call: AskCall, waiter: Waiter): Promise<CallToolResult | InputRequiredResult> {
     const { exchange } = call;

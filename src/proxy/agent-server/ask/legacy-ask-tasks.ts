@@ -98,7 +98,7 @@ export class LegacyAskTasks {
     return run;
   }
 
-  /** A handle opens until its key is removed. */
+  /** A handle opens until its key is removed; from then on, every list has a new one. */
   private current({ caller }: AskExchange, runId: string, handle: string): string {
     if (this.ids.find(caller, handle) !== undefined) return handle;
     return this.ids.seal(caller, { connectionId: caller.connection.id, tool: 'ask', taskId: runId });
