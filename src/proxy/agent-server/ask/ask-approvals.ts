@@ -69,6 +69,16 @@ export class AskApprovals {
     });
   }
 
+  /** The same for a request that asks again: undefined also if there is no memory for them now. */
+  async questionsNow(exchange: AskExchange, run: RunEntity): Promise<RunQuestions | undefined> {
+    try {
+      return await this.questionsOf(exchange, run);
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'answer_memory_exhausted') return undefined;
+      throw error;
+    }
+  }
+
   /**
    * Takes a client's answers. Those for what is not asked are ignored.
    * @param responses by the ids of approvals

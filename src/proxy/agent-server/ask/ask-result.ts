@@ -4,20 +4,23 @@ import { METADATA_KEY } from '../../../upstreams/catalog/tool-list.js';
 import type { AskedRun } from './asked-runs.js';
 
 /** The result of the call that has started this run, once it is over. */
-export function toToolResult(
-  { status, message, output, error }: RunResult,
-  { id, threadId }: AskedRun,
-): CallToolResult {
-  const _meta = { [METADATA_KEY]: { task_id: id, thread_id: threadId } };
+export function toToolResult({ status, message, output, error }: RunResult, run: AskedRun): CallToolResult {
   const texts =
     status === 'completed'
       ? [output === null ? answerIn(message?.parts ?? []) : JSON.stringify(output)]
       : [error?.message ?? `The run was ${status}.`];
   const content: CallToolResult['content'] = texts.map((text) => ({ type: 'text', text }));
+  if (status !== 'completed') return namingRun({ isError: true, content }, run);
+  return namingRun({ content, ...(output !== null && { structuredContent: output }) }, run);
+}
+
+/** The result with the ids of the run, also where it does not say what the run has come to. */
+export function namingRun(result: CallToolResult, { id, threadId }: AskedRun): CallToolResult {
   // A model continues the conversation with it.
-  content.push({ type: 'text', text: `thread_id: ${threadId}`, annotations: { audience: ['assistant'] } });
-  if (status !== 'completed') return { isError: true, content, _meta };
-  return { content, ...(output !== null && { structuredContent: output }), _meta };
+  const text = `thread_id: ${threadId}`;
+  const named = { type: 'text' as const, text, annotations: { audience: ['assistant' as const] } };
+  const _meta = { [METADATA_KEY]: { task_id: id, thread_id: threadId } };
+  return { ...result, content: [...result.content, named], _meta };
 }
 
 /** What the agent says in the last step in which it says anything. */

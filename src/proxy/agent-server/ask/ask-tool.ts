@@ -8,7 +8,7 @@ import type { WaitingEnd } from '../../../runtime/turns/run-waiting.js';
 import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from '../../../upstreams/invocation.js';
 import { traceContextOf } from '../../protocol/inbound-message.js';
 import { toolFailure } from '../../protocol/tool-failure.js';
-import { toToolResult } from './ask-result.js';
+import { namingRun, toToolResult } from './ask-result.js';
 import { CallQuestions } from './call-questions.js';
 import { type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 
@@ -42,15 +42,16 @@ export class AskTool {
 
   /**
    * Starts the run, and returns its answer once it is over, or what the client is asked before. Faults are results,
-   * which a model can read.
+   * which a model can read; they name the run if there is one, because it may go on.
    * @throws DomainError `invalid_rpc_request` for a `requestState` that is not valid
    */
   async call(call: AskCall, waiter: Waiter): Promise<CallToolResult | InputRequiredResult> {
     const { exchange } = call;
     const invocation = this.openInvocation(call);
+    let run: AskedRun | undefined;
     try {
       const resumed = await this.questions.resume(exchange);
-      const run = resumed ?? (await this.runs.start(exchange, call.args));
+      run = resumed ?? (await this.runs.start(exchange, call.args));
       const end = await this.untilOverOrAsking(call, run, waiter);
       if (typeof end === 'object') {
         await invocation.settle(SUCCESS);
@@ -63,7 +64,8 @@ export class AskTool {
     } catch (error) {
       await invocation.settle(outcomeOf(error));
       if (error instanceof DomainError && error.code === 'invalid_rpc_request') throw error;
-      return toolFailure(toDomainError(error), exchange.caller.requestId);
+      const failure = toolFailure(toDomainError(error), exchange.caller.requestId);
+      return run === undefined ? failure : namingRun(failure, run);
     }
   }
 

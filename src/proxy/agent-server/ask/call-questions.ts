@@ -46,7 +46,7 @@ export class CallQuestions {
     const { request, message } = exchange;
     const canAsk = isModernMessage(request.headers, message) && answeredRequests(message)?.elicitation?.form;
     if (run.status !== 'waiting' || !canAsk || !mayAnswer(exchange)) return undefined;
-    const { requests = {} } = (await this.approvals.questionsOf(exchange, run)) ?? {};
+    const { requests = {} } = (await this.approvals.questionsNow(exchange, run)) ?? {};
     const { inputResponses } = message.params;
     const isOpen = (id: string): boolean => !isRecord(inputResponses) || !Object.hasOwn(inputResponses, id);
     const inputRequests = Object.fromEntries(Object.entries(requests).filter(([id]) => isOpen(id)));

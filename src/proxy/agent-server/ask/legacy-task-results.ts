@@ -66,7 +66,7 @@ export class LegacyTaskResults {
     try {
       let looked = await watching.next();
       for (; looked.done !== true; looked = await watching.next()) {
-        const questions = await this.approvals.questionsOf(exchange, looked.value);
+        const questions = await this.approvals.questionsNow(exchange, looked.value);
         const task = legacyTaskOf(looked.value, taskId, questions, session !== undefined);
         if (seen !== undefined && seen !== task.status) yield notificationOf(task);
         seen = task.status;

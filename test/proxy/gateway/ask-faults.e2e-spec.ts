@@ -1,0 +1,60 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DomainError } from '../../../src/core/domain-error.js';
+import { RunResultService } from '../../../src/runtime/turns/run-result.service.js';
+import { succeed } from '../../support/agent-runs.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
+import { openModern } from '../../support/era-clients.js';
+import { eventually } from '../../support/eventually.js';
+import { agentOf, callThrough, gatewayPath } from '../../support/gateway-agents.js';
+import { connectTo } from '../../support/proxy-connections.js';
+import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { idsIn, textIn } from './ask.support.js';
+
+const AWAY = new Error('Connection terminated');
+
+let app: TestApp;
+let server: ToolServer;
+let agentId: string;
+beforeAll(async () => {
+  app = await startTestApp();
+  server = await startToolServer('greet');
+  const connection_id = await connectTo(app, server.url);
+  agentId = await agentOf(app, [{ connection_id, approval: 'all' } as never], { expose_run: true });
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+afterAll(async () => {
+  await app?.close();
+  await server?.close();
+});
+
+const untilRun = (id: string, status: string): Promise<void> =>
+  eventually(async () =>
+    expect((await succeed<{ item: object }>(app, 'RUN_GET', { id })).item).toMatchObject({ status }),
+  );
+
+describe('the tool that runs an agent, while something is away', () => {
+  it('asks a client once there is memory for the questions', async () => {
+    const client = await openModern(app, `gateway/${agentId}`, { elicitation: { form: {} } });
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { approve: true } }));
+    const pending = jest
+      .spyOn(RunResultService.prototype, 'pendingOf')
+      .mockRejectedValueOnce(new DomainError('answer_memory_exhausted'));
+    const result = await client.callTool({ name: 'ask', arguments: { message: '/call greet {"text":"a"}' } });
+    expect(textIn(result)).toContain('greet says a');
+    expect(await pending.mock.results[0]?.value.catch((error: DomainError) => error.code)).toBe(
+      'answer_memory_exhausted',
+    );
+    await client.close();
+  });
+
+  it('names the run of a call that cannot be answered', async () => {
+    jest.spyOn(RunResultService.prototype, 'findReadable').mockRejectedValueOnce(AWAY);
+    const { rpc } = await callThrough(app, gatewayPath(app, agentId), 'ask', { message: '/wait 300\nhello' });
+    expect(textIn(rpc.result)).toContain('"code":"storage_unavailable"');
+    const { task_id: runId, thread_id: threadId } = idsIn(rpc.result);
+    expect(rpc.result?.content?.at(-1)?.text).toBe(`thread_id: ${threadId}`);
+    await untilRun(runId, 'completed');
+  });
+});
