@@ -266,7 +266,8 @@ describe('the tool that runs an agent', () => {
     const repeated = (more: object) =>
       modernRequest('tools/call', { ...call, ...more }, { capabilities, progressToken: 1 });
     const asked = eventsOf(await callProxy(app, path, { key, ...repeated({}) })).at(-1);
-    const { inputRequests = {}, requestState } = (asked?.result ?? {}) as { inputRequests?: object; requestState?: string };
+    const state = (asked?.result ?? {}) as { inputRequests?: object; requestState?: string };
+    const { inputRequests = {}, requestState } = state;
     const answered = (answer: object): object => ({
       requestState,
       inputResponses: Object.fromEntries(Object.keys(inputRequests).map((question) => [question, answer])),
