@@ -170,6 +170,19 @@ describe('a response whose calls need approvals', () => {
     expect(await client().responses.cancel(answered.id)).toMatchObject({ id: answered.id, status: 'cancelled' });
   });
 
+  it('is read by everybody who resumes its events, although it is not stored', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asking = await client().responses.create({ model: agentId, input: 'go', store: false, stream: true });
+    const asked = finalOf(await collect(asking));
+    expect(requestsOf(asked)).toHaveLength(1);
+    await client().responses.cancel(asked.id);
+    const resume = async () => collect(await client().responses.retrieve(asked.id, { stream: true }));
+    const events = await resume();
+    expect(finalOf(events)).toMatchObject({ id: asked.id, store: false });
+    expect(await resume()).toEqual(events);
+  });
+
   it('is continued with a question once it is cancelled', async () => {
     const agentId = await newAgent('all');
     script('send');
