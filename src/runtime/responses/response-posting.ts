@@ -93,7 +93,8 @@ export class ResponsePosting {
     const { caller } = asked.call;
     await this.threads.requireRunnable(caller, threadId);
     requireMetadataPermission(asked);
-    const { virtualMcpId } = await this.threads.findThread(caller.organization.id, threadId);
+    const { virtualMcpId, isTransient } = await this.threads.findThread(caller.organization.id, threadId);
+    if (isTransient) throw fault('run_not_found', 'conversation', 'Its response is not stored, and is not continued.');
     const agent = await this.agentFor(asked.request, caller.organization.id, virtualMcpId);
     await this.tail.require(caller, { threadId }, asked.input.earlier);
     const tail = keyOf(asked.call) ?? newId();
