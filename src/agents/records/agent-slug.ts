@@ -5,7 +5,7 @@ export const MAX_SLUG_LENGTH = 63;
 /** Leaves room for a number. */
 const MAX_DERIVED_LENGTH = 52;
 
-/** Words of a-z and 0-9, joined by -. What looks like an id is none: agents are found by either. */
+/** Words of a-z and 0-9, joined by -. What looks like an id is no slug: agents are found by either. */
 const SLUG = /^(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 export function isSlug(text: string): boolean {

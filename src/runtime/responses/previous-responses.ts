@@ -5,7 +5,8 @@ import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { ThreadCopying } from '../threads/thread-copying.js';
 import { TranscriptService } from '../threads/transcript.service.js';
-import { requireOver, ResponseReader } from './response-reader.js';
+import { factsOf } from './question-id.js';
+import { requireOver, ResponseReader, unknownResponse } from './response-reader.js';
 import { withAnswer } from './with-answer.js';
 
 const PATH = 'previous_response_id';
@@ -36,15 +37,16 @@ export class PreviousResponses {
 
   /**
    * @param isNamed the request names it, and not only items of its run
-   * @throws DomainError `run_not_found`, also for a deleted one; `permission_denied`; `thread_busy` until it is over;
-   *   `conflict` if the request names one after which its run has answered on
+   * @throws DomainError `run_not_found`, also for one that was deleted or is not stored; `permission_denied`;
+   *   `thread_busy` until it is over; `conflict` if the request names one after which its run has answered on
    */
   async find(caller: Principal, id: string, isNamed: boolean): Promise<PreviousResponse> {
     const found = await this.reader.find(caller, id, PATH);
-    requireOver(found, PATH);
     const { run, begunBy } = found;
     return withAnswer(this.budget, caller, async (answer) => {
       const question = await this.reader.requireQuestion(run, answer, PATH);
+      if (question.some(({ id: messageId }) => factsOf(messageId)?.mode === 'transient')) throw unknownResponse(PATH);
+      requireOver(found, PATH);
       if (isNamed) await this.reader.requireLast(found, answer, PATH);
       const hasAnswer = (await this.transcript.findAnswerItem(run, answer)) !== null;
       // Read first: a run that is posted after it makes the response a followed one.

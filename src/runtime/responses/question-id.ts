@@ -9,9 +9,8 @@ const MODES: Readonly<Record<string, QuestionMode>> = { f: 'foreground', b: 'bac
 /**
  * What the id of a user message tells of the response to it: responses have no store of their own.
  *
- * `tail` makes the id unique within the thread. On a new thread or a copy it is the thread, and in a conversation an id
- * of the request. For a response to a previous one on its thread it is the last run there, so that of requests that
- * continue the same response in the same mode at once, only one is stored there.
+ * `tail` makes the id unique within the thread. On a new thread or a copy it is the thread, and otherwise an id of the
+ * request.
  */
 export interface QuestionFacts {
   /** The run or the approval in the id of the response that it continues; null if it names none. */

@@ -93,7 +93,8 @@ export class ResponsePosting {
     const { caller } = asked.call;
     await this.threads.requireRunnable(caller, threadId);
     requireMetadataPermission(asked);
-    const { virtualMcpId } = await this.threads.findThread(caller.organization.id, threadId);
+    const { virtualMcpId, isTransient } = await this.threads.findThread(caller.organization.id, threadId);
+    if (isTransient) throw fault('run_not_found', 'conversation', 'Its response is not stored, and is not continued.');
     const agent = await this.agentFor(asked.request, caller.organization.id, virtualMcpId);
     await this.tail.require(caller, { threadId }, asked.input.earlier);
     const tail = keyOf(asked.call) ?? newId();
@@ -122,8 +123,10 @@ export class ResponsePosting {
       return { threadId, begunBy: null, post };
     };
     if (place.isFollowed) return branch();
+    // The thread takes one request with this key: no other one has the same body, because its message has a new id.
+    const continuing = { ...asked, call: { ...call, idempotencyKey: `continues_${place.lastRunId}` } };
     const post = (): Promise<AcceptedRun> =>
-      this.postTo(run.threadId, agent.id, asked, { previous, tail: place.lastRunId });
+      this.postTo(run.threadId, agent.id, continuing, { previous, tail: newId() });
     return { threadId: run.threadId, begunBy: null, post, branch };
   }
 
@@ -240,9 +243,9 @@ function requireMetadataPermission({ request, call }: Asked): void {
   if (request.metadata != null) requirePermission(call.caller, 'COLLECTION_THREADS_UPDATE');
 }
 
-/** True if somebody else has continued the previous response meanwhile, so that its thread has the message already. */
+/** True if somebody else has continued the previous response meanwhile, so that its thread has the key already. */
 export function isContinuedElsewhere(error: unknown): boolean {
-  return error instanceof DomainError && error.errors?.[0]?.code === 'message_exists';
+  return error instanceof DomainError && error.code === 'idempotency_conflict';
 }
 
 /** The response that the request continues: it names it, or sends an item of it again. */

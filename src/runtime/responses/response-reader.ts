@@ -201,7 +201,7 @@ function secondsOf(date: Date): number {
   return Math.floor(date.getTime() / 1000);
 }
 
-function unknownResponse(path = 'response_id'): DomainError {
+export function unknownResponse(path = 'response_id'): DomainError {
   const message = 'There is no response with this id in the organization.';
   return new DomainError('run_not_found', message, [{ path, code: 'run_not_found', message }]);
 }

@@ -26,6 +26,8 @@ interface StreamedResponse {
   readonly begunBy: string | null;
   /** The last event that the reader has. */
   readonly startingAfter?: number | undefined;
+  /** The reader has asked for the response, and does not resume its events: an unstored one is for nobody else. */
+  readonly isAsker?: boolean;
 }
 
 /** Answers with the events of responses. */
@@ -51,7 +53,7 @@ export class ResponseStreams {
     start: () => Promise<AcceptedRun>,
   ): Promise<void> {
     const topic = { organizationId: exchange.caller.organization.id, threadId };
-    await this.respond(exchange, begunBy, undefined, (newForm) =>
+    await this.respond(exchange, { begunBy, isAsker: true }, (newForm) =>
       this.streams.openWith(topic, { aiVersion: undefined, newForm }, start),
     );
   }
@@ -69,7 +71,7 @@ export class ResponseStreams {
     const { id: taskId, threadId } = run;
     await withAnswer(this.budget, exchange.caller, (answer) => this.reader.read({ run, begunBy }, answer));
     if (startingAfter !== undefined) await this.requireEvent(exchange, { run, begunBy }, startingAfter);
-    await this.respond(exchange, begunBy, startingAfter, async (newForm) => {
+    await this.respond(exchange, { begunBy, startingAfter }, async (newForm) => {
       const query = { taskId, after: NOTHING_READ, follow: false, idle204: false, aiVersion: undefined, newForm };
       // With a run and without `idle204`, there is a stream.
       return (await this.streams.openStream(exchange.caller, threadId, query)) as RunStream;
@@ -78,19 +80,18 @@ export class ResponseStreams {
 
   private async respond(
     exchange: ResponseExchange,
-    begunBy: string | null,
-    startingAfter: number | undefined,
+    streamed: Omit<StreamedResponse, 'runId'>,
     open: (newForm: (runId: string) => ResponseEvents) => Promise<RunStream>,
   ): Promise<void> {
     const onAsk = (run: RunEntity): void => void this.leaveOnceWaiting(exchange, run, () => stream);
-    const stream = await open((runId) => this.eventsOf(exchange, { runId, begunBy, startingAfter }, onAsk));
+    const stream = await open((runId) => this.eventsOf(exchange, { ...streamed, runId }, onAsk));
     void exchange.reply.status(200);
     this.streaming.respond(stream, exchange, {});
   }
 
   private eventsOf(
     { caller }: ResponseExchange,
-    { runId, begunBy, startingAfter }: StreamedResponse,
+    { runId, begunBy, startingAfter, isAsker }: StreamedResponse,
     onAsk?: (run: RunEntity) => void,
   ): ResponseEvents {
     const find = async (): Promise<FoundResponse> => ({
@@ -106,8 +107,7 @@ export class ResponseStreams {
       read: (roundOf) =>
         hold(async (found, answer) => {
           const response = await this.reader.read(found, answer, roundOf);
-          // Who only counts events has not sent them.
-          if (onAsk !== undefined) await this.unstored.forget(response, found.run);
+          if (isAsker === true) await this.unstored.forget(response, found.run);
           return response;
         }),
       // Without it, the reader leaves when the run is over.

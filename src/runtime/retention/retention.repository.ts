@@ -33,7 +33,7 @@ export class RetentionRepository {
     return this.deleteOld('threads', 'threads_days', `status <> 'in_progress'`, THREADS_PER_STATEMENT, now);
   }
 
-  /** Deletes transient threads whose run is over, if whoever began them has not done so. */
+  /** Deletes transient threads whose run is over, if the request that began them has not done so. */
   @DeletesExpired('transient threads')
   deleteTransientThreads(now: Date): Promise<number> {
     const before = new Date(now.getTime() - Math.min(TRANSIENT_KEPT_MS, this.config.settings.retentionDayMs));

@@ -170,6 +170,26 @@ describe('a response whose calls need approvals', () => {
     expect(await client().responses.cancel(answered.id)).toMatchObject({ id: answered.id, status: 'cancelled' });
   });
 
+  it('is read by everybody who resumes its events and continued by nobody if it is not stored', async () => {
+    const agentId = await newAgent('all');
+    script('send');
+    const asking = await client().responses.create({ model: agentId, input: 'go', store: false, stream: true });
+    const asked = finalOf(await collect(asking));
+    expect(requestsOf(asked)).toHaveLength(1);
+    const notFound = { status: 404, code: 'run_not_found' };
+    const goOn = async (place: object) =>
+      expect(client().responses.create({ ...place, input: 'more' })).rejects.toMatchObject(notFound);
+    await goOn({ previous_response_id: asked.id });
+    await goOn({ conversation: asked.conversation?.id });
+    await client().responses.cancel(asked.id);
+    await goOn({ previous_response_id: asked.id });
+    await goOn({ conversation: asked.conversation?.id });
+    const resume = async () => collect(await client().responses.retrieve(asked.id, { stream: true }));
+    const events = await resume();
+    expect(finalOf(events)).toMatchObject({ id: asked.id, store: false });
+    expect(await resume()).toEqual(events);
+  });
+
   it('is continued with a question once it is cancelled', async () => {
     const agentId = await newAgent('all');
     script('send');

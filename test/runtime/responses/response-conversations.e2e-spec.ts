@@ -59,6 +59,21 @@ describe('a response that continues another one', () => {
     ]);
   });
 
+  it('has a thread of its own if several continue the same one at once, in the background or not', async () => {
+    const first = await begin('one');
+    const inBackground = (input: string) =>
+      openai.responses.create({ previous_response_id: first.id, input, background: true });
+    const all = await Promise.all([goOn(first, 'a'), inBackground('b'), goOn(first, 'c'), inBackground('d')]);
+    expect(all.map(({ background }) => background)).toEqual([false, true, false, true]);
+    expect(new Set(all.map(({ conversation }) => conversation?.id)).size).toBe(4);
+    expect(await Promise.all(all.map(questionsOf))).toEqual([
+      ['one', 'a'],
+      ['one', 'b'],
+      ['one', 'c'],
+      ['one', 'd'],
+    ]);
+  });
+
   it('cannot continue one that is not over', async () => {
     const begun = await openai.responses.create({ model: agentId, input: '/wait 600000', background: true });
     await expect(goOn(begun, 'two')).rejects.toMatchObject({
