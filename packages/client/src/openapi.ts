@@ -9782,6 +9782,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 0198f0a0-0000-7000-8000-000000000002 */
                 model: string;
                 /**
                  * @description Organization slug
