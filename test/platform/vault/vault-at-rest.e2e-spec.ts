@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
+import { connectEnterprise, employ, signInAt } from '../../connections/upstream-oauth/enterprise.support.js';
 import { authorize, begin, connectOauth, signedIn } from '../../connections/upstream-oauth/log-in.support.js';
 import { startOauthUpstream } from '../../connections/upstream-oauth/oauth-upstream.js';
+import { Issuer } from '../../identity/sign-in/issuer.js';
 import { SEALED_COLUMNS } from '../../../src/platform/vault/sealed-columns.js';
 import supertest from 'supertest';
 import { startTestService, type TestService } from '../../support/service.js';
@@ -25,11 +27,13 @@ const TOOL = { name: 'echo', inputSchema: { type: 'object' } };
 const KEY_INPUT = { name: 'extra', permissions: { self: ['*'], '*': ['*'] } };
 
 let service: TestService;
+let issuer: Issuer;
 let friendly: ScriptedServer;
 let refusing: ScriptedServer;
 
 beforeAll(async () => {
-  service = await startTestService({ env: { STDIO_COMMANDS: 'node' } });
+  issuer = await Issuer.start(() => [`${service.url}/auth/oidc/callback`]);
+  service = await startTestService({ env: { STDIO_COMMANDS: 'node', ...issuer.env() } });
   const { script } = legacyServer(({ message }, response) =>
     sendResult(response, message, { tools: [TOOL], content: [{ type: 'text', text: SECRETS.argument }] }),
   );
@@ -47,6 +51,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await service?.close();
+  issuer?.close();
   await friendly?.close();
   await refusing?.close();
 });
@@ -68,6 +73,9 @@ it('no row of any table contains a secret in plain text', async () => {
   await call('AI_PROVIDER_CREATE', { data: { title: TITLE, ...BEDROCK_FIELDS } });
   await useOauth();
   await registerOauthClient();
+  // The ID token is kept for the connection.
+  await connectEnterprise(service, friendly.url);
+  await signInAt(issuer, await employ(service));
   const webhookSecrets = await createWebhook();
   expect(await call('CONNECTION_TEST', { id: working })).toMatchObject({ ok: true });
   expect(await call('CONNECTION_TEST', { id: refused })).toMatchObject({ ok: false });
