@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { TimeSlices } from '../../core/time-slices.js';
+import { titleSlug } from '../../core/title-slug.js';
 
 export const SEARCH_TOOLS = 'search_tools';
 export const CALL_TOOL = 'call_tool';
@@ -124,15 +125,7 @@ function* naming(
 
 /** The prefix of a connection for which the agent sets none: its title as a slug. */
 export function prefixFromTitle(title: string): string {
-  const slug = title
-    .normalize('NFKD')
-    .replaceAll(/\p{M}/gu, '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replace(/^-/, '')
-    .slice(0, MAX_PREFIX_LENGTH)
-    .replace(/-$/, '');
-  return slug === '' ? 'connection' : slug;
+  return titleSlug(title, MAX_PREFIX_LENGTH) || 'connection';
 }
 
 function toolsOf(connections: readonly NamedConnection[]): Tool[] {

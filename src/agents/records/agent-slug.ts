@@ -1,5 +1,6 @@
 import { Length, Matches } from 'class-validator';
 import { DomainError } from '../../core/domain-error.js';
+import { titleSlug } from '../../core/title-slug.js';
 
 export const MAX_SLUG_LENGTH = 63;
 /** Leaves room for a number. */
@@ -23,14 +24,7 @@ export function IsAgentSlug(): PropertyDecorator {
 
 /** The title as a slug, which other agents can have too. */
 export function slugFromTitle(title: string): string {
-  const words = title
-    .normalize('NFKD')
-    .replaceAll(/\p{M}/gu, '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replace(/^-/, '')
-    .slice(0, MAX_DERIVED_LENGTH)
-    .replace(/-$/, '');
+  const words = titleSlug(title, MAX_DERIVED_LENGTH);
   if (words === '') return 'agent';
   return isSlug(words) ? words : `agent-${words}`;
 }
