@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from 'pg';
 // Loading the modules registers their migrations.
 import '../../src/app.module.js';
@@ -12,6 +12,7 @@ import {
 import { migrate } from '../../src/platform/database/migrate.js';
 import { migrateQueue } from '../../src/platform/queue/migrate-queue.js';
 import { TEMPLATE_DATABASE } from './database.js';
+import { makeRunFolder } from './run-folder.js';
 import { serveTenantServices } from './tenant-services.js';
 import { TENANT_SERVICES_URL } from './tenant.js';
 
@@ -21,7 +22,10 @@ import { TENANT_SERVICES_URL } from './tenant.js';
  */
 export default async function globalSetup(): Promise<void> {
   requireRedisInCi();
-  const postgres = await startPostgres();
+  const folder = await makeRunFolder();
+  // What the tests and their services write outside of the checkout.
+  process.env['TMPDIR'] = folder;
+  const postgres = await startPostgres(join(folder, 'postgres'));
   const template = new URL(postgres.url);
   template.pathname = TEMPLATE_DATABASE;
   const client = new Client({ connectionString: postgres.url });
@@ -36,12 +40,12 @@ export default async function globalSetup(): Promise<void> {
   (globalThis as { stopTestServices?: () => Promise<void> }).stopTestServices = async () => {
     await tenantServices.stop();
     await postgres.stop();
+    await rm(folder, { recursive: true, force: true });
   };
 }
 
 /** The services of all tenants and of the spec files that run at the same time share one server. */
-async function startPostgres(): Promise<EmbeddedPostgres> {
-  const dataDir = await mkdtemp(join('/tmp', 'signalbox-test-'));
+async function startPostgres(dataDir: string): Promise<EmbeddedPostgres> {
   const created = await startEmbeddedPostgres({ dataDir });
   const client = new Client({ connectionString: created.url });
   await client.connect();
