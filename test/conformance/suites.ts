@@ -63,7 +63,7 @@ export const SUITES: readonly Suite[] = [
       gateway: Object.fromEntries(
         SKILLS.map((scenario) => [
           `${scenario} / *`,
-          'An agent does not declare the extension. Its clients find the files of skills among its resources.',
+          'An agent does not declare the extension. Its clients can read the files of skills as resources.',
         ]),
       ),
     },
