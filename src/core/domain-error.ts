@@ -8,6 +8,9 @@ export interface FieldError {
   message: string;
 }
 
+/** Further members of an error's answer. */
+type ErrorData = Readonly<Record<string, string | boolean | object>>;
+
 /**
  * The only error that services throw on purpose. Filters turn it into an RFC 9457 problem document or a JSON-RPC error;
  * any other error becomes `internal` without detail.
@@ -34,7 +37,7 @@ export class DomainError extends Error {
       cause?: unknown;
       status?: number;
       headers?: Readonly<Record<string, string>>;
-      data?: Readonly<Record<string, string | boolean>>;
+      data?: ErrorData;
     },
   ) {
     const shown = detail === undefined ? undefined : withoutCredentials(detail);
@@ -56,7 +59,7 @@ export class DomainError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   /** Further members of the answer. */
-  readonly data: Readonly<Record<string, string | boolean>>;
+  readonly data: ErrorData;
 
   /** The same error with further response headers. */
   withHeaders(headers: Readonly<Record<string, string>>): DomainError {

@@ -22,6 +22,7 @@ export const ERROR_CODES = {
   invalid_rpc_request: [400, 'The body is not a valid JSON-RPC 2.0 message of MCP'],
   header_mismatch: [400, 'A header contradicts the body'],
   invalid_envelope: [400, 'A required member of `_meta` is missing or not valid'],
+  missing_capability: [400, 'The client does not declare a capability that the request needs'],
   invalid_arguments: [400, "The arguments do not match the tool's input schema"],
   address_refused: [400, 'The service does not connect to this address'],
   input_mismatch: [400, 'The earlier items of the input are not those of the conversation'],

@@ -345,6 +345,24 @@ describe.each([
     }
   });
 
+  it('are refused to a client that does not declare the extension', async () => {
+    const { server, id } = await upstreamWith({ isModern: true });
+    const { path } = await endpointWith(id);
+    for (const taskId of [await makeTask(path), 'task-0']) {
+      for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+        const capabilities = { elicitation: {}, extensions: { 'test/other': {} } };
+        const answer = await ask(path, method, { taskId, inputResponses: {} }, { capabilities });
+        const required = { requiredCapabilities: WITH_TASKS };
+        expect({ status: answer.status, error: read(answer).error }).toMatchObject({
+          status: 400,
+          error: { code: -32021, data: { code: 'missing_capability', ...required } },
+        });
+      }
+    }
+    const forwarded = server.requests.map(({ message }) => String(message.method));
+    expect(forwarded.filter((method) => method.startsWith('tasks/'))).toEqual([]);
+  });
+
   it('are withheld from callers without a credential', async () => {
     const { server, id } = await upstreamWith({ isModern: true });
     const { path } = await endpointWith(id);

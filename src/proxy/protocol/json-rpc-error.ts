@@ -4,7 +4,10 @@ import type { ErrorCode } from '../../core/error-codes.js';
 import { isRecord } from '../../core/is-record.js';
 import { SIGN_IN } from './sign-in-tool.js';
 
-/** JSON-RPC 2.0 §5.1 and MCP 2026-07-28 (header mismatch). All other codes map to `SERVER_ERROR`. */
+/** MCP 2026-07-28, "Missing Required Client Capability". */
+const MISSING_CAPABILITY = -32021;
+
+/** JSON-RPC 2.0 §5.1 and MCP 2026-07-28, "Error codes". All other codes map to `SERVER_ERROR`. */
 const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   malformed_json: -32700,
   invalid_rpc_request: -32600,
@@ -18,12 +21,11 @@ const RPC_CODES: Partial<Record<ErrorCode, number>> = {
   tool_schema_invalid: -32603,
   internal: -32603,
   header_mismatch: -32020,
+  missing_capability: MISSING_CAPABILITY,
 };
 
 /** MCP 2025-11-25, "URL Elicitation Required Error". */
 export const URL_ELICITATION_REQUIRED = -32042;
-/** MCP 2026-07-28, "Error codes". */
-const MISSING_CAPABILITY = -32021;
 /** For everything that JSON-RPC 2.0 and MCP have no code for. */
 export const SERVER_ERROR = -32000;
 

@@ -5,7 +5,7 @@ import { RunCancellationService } from '../../../runtime/runs/run-cancellation.s
 import type { RunEntity } from '../../../runtime/runs/records/run.entity.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';
 import { SealedTaskIds } from '../../forwarding/tasks/sealed-task-ids.js';
-import { unknownTask } from '../../forwarding/tasks/task-requests.js';
+import { requireTasksExtension, unknownTask } from '../../forwarding/tasks/task-requests.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { AskApprovals } from './ask-approvals.js';
 import { toToolResult } from './ask-result.js';
@@ -46,11 +46,13 @@ export class AskTasks {
 
   /**
    * The answer to a request about a task; undefined if the task is of another tool.
-   * @throws DomainError `invalid_arguments` for an unknown task, `permission_denied`
+   * @throws DomainError `missing_capability`, `invalid_arguments` for an unknown task, `permission_denied`
    */
-  async answer(exchange: AskExchange, { method, params }: InboundRequest): Promise<object | undefined> {
+  async answer(exchange: AskExchange, message: InboundRequest): Promise<object | undefined> {
+    const { method, params } = message;
     const run = await this.find(exchange, params['taskId']);
     if (run === undefined) return undefined;
+    requireTasksExtension(message);
     if (method === 'tasks/get') return this.describe(exchange, run, String(params['taskId']));
     if (method === 'tasks/cancel') await this.cancellation.cancelRun(run.id, principalOf(exchange));
     else await this.approvals.takeAnswers(exchange, run, params['inputResponses']);

@@ -3,7 +3,7 @@ import { AgentComposition } from '../../../agents/composition/agent-composition.
 import type { ToolPlace } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { SealedTaskIds } from '../../forwarding/tasks/sealed-task-ids.js';
-import { deniedTask, unknownTask, withTaskId } from '../../forwarding/tasks/task-requests.js';
+import { deniedTask, requireTasksExtension, unknownTask, withTaskId } from '../../forwarding/tasks/task-requests.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { credentialMissing } from '../../protocol/proxy-caller.js';
@@ -36,11 +36,13 @@ export class AgentTaskRouter {
 
   /**
    * Returns the request about a task for the task's connection.
-   * @throws DomainError `credential_missing`, `invalid_arguments`, `permission_denied`, `connection_unavailable`
+   * @throws DomainError `credential_missing`, `missing_capability`, `invalid_arguments`, `permission_denied`,
+   * `connection_unavailable`
    */
   async route(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
     const { caller, message } = context;
     if (caller.principal === undefined) throw credentialMissing();
+    requireTasksExtension(message);
     const { taskId: seen } = message.params;
     const { connectionId, tool, taskId } = this.ids.open(caller, seen);
     const { places, unavailable } = await this.compositions.compositionOf(caller.connection);

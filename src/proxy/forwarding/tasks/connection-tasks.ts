@@ -8,7 +8,7 @@ import { withoutTasksExtension } from '../../protocol/withheld-tasks.js';
 import type { McpRequestContext } from '../upstream-router.js';
 import { SealedTaskIds } from './sealed-task-ids.js';
 import { refuseTask } from './task-messages.js';
-import { deniedTask, isTaskRequest, withTaskId } from './task-requests.js';
+import { deniedTask, isTaskRequest, requireTasksExtension, withTaskId } from './task-requests.js';
 import { renameSubscribedTasks, subscribedTasks, withSubscribedTasks } from './task-subscriptions.js';
 
 /**
@@ -25,7 +25,8 @@ export class ConnectionTasks {
   /**
    * Returns the request as the upstream gets it, and how to rewrite its answer. Requests that do not concern tasks stay
    * as they are.
-   * @throws DomainError `credential_missing`, `invalid_arguments`, `permission_denied`, `unknown_method`
+   * @throws DomainError `credential_missing`, `missing_capability`, `invalid_arguments`, `permission_denied`,
+   * `unknown_method`
    */
   async bindTasks(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
     const { method } = context.message;
@@ -50,6 +51,7 @@ export class ConnectionTasks {
     if (!isTaskRequest(message)) {
       throw new DomainError('unknown_method', 'This protocol revision does not have this method.');
     }
+    requireTasksExtension(message);
     const { taskId: seen } = message.params;
     const { tool, taskId } = this.ids.open(caller, seen);
     if (!(await this.mayCall(caller, tool))) throw deniedTask();

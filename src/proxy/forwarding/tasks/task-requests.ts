@@ -1,6 +1,7 @@
 import { DomainError } from '../../../core/domain-error.js';
 import { memberRange, withMember } from '../../../core/json/json-member.js';
 import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
+import { declaresTasks, TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
 
 /** The requests about a task (MCP 2026-07-28, tasks extension). */
 const METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
@@ -8,6 +9,16 @@ const METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'task
 /** True for a request of the modern era about a task. */
 export function isTaskRequest({ method }: InboundRequest): boolean {
   return METHODS.has(method);
+}
+
+/**
+ * Checks whether the client of a request about a task declares the extension. Servers refuse others whatever the task.
+ * @throws DomainError `missing_capability`
+ */
+export function requireTasksExtension(message: InboundRequest): void {
+  if (declaresTasks(message)) return;
+  const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
+  throw new DomainError('missing_capability', `The client must declare ${TASKS_EXTENSION}.`, undefined, { data });
 }
 
 /** The request about the task with this id. All other bytes stay the same. */
