@@ -11,10 +11,12 @@ import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
 import { nothingStored } from './masked-values.js';
+import { parsePrivateKey } from './private-key.js';
 
 type Data = Pick<ConnectionCreateData & ConnectionUpdateData, 'auth' | 'connection_token'>;
 type Stored = Pick<ConnectionEntity, 'oauth' | 'oauthClientSecret' | 'connectionToken'>;
 
+const UNUSABLE_KEY = 'Send a private key in PEM or as a JWK: RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519.';
 const NOTHING: Stored = { oauth: null, oauthClientSecret: null, connectionToken: null };
 
 /** Turns `auth` of an HTTP connection into columns. */
@@ -36,6 +38,8 @@ export class AuthEditor {
       }
       return {};
     }
+    if (auth.type === 'client_credentials') return this.machineColumns(id, stored, auth, token);
+    if (auth.private_key != null) throw faultyKey(`auth.type ${auth.type} does not have this property.`, 'not_of_type');
     if (auth.type === 'enterprise') this.requireEnterprise(auth);
     if (auth.type === 'oauth' || auth.type === 'enterprise') return this.oauthColumns(id, stored, auth, token);
     refuseOauthProperties(auth);
@@ -71,8 +75,40 @@ export class AuthEditor {
         type === 'enterprise'
           ? { isEnterprise: true, account: 'member', scope, clientId }
           : { account, scope, clientId },
-      oauthClientSecret: this.sealedSecret(id, stored.oauthClientSecret, secret),
+      oauthClientSecret: this.sealedSecret(id, stored, secret, 'client_secret'),
     };
+  }
+
+  private machineColumns(
+    id: string,
+    stored: Stored,
+    { account, scope = null, client_id: clientId, client_secret: secret, private_key: key }: ConnectionAuthInput,
+    token: string | null | undefined,
+  ): ConnectionColumns {
+    if (token != null) {
+      throw faulty('connection_token', 'token_unused', 'auth.type client_credentials has no stored token.');
+    }
+    if (account === 'member') {
+      throw faulty(
+        'auth.account',
+        'not_of_type',
+        'With auth.type client_credentials, the account is that of the client.',
+      );
+    }
+    if (clientId == null) {
+      throw faulty('auth.client_id', 'required', 'auth.type client_credentials requires this property.');
+    }
+    if ((secret == null) === (key == null)) {
+      throw faulty('auth.client_secret', 'required', 'Send either client_secret or private_key.');
+    }
+    const settings = { account: 'connection', scope, clientId } as const;
+    if (key == null) {
+      const oauthClientSecret = this.sealedSecret(id, stored, secret ?? null, 'client_secret');
+      return { connectionToken: null, oauth: { machine: 'secret', ...settings }, oauthClientSecret };
+    }
+    if (key !== MASK && parsePrivateKey(key) === undefined) throw faultyKey(UNUSABLE_KEY, 'unusable_key');
+    const oauthClientSecret = this.sealedSecret(id, stored, key, 'private_key');
+    return { connectionToken: null, oauth: { machine: 'private_key', ...settings }, oauthClientSecret };
   }
 
   private requireEnterprise({ account, client_id: id, client_secret: secret }: ConnectionAuthInput): void {
@@ -87,10 +123,16 @@ export class AuthEditor {
     }
   }
 
-  private sealedSecret(id: string, stored: string | null, secret: string | null): string | null {
+  private sealedSecret(
+    id: string,
+    { oauth, oauthClientSecret: stored }: Stored,
+    secret: string | null,
+    property: 'client_secret' | 'private_key',
+  ): string | null {
     if (secret === null) return null;
     if (secret !== MASK) return this.secrets.sealClientSecret(id, secret);
-    if (stored === null) throw nothingStored('data.auth.client_secret');
+    const storedAs = oauth?.machine === 'private_key' ? 'private_key' : 'client_secret';
+    if (stored === null || storedAs !== property) throw nothingStored(`data.auth.${property}`);
     return stored;
   }
 }
@@ -105,6 +147,10 @@ function refuseOauthProperties({
   const others = { account: account === 'connection' ? null : account, scope, client_id: id, client_secret: secret };
   const [name] = Object.entries(others).find(([, value]) => value != null) ?? [];
   if (name !== undefined) throw faulty(`auth.${name}`, 'not_of_type', `auth.type ${type} does not have this property.`);
+}
+
+function faultyKey(message: string, code: string): DomainError {
+  return faulty('auth.private_key', code, message);
 }
 
 function faulty(property: string, code: string, message: string): DomainError {

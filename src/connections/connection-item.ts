@@ -1,4 +1,5 @@
 import { type ConnectionAuthItem, type ConnectionItem, MASK, type StdioItem } from './connection.dto.js';
+import type { AuthType, OauthSettings } from './connection.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
 /**
@@ -41,16 +42,24 @@ function toAuth({
   if (connectionType !== 'HTTP') return null;
   if (oauth === null) {
     const type = connectionToken === null ? 'none' : 'token';
-    return { type, account: 'connection', scope: null, client_id: null, client_secret: null };
+    return { type, account: 'connection', scope: null, client_id: null, client_secret: null, private_key: null };
   }
-  const { isEnterprise, account, scope, clientId } = oauth;
+  const { machine, account, scope, clientId } = oauth;
+  const secret = oauthClientSecret === null ? null : MASK;
+  const hasKey = machine === 'private_key';
   return {
-    type: isEnterprise === true ? 'enterprise' : 'oauth',
+    type: oauthTypeOf(oauth),
     account,
     scope,
     client_id: clientId,
-    client_secret: oauthClientSecret === null ? null : MASK,
+    client_secret: hasKey ? null : secret,
+    private_key: hasKey ? secret : null,
   };
+}
+
+function oauthTypeOf({ isEnterprise, machine }: OauthSettings): AuthType {
+  if (machine !== undefined) return 'client_credentials';
+  return isEnterprise === true ? 'enterprise' : 'oauth';
 }
 
 function toStdio({ stdio, stdioEnvNames }: ConnectionEntity): StdioItem | null {

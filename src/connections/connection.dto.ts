@@ -31,7 +31,16 @@ import {
   SETTABLE_STATUSES,
   type SettableStatus,
 } from './connection.js';
-import { IsBearerToken, IsClientSecret, IsHeaderMap, IsHttpUrl, IsScope, IsText, IsTitle } from './field-rules.js';
+import {
+  IsBearerToken,
+  IsClientSecret,
+  IsHeaderMap,
+  IsHttpUrl,
+  IsPrivateKey,
+  IsScope,
+  IsText,
+  IsTitle,
+} from './field-rules.js';
 import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
 import { type ConnectionRateLimit, MAX_LIMIT_VALUE } from '../core/limits.js';
 import { IsLimit } from '../core/validation/is-limit.js';
@@ -92,6 +101,7 @@ export class ConnectionAuthInput {
   /**
    * `oauth`: with access tokens of the upstream's authorization server; CONNECTION_AUTHORIZE gives the page to log in.
    * `enterprise`: with those that it issues for assertions of OIDC_ISSUER about the person who has signed in there.
+   * `client_credentials`: with those that it issues to the client itself, without a person.
    */
   @IsIn(AUTH_TYPES)
   type: AuthType;
@@ -108,8 +118,8 @@ export class ConnectionAuthInput {
   scope?: string | null;
 
   /**
-   * A client that was set up at the authorization server. `enterprise` requires it, with its secret; for `oauth`, the
-   * service by default registers one.
+   * A client that was set up at the authorization server. `enterprise` requires it, with its secret, and
+   * `client_credentials`, with its secret or private key; for `oauth`, the service by default registers one.
    */
   @MayBeAbsent()
   @MayBeNull()
@@ -121,9 +131,18 @@ export class ConnectionAuthInput {
   @MayBeNull()
   @IsClientSecret()
   client_secret?: string | null;
+
+  /**
+   * For `client_credentials`, in place of the secret: a private key in PEM, or as the text of a JWK, with which the
+   * client signs what it authenticates with (`private_key_jwt`). Write-only.
+   */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsPrivateKey()
+  private_key?: string | null;
 }
 
-/** The same as returned to callers, without the secret. */
+/** The same as returned to callers, without the secrets. */
 export class ConnectionAuthItem {
   @IsIn(AUTH_TYPES)
   type: AuthType;
@@ -142,6 +161,10 @@ export class ConnectionAuthItem {
   @MayBeNull()
   @IsIn([MASK])
   client_secret: typeof MASK | null;
+
+  @MayBeNull()
+  @IsIn([MASK])
+  private_key: typeof MASK | null;
 }
 
 /** Counts tool calls in windows of 60 s. An absent member keeps its value, and null clears it. */

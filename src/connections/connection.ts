@@ -38,18 +38,24 @@ export type PinRule = (typeof PIN_RULES)[number];
  * How the service authenticates to an upstream. `none`: not at all, or with stored headers. `token`: with
  * `connection_token`. `oauth`: with access tokens that the upstream's authorization server issues after a person has
  * agreed. `enterprise`: with those that it issues because the issuer of the person's sign-in asserts who they are.
+ * `client_credentials`: with those that it issues to a client for itself, without a person.
  */
-export const AUTH_TYPES = ['none', 'token', 'oauth', 'enterprise'] as const;
+export const AUTH_TYPES = ['none', 'token', 'oauth', 'enterprise', 'client_credentials'] as const;
 export type AuthType = (typeof AUTH_TYPES)[number];
 
 /** Whose account at the upstream is used: one for the connection, or that of the person for whom a call is made. */
 export const AUTH_ACCOUNTS = ['connection', 'member'] as const;
 export type AuthAccount = (typeof AUTH_ACCOUNTS)[number];
 
+/** What a client that acts for itself authenticates with at the authorization server. */
+export type MachineCredential = 'secret' | 'private_key';
+
 /** The stored settings of a connection whose upstream demands OAuth, without the client secret. */
 export interface OauthSettings {
   /** Present if `OIDC_ISSUER` asserts people to the upstream's authorization server. Then `account` is `member`. */
   readonly isEnterprise?: true;
+  /** Present if the account is that of the client itself: what is stored as its secret. Then `account` is `connection`. */
+  readonly machine?: MachineCredential;
   readonly account: AuthAccount;
   /** Scopes to request, separated by spaces; null: those that the upstream asks for. */
   readonly scope: string | null;
@@ -133,6 +139,11 @@ export function hasOwnSessions({ type }: Pick<Connection, 'type'>): boolean {
 /** True if the account of each person at the upstream is that of the sign-in with the issuer. */
 export function isEnterprise({ oauth }: Pick<Connection, 'oauth'>): boolean {
   return oauth?.isEnterprise === true;
+}
+
+/** True if the account at the upstream is that of the connection's client, without a person. */
+export function isMachine({ oauth }: Pick<Connection, 'oauth'>): boolean {
+  return oauth?.machine !== undefined;
 }
 
 /** A connection in status `error` passes, so that it can recover. @throws DomainError `connection_unavailable` */

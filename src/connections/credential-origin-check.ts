@@ -54,5 +54,6 @@ function keepsHeaders(stored: ConnectionEntity, { connection_headers: change }: 
 
 /** The new server would name the authorization server that gets the secret. */
 function keepsClientSecret(stored: ConnectionEntity, { auth }: ConnectionUpdateData): boolean {
-  return stored.oauthClientSecret !== null && (auth === undefined || auth.client_secret === MASK);
+  if (stored.oauthClientSecret === null) return false;
+  return auth === undefined || auth.client_secret === MASK || auth.private_key === MASK;
 }

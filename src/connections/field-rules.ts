@@ -31,6 +31,11 @@ export function IsClientSecret(): PropertyDecorator {
   return Matches(/^[\x20-\x7e]{1,2048}$/, { message: 'must be 1 to 2048 visible ASCII characters' });
 }
 
+/** The text of a private key, whose kind is checked with the rest of the connection. The message must not quote it. */
+export function IsPrivateKey(): PropertyDecorator {
+  return Matches(/^[\t\r\n\x20-\x7e]{1,16384}$/, { message: 'must be 1 to 16384 ASCII characters' });
+}
+
 /** Scopes separated by single spaces (RFC 6749 §3.3). */
 export function IsScope(): PropertyDecorator {
   return Matches(/^(?=.{1,2000}$)[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/, {

@@ -45,8 +45,6 @@ export const AUTH_SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   'auth/wif-jwt-bearer': EXTENSION,
 };
 
-const NO_MACHINES =
-  'An extension in which no person takes part. The account of a connection is always one that a person has authorized.';
 const NO_DPOP = 'An extension. The service uses bearer tokens only.';
 const DPOP_CHECKS = [
   'sep-1932-client-token-request-proof',
@@ -61,18 +59,9 @@ export const AUTH_EXCEPTIONS: Readonly<Record<string, ClientException>> = {
       "The suite accepts one client id only, the address of its example client's metadata document. The service presents its own.",
     checks: ['cimd-client-id-used'],
   },
-  'auth/client-credentials-jwt': {
-    reason: NO_MACHINES,
-    checks: ['client-credentials-grant-type', 'client-credentials-jwt-verified'],
-  },
-  'auth/client-credentials-basic': {
-    reason: NO_MACHINES,
-    checks: ['client-credentials-grant-type', 'client-credentials-basic-auth'],
-  },
-  'auth/wif-jwt-bearer': { reason: NO_MACHINES, checks: ['wif-grant-type'] },
-  'auth/enterprise-managed-authorization': {
-    reason: 'An extension in which an identity provider grants access to the upstream in place of the person.',
-    checks: ['complete-flow-token-exchange', 'complete-flow-jwt-bearer'],
+  'auth/wif-jwt-bearer': {
+    reason: 'An extension. The service has no identity from a workload platform that it could present.',
+    checks: ['wif-grant-type'],
   },
   'auth/dpop': { reason: NO_DPOP, checks: DPOP_CHECKS },
   'auth/dpop-nonce': {

@@ -11,13 +11,28 @@ import {
   TAKES_JSON,
   toolCall,
 } from '../support/proxy-calls.js';
+import { connectEnterprise, employ, signInAt } from '../connections/upstream-oauth/enterprise.support.js';
 import { answerOf, begin, connectOauth, type Person, signedIn } from '../connections/upstream-oauth/log-in.support.js';
+import { Issuer } from '../identity/sign-in/issuer.js';
+import { connectTo } from '../support/proxy-connections.js';
 import { AUTH_EXCEPTIONS, AUTH_SCENARIOS } from './client-auth-scenarios.js';
 import { type ClientTask, listAuthScenarios, runClientScenario, SCENARIO_TIMEOUT_MS } from './run-client-scenario.js';
 
 /** How often the person logs in for one call. The suite allows three authorization requests in all. */
 const MAX_LOG_INS = 4;
 const SECURE_URL = 'https://box.example';
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+/** The extensions in which a connection acts as its own client. */
+const MACHINE_SCENARIOS: ReadonlySet<string> = new Set([
+  'auth/client-credentials-basic',
+  'auth/client-credentials-jwt',
+]);
+
+/** A connection to a server of the suite, and the key with which it is called. */
+interface Use {
+  readonly id: string;
+  readonly key: string;
+}
 
 /** The service as a client of the suite's servers, with the person who authorizes its accounts. */
 class UpstreamClient {
@@ -31,29 +46,54 @@ class UpstreamClient {
   }
 
   /** Connects the service to the server, then lists and calls its tools as an MCP client of the service does. */
-  readonly use = async ({ url, context: { client_id, client_secret } }: ClientTask): Promise<void> => {
-    const auth = { account: 'connection', ...(client_id !== undefined && { client_id, client_secret }) };
-    const id = await connectOauth(this.service, { url }, auth);
-    for (const name of await this.listTools(id)) await this.call(id, toolCall(name));
+  readonly use = async (task: ClientTask): Promise<void> => {
+    const use = await this.connect(task);
+    for (const name of await this.listTools(use)) await this.call(use, toolCall(name));
   };
 
+  private async connect({ scenario, url, context }: ClientTask): Promise<Use> {
+    const { client_id, client_secret, private_key_pem: private_key } = context;
+    if (context['idp_token_endpoint'] !== undefined) return this.connectEmployee(url, context);
+    if (MACHINE_SCENARIOS.has(scenario)) {
+      const auth = { type: 'client_credentials', client_id, client_secret, private_key };
+      return { id: await connectTo(this.service, url, { auth }), key: this.service.apiKey };
+    }
+    const auth = { account: 'connection', ...(client_id !== undefined && { client_id, client_secret }) };
+    return { id: await connectOauth(this.service, { url }, auth), key: this.service.apiKey };
+  }
+
+  /**
+   * Signs a person in with the issuer of the service. The suite's identity provider has no sign-in, and accepts only
+   * the ID token that it has given, so the issuer asks it for the assertion with that one.
+   */
+  private async connectEmployee(url: string, context: ClientTask['context']): Promise<Use> {
+    const { client_id, client_secret, idp_token_endpoint: endpoint, idp_id_token: idToken } = context;
+    const id = await connectEnterprise(this.service, url, { client_id, client_secret });
+    const person = await employ(this.service);
+    await signInAt(issuer, person);
+    issuer.exchanges.delegate = async ({ sub, subject_token: _own, ...request }) => {
+      expect(sub).toBe(person.sub);
+      const form = { grant_type: TOKEN_EXCHANGE, ...request, subject_token: String(idToken) };
+      const sent = Object.entries(form).filter((pair): pair is [string, string] => pair[1] !== undefined);
+      const answer = await fetch(String(endpoint), { method: 'POST', body: new URLSearchParams(sent) });
+      return (await answer.json()) as object;
+    };
+    return { id, key: person.key };
+  }
+
   /** Until somebody has signed in, the list has the stand-in alone. */
-  private async listTools(id: string): Promise<string[]> {
+  private async listTools(use: Use): Promise<string[]> {
     for (let logIns = 0; ; logIns++) {
-      const { result } = await this.call(id, rpc('tools/list'));
+      const { result } = await this.call(use, rpc('tools/list'));
       const names = (result?.tools ?? []).map(({ name }) => name);
       if (!names.includes('sign_in') || logIns === MAX_LOG_INS) return names;
-      await this.logIn(id);
+      await this.logIn(use.id);
     }
   }
 
-  private async call(id: string, body: object): Promise<RpcAnswer> {
+  private async call({ id, key }: Use, body: object): Promise<RpcAnswer> {
     for (let logIns = 0; ; logIns++) {
-      const answer = await callProxy(this.service, pathOf(service, id), {
-        key: this.service.apiKey,
-        headers: TAKES_JSON,
-        body,
-      });
+      const answer = await callProxy(this.service, pathOf(service, id), { key, headers: TAKES_JSON, body });
       const error = errorIn(answer);
       if (error === undefined) return rpcOf(answer);
       if (error.data.code !== 'upstream_authorization_required' || logIns === MAX_LOG_INS) {
@@ -72,13 +112,15 @@ class UpstreamClient {
   }
 }
 
+let issuer: Issuer;
 let service: TestService;
 let secureService: TestService;
 let client: UpstreamClient;
 let secureClient: UpstreamClient;
 
 beforeAll(async () => {
-  service = await startTestService();
+  issuer = await Issuer.start(() => [`${service.url}/auth/oidc/callback`]);
+  service = await startTestService({ env: issuer.env() });
   client = await UpstreamClient.start(service);
   secureService = await startTestService({ env: { BASE_URL: SECURE_URL } });
   secureClient = await UpstreamClient.start(secureService);
@@ -86,6 +128,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await secureService?.close();
   await service?.close();
+  issuer?.close();
 });
 
 const RUNS = Object.entries(AUTH_SCENARIOS).flatMap(([scenario, revisions]) =>

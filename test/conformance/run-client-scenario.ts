@@ -20,6 +20,7 @@ const LISTED = /^ {2}- (auth\/\S+) \[(\S+)\]$/gm;
 
 /** What the suite tells its client. */
 export interface ClientTask {
+  readonly scenario: string;
   /** The MCP endpoint. */
   readonly url: string;
   /** What a person would set up, such as `client_id`. */
@@ -52,7 +53,7 @@ export async function runClientScenario(
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-conformance-'));
   const tasks = createServer((request, response) => {
     void json(request)
-      .then((task) => client(task as ClientTask))
+      .then((task) => client({ ...(task as Omit<ClientTask, 'scenario'>), scenario: name }))
       .then(
         () => response.end(),
         (error: unknown) => response.writeHead(500).end(String(error)),

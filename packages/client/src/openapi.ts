@@ -577,7 +577,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Forgets the account of a connection whose auth.type is oauth or enterprise, and revokes its tokens at the upstream. For auth.account member, the caller's own account. */
+        /** Forgets the account of a connection whose auth.type is oauth, enterprise or client_credentials, and revokes its tokens at the upstream. For auth.account member, the caller's own account. For client_credentials, the next call gets another token. */
         post: operations["CONNECTION_DEAUTHORIZE"];
         delete?: never;
         options?: never;
@@ -2227,21 +2227,23 @@ export interface components {
         };
         ConnectionAuthInput: {
             /** @enum {string} */
-            type: "none" | "token" | "oauth" | "enterprise";
+            type: "none" | "token" | "oauth" | "enterprise" | "client_credentials";
             /** @enum {string} */
             account?: "connection" | "member";
             scope?: string | null;
             client_id?: string | null;
             client_secret?: string | null;
+            private_key?: string | null;
         };
         ConnectionAuthItem: {
             /** @enum {string} */
-            type: "none" | "token" | "oauth" | "enterprise";
+            type: "none" | "token" | "oauth" | "enterprise" | "client_credentials";
             /** @enum {string} */
             account: "connection" | "member";
             scope: string | null;
             client_id: string | null;
             client_secret: "***" | null;
+            private_key: "***" | null;
         };
         ConnectionCreateData: {
             /** @enum {string} */
@@ -3848,7 +3850,8 @@ export interface operations {
                      *           "account": "connection",
                      *           "scope": "text",
                      *           "client_id": "text",
-                     *           "client_secret": "***"
+                     *           "client_secret": "***",
+                     *           "private_key": "***"
                      *         },
                      *         "connection_headers": {
                      *           "headers": {
@@ -5098,7 +5101,8 @@ export interface operations {
                      *           "account": "connection",
                      *           "scope": "text",
                      *           "client_id": "text",
-                     *           "client_secret": "***"
+                     *           "client_secret": "***",
+                     *           "private_key": "***"
                      *         },
                      *         "connection_headers": {
                      *           "headers": {
@@ -5181,7 +5185,8 @@ export interface operations {
                      *           "account": "connection",
                      *           "scope": "text",
                      *           "client_id": "text",
-                     *           "client_secret": "***"
+                     *           "client_secret": "***",
+                     *           "private_key": "***"
                      *         },
                      *         "connection_headers": {
                      *           "headers": {
@@ -5261,7 +5266,8 @@ export interface operations {
                      *             "account": "connection",
                      *             "scope": "text",
                      *             "client_id": "text",
-                     *             "client_secret": "***"
+                     *             "client_secret": "***",
+                     *             "private_key": "***"
                      *           },
                      *           "connection_headers": {
                      *             "headers": {
@@ -5349,7 +5355,8 @@ export interface operations {
                      *           "account": "connection",
                      *           "scope": "text",
                      *           "client_id": "text",
-                     *           "client_secret": "***"
+                     *           "client_secret": "***",
+                     *           "private_key": "***"
                      *         },
                      *         "connection_headers": {
                      *           "headers": {

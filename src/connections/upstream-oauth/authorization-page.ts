@@ -30,6 +30,19 @@ export function assertionRefused(title: string, reason: string, url: string): Do
   return withPage(detail, url);
 }
 
+/** The error of a call with the account of a client that acts for itself, whose tokens the upstream does not accept. */
+export function clientRefused(title: string): DomainError {
+  const detail =
+    `The upstream of the connection "${title}" does not accept the access tokens that its authorization server issues ` +
+    'to auth.client_id.';
+  return new DomainError('upstream_unauthorized', detail);
+}
+
+/** The error of a call during which such an account was forgotten, or its client replaced. */
+export function accountChanged(): DomainError {
+  return new DomainError('upstream_unreachable', 'The account of the connection has changed during the call.');
+}
+
 /** The error of a call for which the upstream demands scopes that the account has not got. */
 export function scopeRequired(title: string, url: string): DomainError {
   const detail = `The upstream demands more permissions of the account of the connection "${title}". Open ${url} to grant them.`;

@@ -397,7 +397,8 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
   it('is shown without its secret, and can be stored again as it is shown', async () => {
     const { item } = await succeed<{ item: { auth: object } }>(service, 'COLLECTION_CONNECTIONS_GET', { id });
     const { client_id } = ENTERPRISE_CLIENT;
-    expect(item.auth).toEqual({ type: 'enterprise', account: 'member', scope: null, client_id, client_secret: '***' });
+    const shown = { type: 'enterprise', account: 'member', scope: null, client_id, private_key: null };
+    expect(item.auth).toEqual({ ...shown, client_secret: '***' });
     await succeed(service, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { auth: item.auth } });
     const ada = await signedIn();
     await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));

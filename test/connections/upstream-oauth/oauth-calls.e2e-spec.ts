@@ -68,7 +68,14 @@ describe('calls to an upstream that demands OAuth', () => {
     await eventually(async () => expect(String((await itemOf(id))['status_reason'])).toContain(pageOf(id)));
     expect(await itemOf(id)).toMatchObject({
       status: 'active',
-      auth: { type: 'oauth', account: 'connection', scope: null, client_id: null, client_secret: null },
+      auth: {
+        type: 'oauth',
+        account: 'connection',
+        scope: null,
+        client_id: null,
+        client_secret: null,
+        private_key: null,
+      },
     });
 
     expect((await authorize(owner, upstream, id)).status).toBe(200);

@@ -1,10 +1,25 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { connectTo } from '../../support/proxy-connections.js';
 
 const ADDRESS = 'http://127.0.0.1:9/mcp';
-const NONE = { type: 'none', account: 'connection', scope: null, client_id: null, client_secret: null };
+const NONE = {
+  type: 'none',
+  account: 'connection',
+  scope: null,
+  client_id: null,
+  client_secret: null,
+  private_key: null,
+};
+const MACHINE = { type: 'client_credentials', client_id: 'client' };
+const pem = (pair: { privateKey: KeyObject }): string =>
+  String(pair.privateKey.export({ type: 'pkcs8', format: 'pem' }));
+const KEY = pem(generateKeyPairSync('ed25519'));
+const WEAK_KEY = pem(generateKeyPairSync('rsa', { modulusLength: 1024 }));
+const FOREIGN_KEY = pem(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }));
+const PUBLIC_KEY = String(generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
 
 describe('auth of a connection', () => {
   let service: Tenant;
@@ -32,6 +47,7 @@ describe('auth of a connection', () => {
     expect((await update(id, { auth: { ...oauth, client_secret: '***', scope: null } })).body.item.auth).toEqual({
       ...oauth,
       client_secret: '***',
+      private_key: null,
       scope: null,
     });
     expect((await update(id, { auth: { type: 'none' } })).body.item.auth).toEqual(NONE);
@@ -56,6 +72,23 @@ describe('auth of a connection', () => {
     ['a token with none', { auth: { type: 'none' }, connection_token: 'x' }, 'data.connection_token'],
     ['the type token without one', { auth: { type: 'token' } }, 'data.connection_token'],
     ['null', { auth: null }, 'data.auth'],
+    ['a client of its own without an id', { auth: { ...MACHINE, client_id: null } }, 'data.auth.client_id'],
+    ['such a client without a credential', { auth: MACHINE }, 'data.auth.client_secret'],
+    ['one with two', { auth: { ...MACHINE, client_secret: 'x', private_key: KEY } }, 'data.auth.client_secret'],
+    ['one of members', { auth: { ...MACHINE, client_secret: 'x', account: 'member' } }, 'data.auth.account'],
+    ['one with a token', { auth: { ...MACHINE, client_secret: 'x' }, connection_token: 'x' }, 'data.connection_token'],
+    [
+      'a private key of a person',
+      { auth: { type: 'oauth', client_id: 'x', private_key: KEY } },
+      'data.auth.private_key',
+    ],
+    ['a private key without OAuth', { auth: { type: 'none', private_key: KEY } }, 'data.auth.private_key'],
+    ['another text as a key', { auth: { ...MACHINE, private_key: 'secret' } }, 'data.auth.private_key'],
+    ['a key of 1024 bits', { auth: { ...MACHINE, private_key: WEAK_KEY } }, 'data.auth.private_key'],
+    ['a key on another curve', { auth: { ...MACHINE, private_key: FOREIGN_KEY } }, 'data.auth.private_key'],
+    ['a public key', { auth: { ...MACHINE, private_key: PUBLIC_KEY } }, 'data.auth.private_key'],
+    ['a symmetric key', { auth: { ...MACHINE, private_key: '{"kty":"oct","k":"c2VjcmV0"}' } }, 'data.auth.private_key'],
+    ['a masked key where none is stored', { auth: { ...MACHINE, private_key: '***' } }, 'data.auth.private_key'],
   ])('refuses %s', async (_what, more, path) => {
     const data = { title: 'Upstream', connection_type: 'HTTP', connection_url: ADDRESS, ...more };
     const { status, body } = await service.tool('COLLECTION_CONNECTIONS_CREATE', { data });
@@ -81,6 +114,30 @@ describe('auth of a connection', () => {
     expect((await update(id, { connection_url })).status).toBe(400);
     expect((await update(id, { connection_url, auth: { ...auth, client_secret: '***' } })).status).toBe(400);
     expect((await update(id, { connection_url, auth })).status).toBe(200);
+  });
+
+  it('keeps a stored private key from another server, and from the place of a secret', async () => {
+    const auth = { ...MACHINE, private_key: KEY };
+    const id = await connectTo(service, ADDRESS, { auth });
+    const connection_url = 'http://127.0.0.1:10/mcp';
+    const masked = { ...auth, private_key: '***' };
+    expect((await update(id, { connection_url })).status).toBe(400);
+    expect((await update(id, { connection_url, auth: masked })).status).toBe(400);
+    expect((await update(id, { auth: { ...MACHINE, client_secret: '***' } })).status).toBe(400);
+    expect((await update(id, { auth: { type: 'oauth', client_id: 'x', client_secret: '***' } })).status).toBe(400);
+    expect((await update(id, { connection_url, auth })).status).toBe(200);
+    // A caller reads the connection, changes a setting, and stores the whole.
+    const shown = { ...NONE, ...masked };
+    expect(await authOf(id)).toEqual(shown);
+    expect((await update(id, { auth: { ...shown, scope: 'a' } })).body.item.auth).toEqual({ ...shown, scope: 'a' });
+  });
+
+  it('seals a private key, which no read shows', async () => {
+    const id = await connectTo(service, ADDRESS, { auth: { ...MACHINE, private_key: KEY } });
+    const [line = ''] = KEY.split('\n').slice(1);
+    const rows = await service.query('SELECT to_json(c)::text AS text FROM connections c WHERE id = $1', [id]);
+    const read = await succeed<object>(service, 'COLLECTION_CONNECTIONS_GET', { id });
+    for (const seen of [rows, read]) expect(JSON.stringify(seen)).not.toContain(line);
   });
 
   it("is stored as the connection's own secret, which no read shows", async () => {

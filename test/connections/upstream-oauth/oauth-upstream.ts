@@ -8,6 +8,9 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { type Configuration, errors, Provider, type TokenEndpointGrantContext } from 'oidc-provider';
 
+type AccessToken = InstanceType<Provider['AccessToken']>;
+type ClientCredentials = InstanceType<Provider['ClientCredentials']>;
+
 /** An MCP server that demands OAuth, with its authorization server (oidc-provider, dynamic registration). */
 export interface OauthUpstream {
   /** The MCP endpoint. */
@@ -23,6 +26,8 @@ export interface OauthUpstream {
   registrations: number;
   /** How many access tokens were issued for an assertion. */
   assertions: number;
+  /** How many access tokens were issued to clients for themselves. */
+  machineTokens: number;
   /** Each tool call that was done: the account of its token and of the session that it came in. */
   readonly calls: { readonly account: string; readonly sessionAccount: string }[];
   /** The authorization headers of all requests at the MCP endpoint. */
@@ -43,6 +48,15 @@ interface Session {
 
 /** The client that an authorization server which takes assertions knows. */
 export const ENTERPRISE_CLIENT = { client_id: 'box-at-upstream', client_secret: 'secret-at-upstream' };
+/** The clients with an account of their own, which has the name of the client. */
+export const MACHINE_CLIENT = { client_id: 'machine', client_secret: 'secret-of-the-machine' };
+export const OTHER_MACHINE = { client_id: 'other-machine', client_secret: 'secret-of-the-other' };
+const MACHINES = [MACHINE_CLIENT, OTHER_MACHINE].map((client) => ({
+  ...client,
+  redirect_uris: [],
+  response_types: [],
+  grant_types: ['client_credentials'],
+}));
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const MCP_PATH = '/mcp';
 const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
@@ -65,6 +79,7 @@ export async function startOauthUpstream(
     refreshes: 0,
     registrations: 0,
     assertions: 0,
+    machineTokens: 0,
     calls: [],
     authorizations: [],
     intercept: () => false,
@@ -88,13 +103,21 @@ export async function startOauthUpstream(
   const issued = new Map<string, string>();
   const ended = new Set<string>();
   const sessions = new Map<string, Session>();
-  const clients = [{ ...ENTERPRISE_CLIENT, redirect_uris: [], response_types: [], grant_types: [JWT_BEARER] }];
-  const provider = new Provider(origin, { ...configuration(upstream), ...(trusted !== undefined && { clients }) });
+  const enterprise = { ...ENTERPRISE_CLIENT, redirect_uris: [], response_types: [], grant_types: [JWT_BEARER] };
+  const clients = trusted === undefined ? MACHINES : [...MACHINES, enterprise];
+  const provider = new Provider(origin, { ...configuration(upstream), clients } as Configuration);
   if (trusted !== undefined) takeAssertions(provider, upstream, trusted);
   provider.on('access_token.saved', ({ jti, accountId, gty }: { jti: string; accountId: string; gty: string }) => {
     issued.set(jti, accountId);
     if (gty.includes('refresh_token')) upstream.refreshes++;
   });
+  provider.on(
+    'client_credentials.saved' as 'server_error',
+    (({ jti, clientId }: { jti: string; clientId: string }) => {
+      issued.set(jti, clientId);
+      upstream.machineTokens++;
+    }) as never,
+  );
   provider.on(
     'grant.saved' as 'server_error',
     ((grant: { jti: string; accountId: string }) => {
@@ -107,8 +130,8 @@ export async function startOauthUpstream(
   async function serveMcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
     upstream.authorizations.push(request.headers.authorization);
     const token = request.headers.authorization?.replace(/^Bearer /, '');
-    const found = token === undefined ? undefined : await provider.AccessToken.find(token);
-    const account = found !== undefined && !ended.has(found.jti) && found.aud === upstream.url ? found.accountId : '';
+    const found = token === undefined ? undefined : await findToken(provider, token);
+    const account = found !== undefined && !ended.has(found.jti) && found.aud === upstream.url ? ownerOf(found) : '';
     if (account === '') {
       await text(request);
       const challenge = `Bearer resource_metadata="${origin}${METADATA_PATH}", scope="tools"`;
@@ -161,6 +184,28 @@ export async function startOauthUpstream(
     else void handleProvider(request, response);
   });
   return upstream;
+}
+
+async function findToken(provider: Provider, token: string): Promise<AccessToken | ClientCredentials | undefined> {
+  return (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
+}
+
+function ownerOf(token: AccessToken | ClientCredentials): string {
+  return String('accountId' in token ? token.accountId : token.clientId);
+}
+
+/** Registers a client with an account of its own that authenticates with a key; returns its id. */
+export async function registerMachine({ issuer }: OauthUpstream, publicKey: object): Promise<string> {
+  const metadata = {
+    token_endpoint_auth_method: 'private_key_jwt',
+    jwks: { keys: [publicKey] },
+    redirect_uris: [],
+    response_types: [],
+    grant_types: ['client_credentials'],
+  };
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(`${issuer}/reg`, { method: 'POST', headers, body: JSON.stringify(metadata) });
+  return ((await answer.json()) as { client_id: string }).client_id;
 }
 
 /** Adds the grant of enterprise-managed authorization. The accounts are the subjects of the issuer. */
@@ -216,6 +261,7 @@ function configuration(upstream: OauthUpstream): Configuration {
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
     ttl: {
       AccessToken: () => upstream.lifetimeS,
+      ClientCredentials: () => upstream.lifetimeS,
       RefreshToken: 86_400,
       Grant: 86_400,
       Interaction: 600,
@@ -225,6 +271,7 @@ function configuration(upstream: OauthUpstream): Configuration {
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
+      clientCredentials: { enabled: true },
       revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,

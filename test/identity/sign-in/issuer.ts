@@ -34,6 +34,8 @@ interface Exchanges {
   issuedTokenType: string;
   /** The error code of a refusal. */
   refusal?: string | undefined;
+  /** Another issuer, which asserts the people of this one: makes the whole answer. */
+  delegate?: (request: ExchangeRequest) => Promise<object>;
   readonly requests: ExchangeRequest[];
 }
 
@@ -174,11 +176,16 @@ export class Issuer {
     const { payload } = await jwtVerify(parameters.subject_token ?? '', this.keys.publicKey, checks).catch(() => {
       throw new errors.InvalidGrant('the ID token is not valid');
     });
-    const { clientId, claims, issuedTokenType, refusal, requests } = this.exchanges;
+    const { clientId, claims, issuedTokenType, refusal, delegate, requests } = this.exchanges;
     const sub = payload.sub ?? '';
     const asked = Object.fromEntries(EXCHANGE_PARAMETERS.map((name) => [name, parameters[name]]));
-    requests.push({ ...(asked as ExchangeParameters), sub });
+    const request = { ...(asked as ExchangeParameters), sub };
+    requests.push(request);
     if (refusal !== undefined) throw new errors.CustomOIDCProviderError(refusal, 'the administrator has not agreed');
+    if (delegate !== undefined) {
+      context.body = await delegate(request);
+      return;
+    }
     const { resource, audience: aud, scope } = parameters;
     const about = { ...this.#people.get(sub), aud, resource, scope, client_id: clientId, ...claims };
     const assertion = new SignJWT(about as JWTPayload)

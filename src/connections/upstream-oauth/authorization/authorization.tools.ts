@@ -42,15 +42,16 @@ export class AuthorizationTools {
     annotations: READ_ONLY,
   })
   async authorize({ id }: AuthorizableConnectionInput, caller: Principal): Promise<AuthorizationPageAnswer> {
-    const connection = await this.connections.requireOfOrganization(caller.organization.id, id);
+    const connection = await this.connections.requireWithPage(caller.organization.id, id);
     return { authorization_url: pageOf(this.config.baseUrl, connection.id) };
   }
 
   @ManagementTool({
     name: 'CONNECTION_DEAUTHORIZE',
     description:
-      'Forgets the account of a connection whose auth.type is oauth or enterprise, and revokes its tokens at the ' +
-      "upstream. For auth.account member, the caller's own account.",
+      'Forgets the account of a connection whose auth.type is oauth, enterprise or client_credentials, and revokes its ' +
+      "tokens at the upstream. For auth.account member, the caller's own account. For client_credentials, the next " +
+      'call gets another token.',
     input: AuthorizableConnectionInput,
     output: DeauthorizedAnswer,
     annotations: DESTROYS,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { allows, SELF } from '../../../core/permissions.js';
-import { type Connection, isEnterprise } from '../../connection.js';
+import { type Connection, isEnterprise, isMachine } from '../../connection.js';
 import { hasMemberAccounts } from '../../connection-account.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
 import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
@@ -19,6 +19,11 @@ export class OauthConnections {
     private readonly directory: ConnectionDirectory,
     private readonly rights: AuthorizationRightsRepository,
   ) {}
+
+  /** A connection for which a person does something on its page. @throws DomainError as `requireOfOrganization` does */
+  async requireWithPage(organizationId: string, id: string): Promise<OauthConnection> {
+    return requirePerson(await this.requireOfOrganization(organizationId, id));
+  }
 
   /** @throws DomainError `not_found`, or `invalid_request` for a connection without OAuth */
   async requireOfOrganization(organizationId: string, id: string): Promise<OauthConnection> {
@@ -47,7 +52,7 @@ export class OauthConnections {
           'organization.',
       );
     }
-    return connection;
+    return requirePerson(connection);
   }
 }
 
@@ -59,4 +64,12 @@ function requireOauth(connection: Connection | undefined): OauthConnection {
     throw new DomainError('invalid_request', 'The connection does not use OAuth: its auth.type is not oauth.');
   }
   return connection as OauthConnection;
+}
+
+function requirePerson(connection: OauthConnection): OauthConnection {
+  if (!isMachine(connection)) return connection;
+  throw new DomainError(
+    'invalid_request',
+    'The account of the connection is that of its client. Nobody logs in for it.',
+  );
 }

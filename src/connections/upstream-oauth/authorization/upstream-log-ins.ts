@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import {
   exchangeAuthorization,
-  InsecureTokenEndpointError,
   IssuerMismatchError,
   OAuthError,
   RegistrationRejectedError,
@@ -12,9 +11,8 @@ import {
 import { DomainError } from '../../../core/domain-error.js';
 import { type Connection, isEnterprise } from '../../connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
-import { AddressRefusedError } from '../../../platform/net/address-refused-error.js';
-import { AnswerRefusedError, BoundedFetch } from '../../../platform/net/bounded-fetch.js';
-import { AuthorizationServerFault } from '../authorization-server-fault.js';
+import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
+import { AuthorizationServerFault, faultOf, nameOf } from '../authorization-server-fault.js';
 import { ConfiguredClients } from '../servers/configured-clients.js';
 import { type DiscoveredServer, requireCodeFlow, ServerDiscovery } from '../servers/server-discovery.js';
 import { type Account, accountOf, tokenServerOf } from '../tokens/account-tokens.js';
@@ -181,23 +179,15 @@ export class UpstreamLogIns {
   private explain({ id }: Connection, error: unknown): DomainError {
     if (error instanceof DomainError) return error;
     this.logger.warn({ connection_id: id, err: error }, 'A log-in at an upstream failed');
-    const refused = [error, error instanceof Error ? error.cause : undefined].find(
-      (one) => one instanceof AddressRefusedError,
-    );
-    return new DomainError('upstream_protocol', refused?.message ?? reasonOf(error), [], { cause: error, status: 502 });
+    const reason = faultOf(error) ?? reasonOf(error);
+    return new DomainError('upstream_protocol', reason, [], { cause: error, status: 502 });
   }
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof AuthorizationServerFault || error instanceof AnswerRefusedError) return error.message;
   if (error instanceof IssuerMismatchError) return 'The answer came from another authorization server (RFC 9207).';
   if (error instanceof RegistrationRejectedError) return 'The authorization server refused to register this service.';
-  if (error instanceof InsecureTokenEndpointError)
-    return 'The token endpoint of the authorization server is not secure.';
-  if (error instanceof OAuthError) {
-    const code = /^[\w.-]{1,64}$/.test(error.code) ? error.code : 'an error';
-    return `The authorization server answered: ${code}.`;
-  }
+  if (error instanceof OAuthError) return `The authorization server answered: ${nameOf(error.code)}.`;
   return 'The authorization server could not be used: it did not answer as OAuth 2.1 requires.';
 }
 

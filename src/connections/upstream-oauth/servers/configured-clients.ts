@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type { OAuthClientInformationMixed } from '@modelcontextprotocol/client';
 import { AppConfig } from '../../../core/config/app-config.js';
 import type { Connection } from '../../connection.js';
 import { ConnectionSecrets } from '../../connection-secrets.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
+import type { UpstreamClient } from './client-assertion.js';
 import { UpstreamClientRepository } from './upstream-client.repository.js';
 
 /** Below the base URL. By itself it belongs to clients from before there was an address per authorization server. */
@@ -22,15 +22,17 @@ export class ConfiguredClients {
   ) {}
 
   /** The client of the connection; undefined if none is configured. */
-  clientOf(connection: Connection): OAuthClientInformationMixed | undefined {
+  clientOf(connection: Connection): UpstreamClient | undefined {
     const id = connection.oauth?.clientId ?? null;
     if (id === null) return undefined;
     const secret = this.secrets.openClientSecret(connection);
-    return { client_id: id, ...(secret !== undefined && { client_secret: secret }) };
+    if (secret === undefined) return { client_id: id };
+    const hasKey = connection.oauth?.machine === 'private_key';
+    return { client_id: id, ...(hasKey ? { private_key: secret } : { client_secret: secret }) };
   }
 
   /** @throws AuthorizationServerFault for another authorization server than before */
-  async requireIssuer(connection: Connection, client: OAuthClientInformationMixed, issuer: string): Promise<void> {
+  async requireIssuer(connection: Connection, client: UpstreamClient, issuer: string): Promise<void> {
     const bound = await this.registrations.findIssuerOf(connection.id, client);
     if (bound === undefined || bound === issuer) return;
     throw new AuthorizationServerFault(

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { OAuthClientInformationMixed } from '@modelcontextprotocol/client';
 import { Repository } from 'typeorm';
 import { newId } from '../../../core/ids.js';
 import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
+import type { UpstreamClient } from './client-assertion.js';
 import { UpstreamClientEntity } from './upstream-client.entity.js';
 
 /** Where a client is registered, and with which redirect URI. */
@@ -15,7 +15,7 @@ interface Registration {
 }
 
 /** A configured client is kept only for its issuer. */
-type StoredClient = OAuthClientInformationMixed & { readonly isConfigured?: boolean };
+type StoredClient = UpstreamClient & { readonly isConfigured?: boolean };
 
 /** The clients that this service has registered, and where a configured one was used. */
 @Injectable()
@@ -25,18 +25,19 @@ export class UpstreamClientRepository {
     private readonly vault: VaultService,
   ) {}
 
-  async find({ connectionId, issuer, redirectUri }: Registration): Promise<OAuthClientInformationMixed | undefined> {
+  async find({ connectionId, issuer, redirectUri }: Registration): Promise<UpstreamClient | undefined> {
     const row = await this.rows.findOneBy({ connectionId, issuer, redirectUri });
     const client = row === null ? undefined : this.clientOf(row);
     return client?.isConfigured === true ? undefined : client;
   }
 
   /** The issuer at which this client was used, if it was configured for the connection then. */
-  async findIssuerOf(connectionId: string, client: OAuthClientInformationMixed): Promise<string | undefined> {
+  async findIssuerOf(connectionId: string, client: UpstreamClient): Promise<string | undefined> {
     const rows = await this.rows.findBy({ connectionId });
     const row = rows.find((one) => {
-      const { isConfigured, client_id: id, client_secret: secret } = this.clientOf(one);
-      return isConfigured === true && id === client.client_id && secret === client.client_secret;
+      const { isConfigured, client_id: id, client_secret: secret, private_key: key } = this.clientOf(one);
+      const hasSecret = secret === client.client_secret && key === client.private_key;
+      return isConfigured === true && id === client.client_id && hasSecret;
     });
     return row?.issuer;
   }

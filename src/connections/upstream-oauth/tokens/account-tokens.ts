@@ -1,10 +1,7 @@
-import type {
-  AuthorizationServerMetadata,
-  OAuthClientInformationMixed,
-  OAuthTokens,
-} from '@modelcontextprotocol/client';
+import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/client';
 import { databaseNow } from '../../../core/database-time.js';
-import { type Connection, isEnterprise } from '../../connection.js';
+import { type Connection, isEnterprise, isMachine } from '../../connection.js';
+import type { UpstreamClient } from '../servers/client-assertion.js';
 
 /** The refresh margin: a tenth of the lifetime, at most a minute. */
 const MARGIN = 0.1;
@@ -15,6 +12,7 @@ export interface TokenServer {
   readonly issuer: string;
   readonly token_endpoint: string;
   readonly token_endpoint_auth_methods_supported?: string[] | undefined;
+  readonly token_endpoint_auth_signing_alg_values_supported?: string[] | undefined;
   readonly revocation_endpoint?: string | undefined;
 }
 
@@ -23,13 +21,15 @@ export interface AccountTokens {
   readonly accessToken: string;
   readonly refreshToken?: string | undefined;
   readonly server: TokenServer;
-  readonly client: OAuthClientInformationMixed;
+  readonly client: UpstreamClient;
   /** The resource indicator (RFC 8707) that the tokens are for. */
   readonly resource: string;
   /** The scopes that the log-in requested, separated by spaces. */
   readonly scope?: string | undefined;
   /** The scopes that the upstream has demanded since, and that the next log-in requests too. */
   readonly demandedScope?: string | undefined;
+  /** The revision of the connection with whose client the tokens were got; absent if a person stands behind them. */
+  readonly machineRevision?: number | undefined;
 }
 
 /** The account of a connection, or of a member at it. Times in milliseconds since the epoch; `Infinity` if unknown. */
@@ -48,22 +48,29 @@ export function tokenServerOf(metadata: AuthorizationServerMetadata): TokenServe
     issuer: metadata.issuer,
     token_endpoint: metadata.token_endpoint,
     token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
+    token_endpoint_auth_signing_alg_values_supported: metadata.token_endpoint_auth_signing_alg_values_supported,
     revocation_endpoint: 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined,
   };
 }
 
-/** True if the connection, as it is now, can use the account. */
-export function isAccountFor(account: Account, connection: Connection): boolean {
-  return account.connectionUrl === connection.url && (account.idTokenId !== undefined) === isEnterprise(connection);
+/**
+ * True if the connection, as it is now, can use the account. That of a client serves no later revision, which can have
+ * another client; a process that does not know of the later revision yet uses the account of that one.
+ */
+export function isAccountFor({ connectionUrl, idTokenId, tokens }: Account, connection: Connection): boolean {
+  const { machineRevision } = tokens;
+  if (connectionUrl !== connection.url || (idTokenId !== undefined) !== isEnterprise(connection)) return false;
+  if (!isMachine(connection)) return machineRevision === undefined;
+  return machineRevision !== undefined && machineRevision >= connection.revision;
 }
 
 /** @param before the tokens or the log-in that the answer belongs to */
 export function accountOf(
   { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds }: OAuthTokens,
-  { server, client, resource, scope, demandedScope }: Omit<AccountTokens, 'accessToken'>,
+  { server, client, resource, scope, demandedScope, machineRevision }: Omit<AccountTokens, 'accessToken'>,
   connectionUrl: string,
 ): Account {
-  const tokens = { accessToken, refreshToken, server, client, resource, scope, demandedScope };
+  const tokens = { accessToken, refreshToken, server, client, resource, scope, demandedScope, machineRevision };
   if (seconds === undefined) return { connectionUrl, tokens, refreshAt: Infinity, expiresAt: Infinity };
   const lifetimeMs = seconds * 1000;
   const expiresAt = databaseNow() + lifetimeMs;

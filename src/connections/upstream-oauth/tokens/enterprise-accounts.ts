@@ -5,7 +5,7 @@ import { IdentityAssertions, IssuerRefusal } from '../../../identity/openid/iden
 import { IdTokens } from '../../../identity/openid/id-tokens.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import type { Connection } from '../../connection.js';
-import { AuthorizationServerFault } from '../authorization-server-fault.js';
+import { AuthorizationServerFault, nameOf } from '../authorization-server-fault.js';
 import { ConfiguredClients } from '../servers/configured-clients.js';
 import { ServerDiscovery } from '../servers/server-discovery.js';
 import { type Account, accountOf, tokenServerOf } from './account-tokens.js';
@@ -117,9 +117,4 @@ function explain(error: unknown): never {
     );
   }
   throw new AssertionRefused(`The authorization server of the upstream refused your identity: ${nameOf(error.code)}.`);
-}
-
-/** Error codes are other parties' text. */
-function nameOf(code: string): string {
-  return /^[\w.-]{1,64}$/.test(code) ? code : 'an error';
 }

@@ -6,12 +6,13 @@ import { DomainError } from '../../../core/domain-error.js';
 import { FairShare } from '../../../core/sharing/fair-share.js';
 import { atMost, Shares } from '../../../core/sharing/shares.js';
 import { AppConfig } from '../../../core/config/app-config.js';
-import { type Connection, isEnterprise } from '../../connection.js';
+import { type Connection, isEnterprise, isMachine } from '../../connection.js';
 import { accountKey } from '../../connection-account.js';
 import { assertionRefused, pageOf, signInRequired } from '../authorization-page.js';
 import { AuthorizationServerFault } from '../authorization-server-fault.js';
-import { type Account, accountOf, type AccountTokens } from './account-tokens.js';
+import { type Account, accountOf, type AccountTokens, isAccountFor } from './account-tokens.js';
 import { AssertionRefused, EnterpriseAccounts, IdTokenUnavailable } from './enterprise-accounts.js';
+import { MachineAccounts } from './machine-accounts.js';
 import { AuthorizationEnded, concernsAccount, TokenRequests } from './token-requests.js';
 import { type AccountChange, UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 
@@ -46,7 +47,7 @@ export class TokenRefreshes {
   private readonly logger = new Logger(TokenRefreshes.name);
   /**
    * The refreshes that this process makes at a time, by organization and token endpoint, so that a slow endpoint leaves
-   * the organization some for its others. Each ends within 5 seconds, and an exchange of assertions within 8.
+   * the organization some for its others. Each ends within 5 seconds, and those that look up the server within 8.
    */
   private readonly share = new FairShare({
     capacity: 64,
@@ -55,7 +56,7 @@ export class TokenRefreshes {
     waitMs: 5_000,
     refusal: () => unreachable(),
   });
-  /** By organization and token endpoint, by connection, and by account. */
+  /** By organization and token endpoint, by revision of a connection, and by account. */
   private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
   /** In progress, by account. */
   private readonly running = new Map<string, Promise<Account | undefined>>();
@@ -64,12 +65,13 @@ export class TokenRefreshes {
     private readonly repository: UpstreamAuthorizationRepository,
     private readonly requests: TokenRequests,
     private readonly enterprise: EnterpriseAccounts,
+    private readonly machines: MachineAccounts,
     private readonly config: AppConfig,
   ) {}
 
   /** True while asking the account's authorization server is of no use. */
   isPaused(connection: Connection, { tokens }: Account): boolean {
-    const isFinal = tokens.refreshToken === undefined && !isEnterprise(connection);
+    const isFinal = tokens.refreshToken === undefined && hasLogIns(connection);
     return isFinal || this.pauseOf(connection, endpointOf(connection, tokens)) !== undefined;
   }
 
@@ -83,8 +85,9 @@ export class TokenRefreshes {
     for (;;) {
       const running = this.running.get(key);
       const account = await (running ?? this.start(key, connection, known.tokens, outdated));
-      // One that was in progress may have kept a token that the upstream has refused since.
-      if (running === undefined || account?.tokens.accessToken !== outdated) return account;
+      // One that was in progress may have kept a token that the upstream has refused since, or that of another client.
+      const isUsable = account?.tokens.accessToken !== outdated && !(account && isOfFormerClient(account, connection));
+      if (running === undefined || isUsable) return account;
     }
   }
 
@@ -120,7 +123,7 @@ export class TokenRefreshes {
   /** Is `busy` while another process refreshes the account. */
   private async tryOnce(connection: Connection, outdated: string): Promise<Account | undefined | 'busy'> {
     const begun = performance.now();
-    const leased = await this.repository.lease(connection, (account) => isOutdated(account, outdated));
+    const leased = await this.repository.lease(connection, (account) => isOutdated(account, outdated, connection));
     if (leased === undefined || leased === 'busy') return leased;
     const { account, lease } = leased;
     if (lease === undefined) return account;
@@ -169,6 +172,7 @@ export class TokenRefreshes {
 
   private async replacementOf(connection: Connection, { tokens, connectionUrl }: Account): Promise<Account> {
     if (isEnterprise(connection)) return this.enterprise.exchange(connection);
+    if (isMachine(connection)) return this.machines.request(connection);
     return accountOf(await this.requests.refresh(tokens), tokens, connectionUrl);
   }
 
@@ -186,9 +190,20 @@ export class TokenRefreshes {
   }
 }
 
-/** True while no process has got a newer access token. */
-function isOutdated({ tokens, refreshAt }: Account, outdated: string): boolean {
-  return tokens.accessToken === outdated || databaseNow() >= refreshAt;
+/** True while no process has got a newer access token, or one for the connection's present client. */
+function isOutdated(account: Account, outdated: string, connection: Connection): boolean {
+  const { tokens, refreshAt } = account;
+  return tokens.accessToken === outdated || databaseNow() >= refreshAt || isOfFormerClient(account, connection);
+}
+
+/** True if the connection has a client that acts for itself, and the account is that of another one, or of a person. */
+function isOfFormerClient(account: Account, connection: Connection): boolean {
+  return isMachine(connection) && !isAccountFor(account, connection);
+}
+
+/** True if a person logs in for new tokens. */
+function hasLogIns(connection: Connection): boolean {
+  return !isEnterprise(connection) && !isMachine(connection);
 }
 
 /** That of `keysOf` which the failure is counted against, so that nobody else waits. */
@@ -196,16 +211,21 @@ function blamed(error: unknown, connection: Connection, endpoint: string): strin
   const isOfAccount =
     error instanceof AssertionRefused || error instanceof IdTokenUnavailable || concernsAccount(error);
   if (isOfAccount) return accountKey(connection);
-  return error instanceof AuthorizationServerFault ? connection.id : endpoint;
+  return error instanceof AuthorizationServerFault ? settingsKey(connection) : endpoint;
 }
 
 function keysOf(connection: Connection, endpoint: string): string[] {
-  return [endpoint, connection.id, accountKey(connection)];
+  return [endpoint, settingsKey(connection), accountKey(connection)];
+}
+
+/** Who changes the connection does not wait because of its former settings. */
+function settingsKey({ id, revision }: Connection): string {
+  return `${id} ${revision}`;
 }
 
 /** Of a connection whose authorization server is looked up each time, the upstream. */
 function endpointOf(connection: Connection, { server }: AccountTokens): string {
-  return `${connection.organizationId} ${isEnterprise(connection) ? connection.url : server.token_endpoint}`;
+  return `${connection.organizationId} ${hasLogIns(connection) ? server.token_endpoint : connection.url}`;
 }
 
 function unreachable(detail = 'The authorization server of the upstream did not issue a new token.'): DomainError {

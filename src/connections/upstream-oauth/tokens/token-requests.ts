@@ -7,8 +7,10 @@ import {
 } from '@modelcontextprotocol/client';
 import { ERRORS_OF_SERVERS } from '../../../core/oauth-errors.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
+import { clientAssertionFor } from '../servers/client-assertion.js';
 import type { AccountTokens, TokenServer } from './account-tokens.js';
 
+const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 /** The errors (RFC 6749 §5.2) after which the same request cannot succeed later: a person has to log in again. */
 const FINAL_ERRORS: ReadonlySet<string> = new Set([
   'invalid_grant',
@@ -64,7 +66,8 @@ export class TokenRequests {
     }
     const sent = [
       ...(refreshToken === undefined ? [] : [{ token: refreshToken, token_type_hint: 'refresh_token' }]),
-      { token: accessToken, token_type_hint: 'access_token' },
+      // An account to which no token was issued yet has an empty one.
+      ...(accessToken === '' ? [] : [{ token: accessToken, token_type_hint: 'access_token' }]),
     ];
     for (const token of sent) {
       const form = new URLSearchParams({
@@ -73,6 +76,11 @@ export class TokenRequests {
         ...(method === 'client_secret_post' && { client_secret: secret }),
       });
       try {
+        const assertion = await clientAssertionFor(client, server);
+        if (assertion !== undefined) {
+          form.set('client_assertion_type', JWT_BEARER);
+          form.set('client_assertion', assertion);
+        }
         const { status } = await this.http.fetch(server.revocation_endpoint, { method: 'POST', headers, body: form });
         if (status >= 400) throw new Error(`The revocation endpoint answered ${status}.`);
       } catch (error) {

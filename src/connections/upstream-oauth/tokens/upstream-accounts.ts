@@ -4,12 +4,20 @@ import { databaseNow } from '../../../core/database-time.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { ReadThroughCache } from '../../../core/read-through-cache.js';
 import { AppConfig } from '../../../core/config/app-config.js';
-import { type Connection, isEnterprise } from '../../connection.js';
+import { type Connection, isEnterprise, isMachine } from '../../connection.js';
 import { accountKey, hasMemberAccounts } from '../../connection-account.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
-import { authorizationRequired, pageOf, scopeRequired, signInRequired } from '../authorization-page.js';
+import {
+  accountChanged,
+  authorizationRequired,
+  clientRefused,
+  pageOf,
+  scopeRequired,
+  signInRequired,
+} from '../authorization-page.js';
 import { type Account, isAccountFor } from './account-tokens.js';
 import { EnterpriseAccounts } from './enterprise-accounts.js';
+import { MachineAccounts } from './machine-accounts.js';
 import { judgeDemand, uniteScopes } from './scopes.js';
 import { TokenRefreshes } from './token-refreshes.js';
 import { UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
@@ -34,6 +42,7 @@ export class UpstreamAccounts {
     private readonly repository: UpstreamAuthorizationRepository,
     private readonly refreshes: TokenRefreshes,
     private readonly enterprise: EnterpriseAccounts,
+    private readonly machines: MachineAccounts,
     private readonly directory: ConnectionDirectory,
     private readonly config: AppConfig,
   ) {
@@ -67,12 +76,12 @@ export class UpstreamAccounts {
       : this.currentToken(connection, found);
   }
 
-  /** @throws DomainError `upstream_authorization_required` or `upstream_unreachable` */
+  /** @throws DomainError `upstream_authorization_required`, `upstream_unauthorized` or `upstream_unreachable` */
   async renew(connection: Connection, refused: string): Promise<string> {
     const key = accountKey(connection);
-    const known = this.refusedTokens.get(key) === refused ? undefined : await this.cache.get(key);
-    if (known === undefined) throw this.missing(connection);
-    return this.refresh(connection, known, refused);
+    if (this.refusedTokens.get(key) === refused) throw this.missing(connection);
+    const known = await this.cache.get(key);
+    return known === undefined ? this.begin(connection) : this.refresh(connection, known, refused);
   }
 
   /** Notes that the upstream refused a token that was just renewed. */
@@ -86,8 +95,8 @@ export class UpstreamAccounts {
    * @returns the error for callers, or undefined if another log-in is of no use
    */
   async demandScope(connection: Connection, demanded: string): Promise<DomainError | undefined> {
-    // Who configures the scopes also limits them, and so does the issuer that asserts people.
-    if (connection.oauth?.scope != null || isEnterprise(connection)) return undefined;
+    // Who configures the scopes also limits them, and so does the server that asserts people or has set up a client.
+    if (connection.oauth?.scope != null || isEnterprise(connection) || isMachine(connection)) return undefined;
     const key = accountKey(connection);
     const known = await this.cache.get(key);
     if (known === undefined) return this.missing(connection);
@@ -123,10 +132,11 @@ export class UpstreamAccounts {
     return accessToken;
   }
 
-  /** The first token of a person, if the sign-in with the issuer is enough for one. */
+  /** The first token of a client for itself, or of a person if the sign-in with the issuer is enough for one. */
   private begin(connection: Connection): Promise<string> {
-    if (!isEnterprise(connection)) throw this.missing(connection);
-    return this.enterprise.open(connection).then((account) => {
+    const accounts = isMachine(connection) ? this.machines : this.enterprise;
+    if (!isMachine(connection) && !isEnterprise(connection)) throw this.missing(connection);
+    return accounts.open(connection).then((account) => {
       if (account === undefined) throw this.missing(connection);
       return this.refresh(connection, account, account.tokens.accessToken);
     });
@@ -136,17 +146,21 @@ export class UpstreamAccounts {
   private async refresh(connection: Connection, known: Account, outdated: string): Promise<string> {
     try {
       const account = await this.refreshes.refresh(connection, known, outdated);
-      if (account === undefined || !isAccountFor(account, connection)) throw this.missing(connection);
+      if (account === undefined || !isAccountFor(account, connection)) {
+        throw isMachine(connection) ? accountChanged() : this.missing(connection);
+      }
       return account.tokens.accessToken;
     } finally {
       this.cache.forget(accountKey(connection));
     }
   }
 
+  /** The error of a call whose account has no token that the upstream accepts. */
   private missing(
     connection: Connection,
     errorOf = isEnterprise(connection) ? signInRequired : authorizationRequired,
   ): DomainError {
+    if (isMachine(connection)) return clientRefused(connection.title);
     const error = errorOf(connection.title, pageOf(this.config.baseUrl, connection.id));
     if (!hasMemberAccounts(connection)) {
       this.directory.recordHindrance(connection, error.message).catch((cause: Error) => {

@@ -72,17 +72,18 @@ export class UpstreamAuthorizationRepository {
   }
 
   /**
-   * Stores an account for which no token was issued yet, unless the connection has one that it can use. Does nothing
-   * once the ID token has ended.
+   * Stores an account for which no token was issued yet, unless the connection has one that such a token can replace.
+   * Does nothing once the ID token has ended.
    */
-  async open(owner: AccountOwner, account: Account & { readonly idTokenId: string }): Promise<void> {
+  async open(owner: AccountOwner, account: Account): Promise<void> {
     const { connectionUrl, tokens, refreshAt, expiresAt, idTokenId } = this.columnsOf(owner, account);
     await this.rows.manager.transaction(async (manager) => {
       if (!(await isIdTokenKept(manager, account))) return;
       await manager.query(
         `DELETE FROM upstream_authorizations
-          WHERE connection_id = $1 AND user_id = $2 AND (id_token_id IS NULL OR connection_url <> $3)`,
-        [owner.id, owner.accountUserId, connectionUrl],
+          WHERE connection_id = $1 AND user_id IS NOT DISTINCT FROM $2
+            AND ((id_token_id IS NULL) <> ($4::uuid IS NULL) OR connection_url <> $3)`,
+        [owner.id, owner.accountUserId ?? null, connectionUrl, idTokenId],
       );
       await manager.query(
         `INSERT INTO upstream_authorizations
@@ -93,7 +94,7 @@ export class UpstreamAuthorizationRepository {
           newId(),
           owner.organizationId,
           owner.id,
-          owner.accountUserId,
+          owner.accountUserId ?? null,
           connectionUrl,
           tokens,
           refreshAt,

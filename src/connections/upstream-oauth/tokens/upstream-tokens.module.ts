@@ -6,6 +6,7 @@ import { NetModule } from '../../../platform/net/net.module.js';
 import { VaultModule } from '../../../platform/vault/vault.module.js';
 import { UpstreamServersModule } from '../servers/upstream-servers.module.js';
 import { EnterpriseAccounts } from './enterprise-accounts.js';
+import { MachineAccounts } from './machine-accounts.js';
 import { TokenRefreshes } from './token-refreshes.js';
 import { TokenRequests } from './token-requests.js';
 import { UpstreamAccounts } from './upstream-accounts.js';
@@ -22,7 +23,14 @@ import { UpstreamAuthorizationRepository } from './upstream-authorization.reposi
     UpstreamServersModule,
     VaultModule,
   ],
-  providers: [EnterpriseAccounts, TokenRefreshes, TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
+  providers: [
+    EnterpriseAccounts,
+    MachineAccounts,
+    TokenRefreshes,
+    TokenRequests,
+    UpstreamAccounts,
+    UpstreamAuthorizationRepository,
+  ],
   exports: [TokenRequests, UpstreamAccounts, UpstreamAuthorizationRepository],
 })
 export class UpstreamTokensModule {}

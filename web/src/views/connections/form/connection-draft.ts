@@ -15,7 +15,7 @@ export interface Pair {
 /** What the form for an HTTP connection holds. */
 export interface HttpDraft {
   readonly url: string;
-  readonly auth: 'none' | 'token' | 'oauth' | 'enterprise';
+  readonly auth: 'none' | 'token' | 'oauth' | 'enterprise' | 'client_credentials';
   /** Empty: keep the stored one. */
   readonly token: string;
   readonly hasToken: boolean;
@@ -25,6 +25,11 @@ export interface HttpDraft {
   /** Empty: keep the stored one. */
   readonly clientSecret: string;
   readonly hasClientSecret: boolean;
+  /** How a client that acts for itself authenticates. */
+  readonly credential: 'client_secret' | 'private_key';
+  /** Empty: keep the stored one. */
+  readonly privateKey: string;
+  readonly hasPrivateKey: boolean;
   readonly headers: readonly Pair[];
 }
 
@@ -49,6 +54,9 @@ export function httpDraftOf(connection?: Connection): HttpDraft {
     clientId: auth?.client_id ?? '',
     clientSecret: '',
     hasClientSecret: auth?.client_secret != null,
+    credential: auth?.private_key == null ? 'client_secret' : 'private_key',
+    privateKey: '',
+    hasPrivateKey: auth?.private_key != null,
     headers: pairsOf(connection?.connection_headers?.headers),
   };
 }
@@ -81,11 +89,18 @@ function authOf({
   clientId,
   clientSecret,
   hasClientSecret,
+  credential,
+  privateKey,
+  hasPrivateKey,
 }: HttpDraft): CreateData['auth'] {
   if (type === 'none' || type === 'token') return { type };
   const id = clientId.trim() || null;
+  const settings = { scope: scope.trim() || null, client_id: id };
+  if (type === 'client_credentials' && credential === 'private_key') {
+    return { type, ...settings, private_key: privateKey.trim() || (hasPrivateKey ? MASK : null) };
+  }
   const stored = hasClientSecret && id !== null ? MASK : null;
-  const client = { scope: scope.trim() || null, client_id: id, client_secret: clientSecret || stored };
+  const client = { ...settings, client_secret: clientSecret || stored };
   return type === 'oauth' ? { type, account, ...client } : { type, ...client };
 }
 

@@ -1,4 +1,4 @@
-import { SelectField, TextField } from '../../../ui/field.js';
+import { SelectField, TextAreaField, TextField } from '../../../ui/field.js';
 import type { HttpDraft } from './connection-draft.js';
 import { PairFields } from './pair-fields.js';
 
@@ -7,6 +7,7 @@ const AUTH = [
   { value: 'token', label: 'Access token' },
   { value: 'oauth', label: 'Sign-in (OAuth)' },
   { value: 'enterprise', label: 'Identity provider' },
+  { value: 'client_credentials', label: 'Client credentials (OAuth)' },
 ] as const;
 
 const AUTH_HINTS = {
@@ -15,11 +16,18 @@ const AUTH_HINTS = {
   oauth: 'Somebody signs in at the server once; the service keeps the access current.',
   enterprise:
     'The server trusts the identity provider with which people sign in to this console. Each acts as oneself.',
+  client_credentials:
+    'The server gives a client of its own an account. Everybody who can call this connection uses it.',
 } as const;
 
 const ACCOUNTS = [
   { value: 'connection', label: 'One account for everybody' },
   { value: 'member', label: 'Each person signs in with an own account' },
+] as const;
+
+const CREDENTIALS = [
+  { value: 'client_secret', label: 'Client secret' },
+  { value: 'private_key', label: 'Private key (private_key_jwt)' },
 ] as const;
 
 /** The fields of an MCP server that is reached over HTTP. */
@@ -62,6 +70,7 @@ export function HttpFields({
       )}
       {draft.auth === 'oauth' && <OauthFields draft={draft} set={set} />}
       {draft.auth === 'enterprise' && <EnterpriseFields draft={draft} set={set} />}
+      {draft.auth === 'client_credentials' && <MachineFields draft={draft} set={set} />}
       <PairFields
         label="Headers"
         noun="header"
@@ -81,25 +90,70 @@ interface PartProps {
 function EnterpriseFields({ draft, set }: PartProps) {
   return (
     <>
-      <TextField
-        label="Client id"
-        required
-        hint="Of the client that was set up at the authorization server of the MCP server."
-        autoComplete="off"
-        value={draft.clientId}
-        onChange={(clientId) => set({ clientId })}
-      />
-      <TextField
-        label="Client secret"
-        type="password"
-        required={!draft.hasClientSecret}
-        autoComplete="off"
-        hint={draft.hasClientSecret ? 'A secret is stored. Leave this empty to keep it.' : undefined}
-        value={draft.clientSecret}
-        onChange={(clientSecret) => set({ clientSecret })}
-      />
+      <ClientIdField draft={draft} set={set} />
+      <ClientSecretField draft={draft} set={set} />
       <ScopesField draft={draft} set={set} />
     </>
+  );
+}
+
+function MachineFields({ draft, set }: PartProps) {
+  return (
+    <>
+      <ClientIdField draft={draft} set={set} />
+      <SelectField
+        label="The client authenticates with"
+        value={draft.credential}
+        options={CREDENTIALS}
+        onChange={(credential) => set({ credential })}
+      />
+      {draft.credential === 'client_secret' ? (
+        <ClientSecretField draft={draft} set={set} />
+      ) : (
+        <TextAreaField
+          isCode
+          label="Private key"
+          rows={6}
+          required={!draft.hasPrivateKey}
+          autoComplete="off"
+          hint={
+            draft.hasPrivateKey
+              ? 'A key is stored. Leave this empty to keep it.'
+              : 'In PEM, or as a JWK. It is stored encrypted and never shown again.'
+          }
+          value={draft.privateKey}
+          onChange={(privateKey) => set({ privateKey })}
+        />
+      )}
+      <ScopesField draft={draft} set={set} />
+    </>
+  );
+}
+
+function ClientIdField({ draft, set }: PartProps) {
+  return (
+    <TextField
+      label="Client id"
+      required
+      hint="Of the client that was set up at the authorization server of the MCP server."
+      autoComplete="off"
+      value={draft.clientId}
+      onChange={(clientId) => set({ clientId })}
+    />
+  );
+}
+
+function ClientSecretField({ draft, set }: PartProps) {
+  return (
+    <TextField
+      label="Client secret"
+      type="password"
+      required={!draft.hasClientSecret}
+      autoComplete="off"
+      hint={draft.hasClientSecret ? 'A secret is stored. Leave this empty to keep it.' : undefined}
+      value={draft.clientSecret}
+      onChange={(clientSecret) => set({ clientSecret })}
+    />
   );
 }
 
