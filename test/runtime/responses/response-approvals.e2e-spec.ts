@@ -4,12 +4,14 @@ import { newTenant } from '../../support/tenant.js';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, useApprovalsApp } from '../approvals/approvals.support.js';
+import { expectPublishedShapes } from './checked-fetch.js';
 import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
 
 type Item = OpenAI.Responses.ResponseOutputItem;
 type ApprovalRequest = Item & { type: 'mcp_approval_request' };
 
 const own = useApprovalsApp(newTenant);
+expectPublishedShapes();
 
 /** Scripts the calls of the next step, and the answer to their results. */
 function script(...names: string[]): void {
