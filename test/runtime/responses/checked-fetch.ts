@@ -49,12 +49,13 @@ class EventCheck extends TransformStream<Uint8Array, Uint8Array> {
     let rest = '';
     super({
       transform: (bytes, controller) => {
-        controller.enqueue(bytes);
         const frames = (rest + decoder.decode(bytes, { stream: true })).split('\n\n');
         rest = frames.pop() ?? '';
         events.push(...frames.flatMap(eventIn));
+        // The client reads no further.
+        if (frames.includes('data: [DONE]')) faultsIn(events).forEach(note);
+        controller.enqueue(bytes);
       },
-      flush: () => faultsIn(events).forEach(note),
     });
   }
 }

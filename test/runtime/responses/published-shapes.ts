@@ -78,12 +78,13 @@ const USAGE = object({
   output_tokens_details: object({ reasoning_tokens: INTEGER }),
 });
 
-/** Members that only a response with this status has. */
+/** A member that only responses with this status have. */
 function onlyIf(status: string, member: string, schema: AnySchemaObject): AnySchemaObject {
   return {
-    if: { properties: { status: { const: status } } },
-    then: { properties: { [member]: schema } },
-    else: { properties: { [member]: NOTHING } },
+    anyOf: [
+      { properties: { status: { const: status }, [member]: schema } },
+      { properties: { status: { not: { const: status } }, [member]: NOTHING } },
+    ],
   };
 }
 
