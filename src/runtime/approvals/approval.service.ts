@@ -3,10 +3,10 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isUuid } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
-import { ApprovalAnswers, type ClosedApproval } from '../runs/records/approval-answers.js';
+import { type ApprovalAnswer, ApprovalAnswers, type ClosedApproval } from '../runs/records/approval-answers.js';
 import { RunQueue } from '../runs/run-queue.js';
 import { ThreadService } from '../threads/thread.service.js';
-import type { ApprovalAccepted, ApprovalRequest } from './approval.dto.js';
+import type { ApprovalAccepted } from './approval.dto.js';
 
 /** Answers requests for approvals. */
 @Injectable()
@@ -29,42 +29,42 @@ export class ApprovalService {
     { approved, reason = null }: { approved: boolean; reason?: string | null },
     caller: Principal,
   ): Promise<{ runId: string; accepted: ApprovalAccepted }> {
+    const id = approvalId.toLowerCase();
+    const runId = await this.answerAll(threadId, [{ approvalId: id, approved, reason }], caller);
+    return { runId, accepted: { approvalId: id, approved } };
+  }
+
+  /**
+   * Records answers to several requests of one run, all of them or none, and lets the run continue.
+   * @returns the run
+   * @throws what `answer` throws: for the first request for which another answer counts
+   */
+  async answerAll(threadId: string, answers: readonly ApprovalAnswer[], caller: Principal): Promise<string> {
     const organizationId = caller.organization.id;
     await this.threads.requireRunnable(caller, threadId);
-    if (!isUuid(approvalId)) throw unknownApproval();
+    if (!answers.every(({ approvalId }) => isUuid(approvalId))) throw unknownApproval();
     const { userId, apiKeyId } = caller;
     const answered = await this.answers.answer(
-      { organizationId, threadId, approvalId },
-      { approved, reason, userId, apiKeyId },
-      (manager, approval) =>
+      { organizationId, threadId },
+      answers,
+      { userId, apiKeyId },
+      (manager, { id, runId, toolName, approved, reason }) =>
         this.audit.record(
           organizationId,
           {
             event: 'approval.answered',
             actor: caller,
-            target: { type: 'approval', id: approval.id, name: approval.toolName },
-            changes: { run_id: { to: approval.runId }, approved: { to: approved }, reason: { to: reason } },
+            target: { type: 'approval', id, name: toolName },
+            changes: { run_id: { to: runId }, approved: { to: approved }, reason: { to: reason } },
           },
           manager,
         ),
     );
     if (answered === undefined) throw unknownApproval();
-    const { approval, isNew, continues } = answered;
-    if (continues) await this.queue.wakeWorker();
-    if (!isNew && !isSameAnswer(approval, { approved, reason }, caller)) throw closed(approval);
-    return { runId: approval.runId, accepted: { approvalId: approval.id, approved: approval.approved } };
+    if (answered.continues) await this.queue.wakeWorker();
+    if (answered.refused !== undefined) throw closed(answered.refused);
+    return answered.runId;
   }
-}
-
-/** Callers are the same if they are the same person, or the same key of the organization. */
-function isSameAnswer(
-  recorded: ClosedApproval,
-  { approved, reason }: Required<Pick<ApprovalRequest, 'approved'>> & { reason: string | null },
-  { userId, apiKeyId }: Principal,
-): boolean {
-  const isSameCaller = recorded.userId === userId && (userId !== null || recorded.apiKeyId === apiKeyId);
-  const isSame = recorded.approved === approved && recorded.reason === reason;
-  return recorded.closedAs === 'answered' && isSameCaller && isSame;
 }
 
 const SENTENCES: Readonly<Record<NonNullable<ClosedApproval['closedAs']>, string>> = {

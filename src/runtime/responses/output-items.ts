@@ -59,7 +59,7 @@ export function segmentsOf(
     const isLast = at === stepsOf.length - 1;
     const next =
       first === undefined || (isLast && isAsking) ? undefined : { begunBy: first, items: [] as OutputItem[] };
-    for (const [index, part] of step.filter(isItem).entries()) {
+    for (const [index, part] of inOrder(step)) {
       if (part.type === 'dynamic-tool' && part.approval !== undefined) {
         current.items.push(approvalItem(run.agentId, { ...part, approvalId: part.approval.id }));
         if (part.state !== 'output-denied') next?.items.push(callOf(part, run, { ...place, index }));
@@ -105,9 +105,11 @@ export function callItem(agentId: string, call: CallFacts, end: CallEnd, place: 
   };
 }
 
-/** Whether a part has a place among the items of its step. */
-function isItem(part: Parts[number]): boolean {
-  return part.type === 'text' || part.type === 'reasoning' || part.type === 'dynamic-tool';
+/** The parts that are items, each with its place in the step. Calls end after all texts of their step. */
+function inOrder(step: Parts): [number, Parts[number]][] {
+  const items = step.filter(({ type }) => type === 'text' || type === 'reasoning' || type === 'dynamic-tool');
+  const isCall = ({ type }: Parts[number]): boolean => type === 'dynamic-tool';
+  return [...items.entries()].toSorted(([, a], [, b]) => Number(isCall(a)) - Number(isCall(b)));
 }
 
 function callOf(part: DynamicToolUIPart, run: AnsweredRun, place: ItemPlace): CallOutput {

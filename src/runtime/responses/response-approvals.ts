@@ -53,17 +53,12 @@ export class ResponseApprovals {
   }
 
   /**
-   * Records the answers. The run continues with the last one. Those that somebody has answered before come first: if
-   * another answer counts, none of these is recorded.
-   * @throws what `ApprovalService.answer` throws
+   * Records the answers, all of them or none, and lets the run continue.
+   * @throws what `ApprovalService.answerAll` throws
    */
   async answer(run: RunEntity, sent: readonly SentApproval[], caller: Principal): Promise<void> {
-    const open = new Set((await this.openOf(run, caller)).map(({ id }) => id));
-    const isOpen = ({ approvalId }: SentApproval): boolean => open.has(approvalId);
-    const ordered = sent.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)));
-    for (const { approvalId, approved, reason = null } of ordered) {
-      await this.approvals.answer({ threadId: run.threadId, approvalId }, { approved, reason }, caller);
-    }
+    const answers = sent.map(({ approvalId, approved, reason = null }) => ({ approvalId, approved, reason }));
+    await this.approvals.answerAll(run.threadId, answers, caller);
   }
 
   private async openOf(run: RunEntity, caller: Principal): Promise<PendingApprovalItem[]> {

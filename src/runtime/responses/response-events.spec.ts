@@ -157,6 +157,40 @@ describe('the events of a response', () => {
     expect(await idsOf(2)).toEqual([]);
   });
 
+  it('send calls in the order in which the model has made them, after the texts of their step', async () => {
+    const output = (toolCallId: string): UIMessageChunk => ({
+      type: 'tool-output-available',
+      toolCallId,
+      output: toolCallId,
+      dynamic: true,
+    });
+    const chunks: UIMessageChunk[] = [
+      START,
+      { type: 'tool-input-error', toolCallId: 'a', toolName: 'send', input: {}, errorText: 'No.', dynamic: true },
+      call('b'),
+      ...say('t', 'Wait.'),
+      { type: 'text-end', id: 't' },
+      call('c'),
+      output('c'),
+      output('b'),
+      { type: 'finish-step' },
+    ];
+    const { events } = await eventsOf(chunks);
+    const done = events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item?.id] : []));
+    expect(done).toEqual([`msg_${RUN}_1_2`, `mcp_${RUN}_1_0`, `mcp_${RUN}_1_1`, `mcp_${RUN}_1_3`]);
+  });
+
+  it('end with the calls that have not ended, and those that came after them', async () => {
+    const output: UIMessageChunk = { type: 'tool-output-available', toolCallId: 'b', output: 'sent', dynamic: true };
+    const ids = [`mcp_${RUN}_1_0`, `mcp_${RUN}_1_1`];
+    const items = ids.map((id) => ({ type: 'mcp_call', id, arguments: '{}', status: 'incomplete' }));
+    const response = { ...RESPONSE, status: 'cancelled', output: items } as unknown as ResponseObject;
+    const { events } = await eventsOf([START, call('a'), call('b'), output], { response });
+    const done = events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item] : []));
+    expect(done).toEqual(items);
+    expect(events.at(-1)?.type).toBe('response.incomplete');
+  });
+
   it('begin the next answer again with a step that is taken back after its decision', async () => {
     const step = [...approval('one', 'a'), ...decision('one', 'a')];
     const chunks: UIMessageChunk[] = [START, ...step, { type: 'reset-step' }, ...step, { type: 'finish-step' }];

@@ -2,9 +2,16 @@ import type { UIMessageChunk } from 'ai';
 import type { DomainError } from '../../core/domain-error.js';
 import { toDomainError } from '../../core/to-domain-error.js';
 import type { FrameForm } from '../streaming/frame-form.js';
-import { type CallEnd, type CallFacts, approvalItem, callItem, messageItem, reasoningItem } from './output-items.js';
+import { type CallEnd, messageItem, reasoningItem } from './output-items.js';
 import { itemId, type ItemPlace } from './response-ids.js';
-import { type OutputItem, outputText, type ResponseObject } from './response-object.js';
+import {
+  type ApprovalOutput,
+  type CallOutput,
+  type OutputItem,
+  outputText,
+  type ResponseObject,
+} from './response-object.js';
+import { StepCalls } from './step-calls.js';
 
 const DONE_FRAME = 'data: [DONE]\n\n';
 
@@ -43,6 +50,9 @@ type Chunk<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type
  * numbers, so a reader that comes back is sent those that it lacks. Chunks that were made again from the transcript are
  * others: they have one delta for each text.
  *
+ * Items have the order of the response. In each step, these are the texts and then the calls, in the order in which the
+ * model has made them: a call that ends before an earlier one is sent after it.
+ *
  * Texts stay open until the model call of their step is over. A step that begins again takes them back: they end as
  * incomplete, and their successors are new items.
  */
@@ -61,7 +71,7 @@ export class ResponseEvents implements FrameForm {
   private isDecided = false;
   private readonly rounds = new Map<number, number>();
   private readonly texts = new Map<string, OpenText>();
-  private readonly calls = new Map<string, { facts: CallFacts; place: ItemPlace }>();
+  private readonly calls = new StepCalls();
   private events = '';
   private error: DomainError | undefined;
 
@@ -111,6 +121,7 @@ export class ResponseEvents implements FrameForm {
       // The run goes on: the reader comes back, and gets the rest with the same numbers.
       if (response.status === 'queued' || response.status === 'in_progress') return this.takeEvents();
       this.settle('completed');
+      for (const item of this.calls.heldBackOf(response.output)) this.sendItem(item);
       this.emit(LAST_EVENTS[response.status] ?? 'response.incomplete', { response });
       return this.takeEvents() + DONE_FRAME;
     } catch (thrown) {
@@ -147,12 +158,13 @@ export class ResponseEvents implements FrameForm {
       case 'reasoning-end':
         return this.endText('reasoning', chunk.id);
       case 'tool-input-start':
-        return void this.placeOf(chunk);
+        return this.calls.begin(chunk, () => this.nextPlace());
       case 'tool-input-available':
         return this.takeInput(chunk);
       case 'tool-input-error':
         this.takeInput(chunk);
-        return this.endCall(chunk.toolCallId, { errorText: chunk.errorText });
+        // The model may go on with a text, which comes first.
+        return this.calls.end(chunk.toolCallId, { errorText: chunk.errorText }, this.agentId);
       case 'tool-output-available':
         return chunk.preliminary ? undefined : this.endCall(chunk.toolCallId, { output: chunk.output });
       case 'tool-output-error':
@@ -160,10 +172,10 @@ export class ResponseEvents implements FrameForm {
       case 'tool-approval-request':
         return this.ask(chunk);
       case 'tool-approval-response':
-        return this.resume();
+        return this.resume(chunk);
       case 'finish-step':
       case 'finish':
-        return this.settle('completed');
+        return this.sendCalls();
       default:
     }
   }
@@ -237,55 +249,55 @@ export class ResponseEvents implements FrameForm {
     this.texts.clear();
   }
 
-  private placeOf({ toolCallId, toolName }: Chunk<'tool-input-start' | 'tool-input-available' | 'tool-input-error'>) {
-    const known = this.calls.get(toolCallId);
-    if (known !== undefined) return known;
-    const call = { facts: { toolName, input: {}, approvalId: null }, place: this.nextPlace() };
-    this.calls.set(toolCallId, call);
-    return call;
-  }
-
   private takeInput(chunk: Chunk<'tool-input-available' | 'tool-input-error'>): void {
-    const { place, facts } = this.placeOf(chunk);
-    this.calls.set(chunk.toolCallId, { place, facts: { ...facts, input: chunk.input } });
+    this.calls.begin(chunk, () => this.nextPlace());
+    this.calls.takeInput(chunk.toolCallId, chunk.input);
   }
 
-  /** A call is an item once it has ended: until then, it may be one that nobody has approved. */
   private endCall(toolCallId: string, end: CallEnd): void {
-    const call = this.calls.get(toolCallId);
-    if (call === undefined) return;
-    this.settle('completed');
-    const item = callItem(this.agentId, call.facts, end, call.place);
-    const outputIndex = this.nextIndex();
-    const about = { item_id: item.id, output_index: outputIndex };
-    const begun = { ...item, status: 'in_progress', output: null, error: null, arguments: '' };
-    this.emit('response.output_item.added', { output_index: outputIndex, item: begun });
-    this.emit('response.mcp_call_arguments.delta', { ...about, delta: item.arguments });
-    this.emit('response.mcp_call_arguments.done', { ...about, arguments: item.arguments });
-    this.emit('response.mcp_call.in_progress', about);
-    this.emit(item.status === 'failed' ? 'response.mcp_call.failed' : 'response.mcp_call.completed', about);
-    this.emit('response.output_item.done', { output_index: outputIndex, item });
+    this.calls.end(toolCallId, end, this.agentId);
+    this.sendCalls();
   }
 
   private ask({ toolCallId, approvalId }: Chunk<'tool-approval-request'>): void {
-    const call = this.calls.get(toolCallId);
-    if (call === undefined) return;
-    this.settle('completed');
-    this.calls.set(toolCallId, { ...call, facts: { ...call.facts, approvalId } });
+    this.calls.ask(toolCallId, approvalId, this.agentId);
     if (!this.asked) this.source.onAsk();
     this.asked = true;
-    const item = approvalItem(this.agentId, { ...call.facts, approvalId });
-    const outputIndex = this.nextIndex();
-    this.emit('response.output_item.added', { output_index: outputIndex, item });
-    this.emit('response.output_item.done', { output_index: outputIndex, item });
+    this.sendCalls();
   }
 
   /** What follows the first decision of a step belongs to the next response. */
-  private resume(): void {
+  private resume({ approvalId, approved }: Chunk<'tool-approval-response'>): void {
     this.asked = false;
-    if (this.isDecided) return;
+    if (!this.isDecided) {
+      this.calls.beginAnswer();
+      this.segment += 1;
+    }
     this.isDecided = true;
-    this.segment += 1;
+    this.calls.decide(approvalId, approved);
+    this.sendCalls();
+  }
+
+  /** The calls of a step come after all of its texts. */
+  private sendCalls(): void {
+    this.settle('completed');
+    for (const item of this.calls.takeReady()) this.sendItem(item);
+  }
+
+  private sendItem(item: CallOutput | ApprovalOutput): void {
+    const outputIndex = this.nextIndex();
+    const about = { item_id: item.id, output_index: outputIndex };
+    if (item.type === 'mcp_approval_request') {
+      this.emit('response.output_item.added', { output_index: outputIndex, item });
+    } else {
+      const begun = { ...item, status: 'in_progress', output: null, error: null, arguments: '' };
+      this.emit('response.output_item.added', { output_index: outputIndex, item: begun });
+      this.emit('response.mcp_call_arguments.delta', { ...about, delta: item.arguments });
+      this.emit('response.mcp_call_arguments.done', { ...about, arguments: item.arguments });
+      this.emit('response.mcp_call.in_progress', about);
+      if (item.status === 'completed' || item.status === 'failed') this.emit(`response.mcp_call.${item.status}`, about);
+    }
+    this.emit('response.output_item.done', { output_index: outputIndex, item });
   }
 
   /** Items of earlier answers of the run are not counted. */

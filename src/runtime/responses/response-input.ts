@@ -31,6 +31,8 @@ export interface ParsedInput {
   readonly system: readonly string[];
   readonly earlier: readonly EarlierItem[];
   readonly question: readonly SentPart[] | undefined;
+  /** Where the content of each part of the question is in the request. */
+  readonly questionPaths: readonly string[];
   readonly approvals: readonly SentApproval[];
 }
 
@@ -48,7 +50,8 @@ const MAX_ITEMS = MAX_MESSAGES - 1;
  */
 export function parseInput(input: unknown): ParsedInput {
   if (typeof input === 'string') {
-    return { system: [], earlier: [], question: [{ type: 'text', text: input }], approvals: [] };
+    const question = [{ type: 'text' as const, text: input }];
+    return { system: [], earlier: [], question, questionPaths: ['input'], approvals: [] };
   }
   if (!Array.isArray(input)) throw fault('invalid_request', 'input', 'Must be a text or a list of items.');
   if (input.length > MAX_ITEMS) throw fault('invalid_request', 'input', `Can have at most ${MAX_ITEMS} items.`);
@@ -63,6 +66,7 @@ export function parseInput(input: unknown): ParsedInput {
   if (approvals.length === 0 && lastDone > lastQuestion) {
     throw fault('input_mismatch', `input[${lastDone}]`, 'The last item must be the new user message.');
   }
+  const [question] = items.flatMap((item, index) => (item.kind === 'user' && isNew(index) ? [item] : []));
   return {
     system: items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])),
     earlier: items.flatMap((item, index) => {
@@ -70,7 +74,8 @@ export function parseInput(input: unknown): ParsedInput {
       if (item.kind !== 'user' || isNew(index)) return [];
       return [{ path: item.path, message: { role: 'user' as const, text: textOf(item.parts) } }];
     }),
-    question: items.flatMap((item, index) => (item.kind === 'user' && isNew(index) ? [item.parts] : []))[0],
+    question: question?.parts,
+    questionPaths: question?.paths ?? [],
     approvals,
   };
 }
@@ -80,13 +85,27 @@ export function textOf(parts: readonly { type: string; text?: string | undefined
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
+/** A fault that posting has found in a file of the question, where the request has the file; any other one as it is. */
+export function asFaultOfInput(error: unknown, { questionPaths }: ParsedInput): unknown {
+  const [found] = error instanceof DomainError ? (error.errors ?? []) : [];
+  const at = /^messages\[\d+\]\.parts\[(?<at>\d+)\]/.exec(found?.path ?? '')?.groups?.['at'];
+  const path = questionPaths[Number(at)];
+  if (!(error instanceof DomainError) || found === undefined || path === undefined) return error;
+  return fault(error.code, path, found.message);
+}
+
 export function fault(code: ErrorCode, path: string, message: string): DomainError {
   return new DomainError(code, `${path}: ${message}`, [{ path, code, message }]);
 }
 
 type Item =
   | { readonly kind: 'system'; readonly text: string }
-  | { readonly kind: 'user'; readonly path: string; readonly parts: readonly SentPart[] }
+  | {
+      readonly kind: 'user';
+      readonly path: string;
+      readonly parts: readonly SentPart[];
+      readonly paths: readonly string[];
+    }
   | { readonly kind: 'earlier'; readonly earlier: EarlierItem }
   | { readonly kind: 'approval'; readonly approval: SentApproval };
 
@@ -108,7 +127,7 @@ function parseItem(item: unknown, path: string): Item {
 function parseMessage({ role, content, id }: Record<string, unknown>, path: string): Item {
   const at = `${path}.content`;
   if (role === 'system' || role === 'developer') return { kind: 'system', text: textOf(partsOf(content, at, INPUT)) };
-  if (role === 'user') return { kind: 'user', path, parts: partsOf(content, at, INPUT) };
+  if (role === 'user') return { kind: 'user', path, parts: partsOf(content, at, INPUT), paths: pathsOf(content, at) };
   if (role !== 'assistant') {
     throw fault('invalid_request', `${path}.role`, 'Must be user, assistant, system or developer.');
   }
@@ -143,6 +162,18 @@ function partsOf(content: unknown, path: string, types: ReadonlySet<string>): Se
   return content.map((part: unknown, index) => parsePart(part, `${path}[${index}]`, types));
 }
 
+function pathsOf(content: unknown, path: string): string[] {
+  if (!Array.isArray(content)) return [path];
+  return content.map((part: Record<string, unknown>, index) => `${path}[${index}].${memberOf(part)}`);
+}
+
+/** The member of a part that has its content. */
+function memberOf({ type, file_data: data }: Record<string, unknown>): string {
+  if (type === 'input_image') return 'image_url';
+  if (type !== 'input_file') return 'text';
+  return data === undefined || data === null ? 'file_url' : 'file_data';
+}
+
 function parsePart(part: unknown, path: string, types: ReadonlySet<string>): SentPart {
   if (!isRecord(part) || typeof part['type'] !== 'string' || !types.has(part['type'])) {
     throw fault('invalid_request', `${path}.type`, `Must be one of ${[...types].join(', ')}.`);
@@ -161,9 +192,10 @@ function parsePart(part: unknown, path: string, types: ReadonlySet<string>): Sen
 }
 
 /** A file whose content is sent, or which was uploaded to this service: its url is then the one of the upload. */
-function filePart({ filename, file_data: data, file_url: url }: Record<string, unknown>, path: string): SentPart {
-  const member = data === undefined || data === null ? 'file_url' : 'file_data';
-  const address = urlOf(member === 'file_data' ? data : url, `${path}.${member}`);
+function filePart(part: Record<string, unknown>, path: string): SentPart {
+  const { filename } = part;
+  const member = memberOf(part);
+  const address = urlOf(part[member], `${path}.${member}`);
   const isAbsent = filename === undefined || filename === null;
   if (!isAbsent && (typeof filename !== 'string' || filename.length > MAX_FILENAME_LENGTH)) {
     throw fault('invalid_request', `${path}.filename`, `Must be a text of at most ${MAX_FILENAME_LENGTH} characters.`);

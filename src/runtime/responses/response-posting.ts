@@ -14,7 +14,7 @@ import { ConversationTail } from './conversation-tail.js';
 import { instructionsId, questionId, type QuestionMode } from './question-id.js';
 import { ResponseApprovals } from './response-approvals.js';
 import { responseId, runOfItem } from './response-ids.js';
-import { fault, type ParsedInput, parseInput, textOf } from './response-input.js';
+import { asFaultOfInput, fault, type ParsedInput, parseInput, textOf } from './response-input.js';
 import { PreviousResponses } from './previous-responses.js';
 import type { ResponseRequest } from './response-request.dto.js';
 import { refuseTools, requireFormat } from './response-settings.js';
@@ -206,7 +206,9 @@ export class ResponsePosting {
       },
     ];
     const run = { agent: { id: agentId }, messages, ...(temperature != null && { temperature }) };
-    const posted = await this.requests.requestRun(threadId, run, call);
+    const posted = await this.requests.requestRun(threadId, run, call).catch((error: unknown) => {
+      throw asFaultOfInput(error, input);
+    });
     if (request.metadata != null && !posted.isRepeated)
       await this.setMetadata(threadId, posted.taskId, { ...call, metadata: request.metadata });
     return posted;

@@ -3,11 +3,17 @@ import { describe, expect, it } from '@jest/globals';
 import { generateText, type ModelMessage, streamText } from 'ai';
 import { newTenant } from '../../support/tenant.js';
 import { useApprovalsApp } from '../approvals/approvals.support.js';
+import { checkedFetch, expectPublishedShapes } from './checked-fetch.js';
 
 const own = useApprovalsApp(newTenant);
+expectPublishedShapes();
 
 const modelOf = (agentId: string) =>
-  createOpenAI({ baseURL: `${own.app.url}/api/${own.app.org}/v1`, apiKey: own.app.apiKey }).responses(agentId);
+  createOpenAI({
+    baseURL: `${own.app.url}/api/${own.app.org}/v1`,
+    apiKey: own.app.apiKey,
+    fetch: checkedFetch,
+  }).responses(agentId);
 
 describe("the AI SDK's provider for OpenAI", () => {
   it('gets answers with the calls of the run, and goes on with its own messages', async () => {

@@ -4,12 +4,14 @@ import { newTenant } from '../../support/tenant.js';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, useApprovalsApp } from '../approvals/approvals.support.js';
+import { expectPublishedShapes } from './checked-fetch.js';
 import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
 
 type Item = OpenAI.Responses.ResponseOutputItem;
 type ApprovalRequest = Item & { type: 'mcp_approval_request' };
 
 const own = useApprovalsApp(newTenant);
+expectPublishedShapes();
 
 /** Scripts the calls of the next step, and the answer to their results. */
 function script(...names: string[]): void {
@@ -250,5 +252,45 @@ describe('a response whose calls need approvals', () => {
     const answered = await client().responses.create({ input: [answerTo(send, false), answerTo(put, false)] });
     expect(answered.output).toMatchObject([{ type: 'message' }]);
     expect(own.upstream.calls).toEqual([]);
+  });
+
+  it('takes no answer if the time for one of them has passed, whichever comes first', async () => {
+    for (const late of [0, 1]) {
+      const agentId = await newAgent('all');
+      script('send', 'put');
+      const asked = await client().responses.create({ model: agentId, input: 'go' });
+      const requests = requestsOf(asked) as [ApprovalRequest, ApprovalRequest];
+      const approvalIdOf = ({ id }: ApprovalRequest): string => id.replace(/^mcpr_/, '');
+      const lateId = approvalIdOf(requests[late] as ApprovalRequest);
+      const openId = approvalIdOf(requests[1 - late] as ApprovalRequest);
+      await own.app.query('UPDATE run_approvals SET expires_at = now() WHERE id = $1', [lateId]);
+      const both = client().responses.create({ input: requests.map((request) => answerTo(request, true)) });
+      await expect(both).rejects.toMatchObject({ status: 409, code: 'approval_closed' });
+      const stored = await own.app.query('SELECT approved FROM run_approvals WHERE id = $1', [openId]);
+      expect(stored).toEqual([{ approved: null }]);
+      const answered = await client().responses.create({
+        input: [answerTo(requests[1 - late] as ApprovalRequest, false)],
+      });
+      expect(answered.output).toMatchObject([{ type: 'message' }]);
+    }
+    expect(own.upstream.calls).toEqual([]);
+  });
+
+  it('takes all answers of one of two requests at once', async () => {
+    const agentId = await newAgent('all');
+    script('send', 'put');
+    const asked = await client().responses.create({ model: agentId, input: 'go' });
+    const [send, put] = requestsOf(asked) as [ApprovalRequest, ApprovalRequest];
+    const answers = [
+      [answerTo(send, true), answerTo(put, false)],
+      [answerTo(put, true), answerTo(send, false)],
+    ];
+    const results = await Promise.allSettled(answers.map((input) => client().responses.create({ input })));
+    const won = results.findIndex(({ status }) => status === 'fulfilled');
+    expect(results[1 - won]).toMatchObject({ status: 'rejected', reason: { status: 409, code: 'approval_closed' } });
+    expect(results[won]).toMatchObject({
+      value: { output: [{ type: 'mcp_call', name: won === 0 ? 'send' : 'put' }, { type: 'message' }] },
+    });
+    expect(own.upstream.calls).toHaveLength(1);
   });
 });

@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
-import { createAgent, ThreadClient } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
-import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
+import { ThreadClient } from '../../support/agent-runs.js';
+import { collect, finalOf, taskIdOf, useResponses } from './responses.support.js';
 
-let app: Tenant;
-let agentId: string;
-let openai: OpenAI;
+const own = useResponses();
 
-beforeAll(async () => {
-  app = await newTenant();
-  agentId = await createAgent(app);
-  openai = openAiClient(app);
-});
-afterAll(() => app?.close());
-
-const begin = (input: string) => openai.responses.create({ model: agentId, input });
+const begin = (input: string) => own.openai.responses.create({ model: own.agentId, input });
 const goOn = (previous: { id: string }, input: string | OpenAI.Responses.ResponseInput) =>
-  openai.responses.create({ previous_response_id: previous.id, input });
+  own.openai.responses.create({ previous_response_id: previous.id, input });
 
 /** The questions of the thread of a response, in their order. */
 async function questionsOf(response: OpenAI.Responses.Response): Promise<unknown[]> {
-  const messages = await new ThreadClient(app, agentId, response.conversation?.id ?? '').messages();
+  const messages = await new ThreadClient(own.app, own.agentId, response.conversation?.id ?? '').messages();
   return messages.flatMap(({ role, parts }) => (role === 'user' ? [(parts[0] as { text?: string }).text] : []));
 }
 
@@ -30,7 +20,7 @@ describe('a response that continues another one', () => {
     const first = await begin('one');
     const second = await goOn(first, 'two');
     expect(second).toMatchObject({ conversation: first.conversation, previous_response_id: first.id });
-    expect(await openai.responses.retrieve(second.id)).toEqual(second);
+    expect(await own.openai.responses.retrieve(second.id)).toEqual(second);
     expect(await questionsOf(second)).toEqual(['one', 'two']);
   });
 
@@ -49,7 +39,7 @@ describe('a response that continues another one', () => {
 
   it('has a thread of its own if several continue the same one at once, streamed or not', async () => {
     const first = await begin('one');
-    const streamed = openai.responses.create({ previous_response_id: first.id, input: 'c', stream: true });
+    const streamed = own.openai.responses.create({ previous_response_id: first.id, input: 'c', stream: true });
     const all = await Promise.all([goOn(first, 'a'), goOn(first, 'b'), streamed.then(collect).then(finalOf)]);
     expect(new Set(all.map(({ conversation }) => conversation?.id)).size).toBe(3);
     expect(await Promise.all(all.map(questionsOf))).toEqual([
@@ -62,7 +52,7 @@ describe('a response that continues another one', () => {
   it('has a thread of its own if several continue the same one at once, in the background or not', async () => {
     const first = await begin('one');
     const inBackground = (input: string) =>
-      openai.responses.create({ previous_response_id: first.id, input, background: true });
+      own.openai.responses.create({ previous_response_id: first.id, input, background: true });
     const all = await Promise.all([goOn(first, 'a'), inBackground('b'), goOn(first, 'c'), inBackground('d')]);
     expect(all.map(({ background }) => background)).toEqual([false, true, false, true]);
     expect(new Set(all.map(({ conversation }) => conversation?.id)).size).toBe(4);
@@ -75,21 +65,24 @@ describe('a response that continues another one', () => {
   });
 
   it('cannot continue one that is not over', async () => {
-    const begun = await openai.responses.create({ model: agentId, input: '/wait 600000', background: true });
+    const begun = await own.openai.responses.create({ model: own.agentId, input: '/wait 600000', background: true });
     await expect(goOn(begun, 'two')).rejects.toMatchObject({
       status: 409,
       code: 'thread_busy',
       param: 'previous_response_id',
     });
-    await openai.responses.cancel(begun.id);
+    await own.openai.responses.cancel(begun.id);
     expect((await goOn(begun, 'two')).conversation).toEqual(begun.conversation);
   });
 
   it('is continued with a conversation by whoever has only that', async () => {
     const first = await begin('one');
-    const second = await openai.responses.create({ conversation: { id: first.conversation?.id ?? '' }, input: 'two' });
+    const second = await own.openai.responses.create({
+      conversation: { id: first.conversation?.id ?? '' },
+      input: 'two',
+    });
     expect(second).toMatchObject({ conversation: first.conversation, previous_response_id: null });
-    const both = openai.responses.create({
+    const both = own.openai.responses.create({
       conversation: first.conversation?.id ?? '',
       previous_response_id: second.id,
       input: 'x',
@@ -113,10 +106,10 @@ describe('what a caller sends again of the conversation', () => {
   it('names the conversation with its ids', async () => {
     const first = await begin('one');
     const input = [user('one'), ...first.output, user('two')] as OpenAI.Responses.ResponseInput;
-    const second = await openai.responses.create({ model: agentId, input });
+    const second = await own.openai.responses.create({ model: own.agentId, input });
     expect(second).toMatchObject({ conversation: first.conversation, previous_response_id: first.id });
     const reference = { type: 'item_reference', id: second.output[0]?.id ?? '' } as const;
-    const third = await openai.responses.create({ model: agentId, input: [reference, user('three')] });
+    const third = await own.openai.responses.create({ model: own.agentId, input: [reference, user('three')] });
     expect(await questionsOf(third)).toEqual(['one', 'two', 'three']);
   });
 
@@ -134,7 +127,7 @@ describe('what a caller sends again of the conversation', () => {
 
   it('is refused without a conversation', async () => {
     const input = [user('one'), { role: 'assistant', content: 'Hello.' } as const, user('two')];
-    await expect(openai.responses.create({ model: agentId, input })).rejects.toMatchObject({
+    await expect(own.openai.responses.create({ model: own.agentId, input })).rejects.toMatchObject({
       status: 400,
       code: 'input_mismatch',
       param: 'input[0]',

@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type OpenAI from 'openai';
+import { describe, expect, it } from '@jest/globals';
 import { createAgent, succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { NOBODY } from '../../support/model-tools.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
-import { openAiClient } from './responses.support.js';
+import { newTenant } from '../../support/tenant.js';
+import { openAiClient, useResponses } from './responses.support.js';
 
 const INPUT_TEXT = { type: 'input_text', text: 'x' };
 
-let app: Tenant;
-let agentId: string;
-let openai: OpenAI;
-
-beforeAll(async () => {
-  app = await newTenant();
-  agentId = await createAgent(app);
-  openai = openAiClient(app);
-});
-afterAll(() => app?.close());
+const own = useResponses();
 
 /** Sends any body. */
-async function send(body: unknown, { path = 'responses', method = 'POST', key = app.apiKey } = {}) {
-  const response = await fetch(`${app.url}/api/${app.org}/v1/${path}`, {
+async function send(body: unknown, { path = 'responses', method = 'POST', key = own.app.apiKey } = {}) {
+  const response = await fetch(`${own.app.url}/api/${own.app.org}/v1/${path}`, {
     method,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     ...(method === 'POST' && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
@@ -30,7 +20,7 @@ async function send(body: unknown, { path = 'responses', method = 'POST', key = 
 }
 
 const countThreads = async (): Promise<number> =>
-  (await succeed<{ totalCount: number }>(app, 'COLLECTION_THREADS_LIST', { limit: 1 })).totalCount;
+  (await succeed<{ totalCount: number }>(own.app, 'COLLECTION_THREADS_LIST', { limit: 1 })).totalCount;
 
 describe('a response request', () => {
   it.each([
@@ -96,7 +86,7 @@ describe('a response request', () => {
     ],
   ])('with %s is 400, and nothing is stored', async (_, body, param) => {
     const before = await countThreads();
-    const sent = JSON.stringify(body).replaceAll('$agent', agentId);
+    const sent = JSON.stringify(body).replaceAll('$agent', own.agentId);
     const { status, body: answer } = await send(sent);
     expect({ status, answer }).toEqual({
       status: 400,
@@ -117,14 +107,14 @@ describe('a response request', () => {
     ['a choice of tools', { tool_choice: 'required' }],
     ['calls of its tools', { input: [{ type: 'function_call_output', call_id: 'c', output: '' }] }],
   ])('with %s is refused', async (_, body) => {
-    const { status, body: answer } = await send({ model: agentId, input: 'x', ...body });
+    const { status, body: answer } = await send({ model: own.agentId, input: 'x', ...body });
     expect({ status, ...answer }).toMatchObject({ status: 400, error: { code: 'tools_unsupported' } });
   });
 
   it('takes members that mean nothing to it', async () => {
     const known = { top_p: 0.5, max_output_tokens: 50, reasoning: { effort: 'low' }, user: 'u', include: [] };
     const { status } = await send({
-      model: agentId,
+      model: own.agentId,
       input: 'x',
       tools: [],
       tool_choice: 'auto',
@@ -144,7 +134,7 @@ describe('a response request', () => {
 
   it('takes a text that fills the body', async () => {
     const input = '/words 1\n' + '/words 0\n'.repeat(100) + 'x'.repeat(900_000);
-    const { status, body } = await send({ model: agentId, input });
+    const { status, body } = await send({ model: own.agentId, input });
     expect({ status, error: body.error }).toEqual({ status: 200, error: null });
   });
 
@@ -176,7 +166,7 @@ describe('a response request', () => {
       });
       const inTheirs = await send({ conversation: theirs.conversation?.id, input: 'x' });
       expect(inTheirs).toMatchObject({ status: 404, body: { error: { code: 'thread_not_found' } } });
-      const crossing = await send({ model: agentId, input: 'x' }, { key: other.apiKey });
+      const crossing = await send({ model: own.agentId, input: 'x' }, { key: other.apiKey });
       expect(crossing).toMatchObject({ status: 403, body: { error: { code: 'organization_mismatch' } } });
     } finally {
       await other.close();
@@ -184,7 +174,7 @@ describe('a response request', () => {
   });
 
   it.each(['resp_x', `resp_${NOBODY}`, 'x', `msg_${NOBODY}`])('about the response %s is 404', async (id) => {
-    await expect(openai.responses.retrieve(id)).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
+    await expect(own.openai.responses.retrieve(id)).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
   });
 
   it.each([
@@ -196,14 +186,14 @@ describe('a response request', () => {
     ['/input_items?limit=101', 'limit'],
     ['/input_items?order=up', 'order'],
   ])('with the query %s is 400', async (query, param) => {
-    const { id } = await openai.responses.create({ model: agentId, input: 'hello' });
+    const { id } = await own.openai.responses.create({ model: own.agentId, input: 'hello' });
     const answer = await send('', { method: 'GET', path: `responses/${id}${query}` });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request', param } } });
   });
 
   it('of another agent than the conversation’s, or of none, is refused', async () => {
-    const { id } = await openai.responses.create({ model: agentId, input: 'hello' });
-    const other = await createAgent(app);
+    const { id } = await own.openai.responses.create({ model: own.agentId, input: 'hello' });
+    const other = await createAgent(own.app);
     const mixed = await send({ model: other, previous_response_id: id, input: 'x' });
     expect(mixed).toMatchObject({ status: 400, body: { error: { code: 'agent_mismatch', param: 'model' } } });
     const unknown = await send({ model: NOBODY, input: 'x' });
@@ -212,11 +202,11 @@ describe('a response request', () => {
 
   it('needs the permissions that threads need', async () => {
     const keyWith = async (...self: string[]) =>
-      (await succeed<{ key: string }>(app, 'API_KEY_CREATE', { name: 'k', permissions: { self } })).key;
-    const first = await openai.responses.create({ model: agentId, input: 'hello' });
-    const plain = openAiClient({ ...app, apiKey: await keyWith('RUN_GET') });
+      (await succeed<{ key: string }>(own.app, 'API_KEY_CREATE', { name: 'k', permissions: { self } })).key;
+    const first = await own.openai.responses.create({ model: own.agentId, input: 'hello' });
+    const plain = openAiClient({ ...own.app, apiKey: await keyWith('RUN_GET') });
     const refused = { status: 403, code: 'permission_denied' };
-    await expect(plain.responses.create({ model: agentId, input: 'hello' })).rejects.toMatchObject(refused);
+    await expect(plain.responses.create({ model: own.agentId, input: 'hello' })).rejects.toMatchObject(refused);
     await expect(plain.models.list()).rejects.toMatchObject(refused);
     const second = await plain.responses.create({ previous_response_id: first.id, input: 'hello' });
     expect(second.conversation).toEqual(first.conversation);
@@ -228,17 +218,17 @@ describe('a response request', () => {
 
   // Limits are known to the process for a while: this test is the last one.
   it('that would copy a thread copies none if the runs of the organization are limited', async () => {
-    const first = await openai.responses.create({ model: agentId, input: 'hello' });
-    await openai.responses.create({ previous_response_id: first.id, input: 'hello' });
+    const first = await own.openai.responses.create({ model: own.agentId, input: 'hello' });
+    await own.openai.responses.create({ previous_response_id: first.id, input: 'hello' });
     const branch = () => send({ previous_response_id: first.id, input: 'hello' });
-    await succeed(app, 'ORGANIZATION_UPDATE', { limits: { runs_per_minute: 1 } });
+    await succeed(own.app, 'ORGANIZATION_UPDATE', { limits: { runs_per_minute: 1 } });
     try {
       await eventually(async () => expect((await branch()).status).toBe(429));
       const before = await countThreads();
       expect(await branch()).toMatchObject({ status: 429, body: { error: { code: 'rate_limited' } } });
       expect(await countThreads()).toBe(before);
     } finally {
-      await succeed(app, 'ORGANIZATION_UPDATE', { limits: null });
+      await succeed(own.app, 'ORGANIZATION_UPDATE', { limits: null });
     }
   });
 });

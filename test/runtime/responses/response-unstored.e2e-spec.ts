@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
-import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
-import { collect, finalOf, openAiClient, taskIdOf } from './responses.support.js';
-
-let app: Tenant;
-let agentId: string;
-let openai: OpenAI;
+import { collect, finalOf, taskIdOf, useResponses } from './responses.support.js';
 
 // A short day of retention: threads that nobody has deleted go after five seconds.
-beforeAll(async () => {
-  app = await newTenant({ RETENTION_DAY_MS: '5000' });
-  agentId = await createAgent(app);
-  openai = openAiClient(app);
-});
-afterAll(() => app?.close());
+const own = useResponses({ RETENTION_DAY_MS: '5000' });
 
 /** What is stored of a response. */
 async function storedOf(response: OpenAI.Responses.Response): Promise<object[]> {
-  return app.query(
+  return own.app.query(
     `SELECT id FROM threads WHERE id = $1 UNION ALL SELECT id FROM messages WHERE thread_id = $1
       UNION ALL SELECT id::text FROM runs WHERE id = $2`,
     [response.conversation?.id, taskIdOf(response)],
@@ -28,28 +18,33 @@ async function storedOf(response: OpenAI.Responses.Response): Promise<object[]> 
 
 describe('a response that is not stored', () => {
   it('is gone once it is answered', async () => {
-    const response = await openai.responses.create({ model: agentId, input: 'hello', store: false });
+    const response = await own.openai.responses.create({ model: own.agentId, input: 'hello', store: false });
     expect(response).toMatchObject({ status: 'completed', store: false });
     expect(response.output_text).toContain('You said: hello');
     expect(await storedOf(response)).toEqual([]);
     const notFound = { status: 404, code: 'run_not_found' };
-    await expect(openai.responses.retrieve(response.id)).rejects.toMatchObject(notFound);
-    const next = openai.responses.create({ previous_response_id: response.id, input: 'more' });
+    await expect(own.openai.responses.retrieve(response.id)).rejects.toMatchObject(notFound);
+    const next = own.openai.responses.create({ previous_response_id: response.id, input: 'more' });
     await expect(next).rejects.toMatchObject(notFound);
   });
 
   it('is gone once its events are sent', async () => {
-    const stream = await openai.responses.create({ model: agentId, input: '/words 3', store: false, stream: true });
+    const stream = await own.openai.responses.create({
+      model: own.agentId,
+      input: '/words 3',
+      store: false,
+      stream: true,
+    });
     const final = finalOf(await collect(stream));
     expect(final).toMatchObject({ status: 'completed', store: false });
     expect(JSON.stringify(final.output)).toContain('word3');
     expect(await storedOf(final)).toEqual([]);
-    await expect(openai.responses.retrieve(final.id)).rejects.toMatchObject({ status: 404 });
+    await expect(own.openai.responses.retrieve(final.id)).rejects.toMatchObject({ status: 404 });
   });
 
   it('goes after its run if its reader has left', async () => {
     const input = '/words 2\n/wait 600000';
-    const stream = await openai.responses.create({ model: agentId, input, store: false, stream: true });
+    const stream = await own.openai.responses.create({ model: own.agentId, input, store: false, stream: true });
     let response: OpenAI.Responses.Response | undefined;
     for await (const event of stream) {
       if (event.type === 'response.created') response = event.response;
@@ -57,18 +52,18 @@ describe('a response that is not stored', () => {
     }
     const left = response as OpenAI.Responses.Response;
     expect(await storedOf(left)).not.toEqual([]);
-    const thread = new ThreadClient(app, agentId, left.conversation?.id ?? '');
-    expect(await openai.responses.cancel(left.id)).toMatchObject({ status: 'cancelled', store: false });
+    const thread = new ThreadClient(own.app, own.agentId, left.conversation?.id ?? '');
+    expect(await own.openai.responses.cancel(left.id)).toMatchObject({ status: 'cancelled', store: false });
     await eventually(async () => expect(await storedOf(left)).toEqual([]));
     await expect(thread.messages()).rejects.toThrow();
   });
 
   it('is of a new thread, and not in the background', async () => {
-    const first = await openai.responses.create({ model: agentId, input: 'hello' });
+    const first = await own.openai.responses.create({ model: own.agentId, input: 'hello' });
     expect(first).toMatchObject({ store: true });
     const refused = async (body: object, param: string, headers = {}) =>
       expect(
-        openai.responses.create({ model: agentId, input: 'x', store: false, ...body }, { headers }),
+        own.openai.responses.create({ model: own.agentId, input: 'x', store: false, ...body }, { headers }),
       ).rejects.toMatchObject({ status: 400, code: 'invalid_request', param });
     await refused({ background: true }, 'background');
     await refused({ previous_response_id: first.id }, 'store');

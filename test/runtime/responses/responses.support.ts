@@ -1,10 +1,36 @@
+import { afterAll, beforeAll } from '@jest/globals';
 import OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import type { Endpoint } from '../../support/agent-runs.js';
+import { createAgent, type Endpoint } from '../../support/agent-runs.js';
+import { newTenant, type Tenant } from '../../support/tenant.js';
+import { checkedFetch, expectPublishedShapes } from './checked-fetch.js';
 
-/** OpenAI's client, as callers configure it: a base URL and a key. It repeats nothing, so that tests see every error. */
+/** What a spec file about responses has. */
+interface ResponsesApp {
+  readonly app: Tenant;
+  readonly agentId: string;
+  readonly openai: OpenAI;
+}
+
+/** Makes an organization with an agent of the built-in model for the spec file that calls this. */
+export function useResponses(settings?: Record<string, string>): ResponsesApp {
+  const own = {} as { -readonly [Key in keyof ResponsesApp]: ResponsesApp[Key] };
+  beforeAll(async () => {
+    own.app = await newTenant(settings);
+    own.agentId = await createAgent(own.app);
+    own.openai = openAiClient(own.app);
+  });
+  afterAll(() => own.app?.close());
+  expectPublishedShapes();
+  return own;
+}
+
+/**
+ * OpenAI's client, as callers configure it: a base URL and a key. It repeats nothing, so that tests see every error, and
+ * what it gets is checked.
+ */
 export function openAiClient({ url, org, apiKey }: Endpoint): OpenAI {
-  return new OpenAI({ baseURL: `${url}/api/${org}/v1`, apiKey, maxRetries: 0 });
+  return new OpenAI({ baseURL: `${url}/api/${org}/v1`, apiKey, maxRetries: 0, fetch: checkedFetch });
 }
 
 /** The run of a response. */

@@ -5,11 +5,11 @@ import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js
 import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
 import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import { chatStream } from '../../support/chat-stream.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { legacyServer, type ScriptedServer, sendJson, startScripted } from '../../support/scripted-upstream.js';
 
 const DEEP = 6000;
-const EVENT_STREAM = 'text/event-stream';
 
 let app: TestApp;
 let fake: FakeOpenAI;
@@ -83,16 +83,7 @@ function scriptCalls(calls: { id: string; name: string; input: string }[]): void
   const frames = calls.map(({ id, name, input }, index) => ({
     tool_calls: [{ index, id, type: 'function', function: { name, arguments: input } }],
   }));
-  fake.script({ kind: 'body', contentType: EVENT_STREAM, body: eventStream(frames, 'tool_calls') });
-}
-
-function eventStream(deltas: object[], finish_reason: string): string {
-  const choices = [
-    ...deltas.map((delta) => ({ index: 0, delta, finish_reason: null })),
-    { index: 0, delta: {}, finish_reason },
-  ];
-  const chunks = choices.map((choice) => JSON.stringify({ id: 'c', created: 1, model: 'm', choices: [choice] }));
-  return [...chunks, '[DONE]'].map((data) => `data: ${data}\n\n`).join('');
+  fake.script(chatStream(frames, 'tool_calls'));
 }
 
 function toolPartsOf({ parts }: MessageItem): Record<string, unknown>[] {
@@ -158,7 +149,7 @@ describe('an answer that does not end', () => {
     ['in reasoning', 'reasoning_content'],
   ])('%s fails the run, and the provider is no longer read', async (_, field) => {
     const deltas = Array.from({ length: 300 }, () => ({ [field]: 'x'.repeat(100_000) }));
-    fake.script({ kind: 'body', contentType: EVENT_STREAM, body: eventStream(deltas, 'stop') });
+    fake.script(chatStream(deltas, 'stop'));
     const asked = fake.requests.length;
     const { run, answer } = await ask('Go', 'thinking');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'answer_too_large' } });

@@ -3,17 +3,21 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { CLOSE_APPROVALS, continueRun, REASONS } from './approval-closing.js';
 import type { RunApprovalEntity } from './run-approval.entity.js';
 
-/** An approval of a thread. */
-interface ApprovalPlace {
+/** Where the run is that has asked. */
+interface AnsweredThread {
   readonly organizationId: string;
   readonly threadId: string;
-  readonly approvalId: string;
 }
 
-/** Somebody's answer. */
-interface ApprovalAnswer {
+/** An answer to one request. */
+export interface ApprovalAnswer {
+  readonly approvalId: string;
   readonly approved: boolean;
   readonly reason: string | null;
+}
+
+/** Who answers. */
+interface Answerer {
   readonly userId: string | null;
   readonly apiKeyId: string | null;
 }
@@ -24,22 +28,23 @@ export type ClosedApproval = Pick<
   'id' | 'runId' | 'toolName' | 'reason' | 'closedAs' | 'userId' | 'apiKeyId'
 > & { readonly approved: boolean };
 
-/** An approval that is closed, by this answer or before it. */
+/** What came of answers to the approvals of one run. */
 interface Answered {
-  readonly approval: ClosedApproval;
-  readonly isNew: boolean;
-  /** Its run can start now. */
+  readonly runId: string;
+  /** The first approval for which another answer counts: then none of the answers is on record. */
+  readonly refused: ClosedApproval | undefined;
+  /** The run can start now. */
   readonly continues: boolean;
 }
 
-const APPROVAL = `
+const APPROVALS = `
   SELECT approval.id, approval.run_id AS "runId", tool_name AS "toolName", approved, reason, closed_as AS "closedAs",
          approval.user_id AS "userId", approval.api_key_id AS "apiKeyId",
          CASE WHEN closed_at IS NOT NULL THEN NULL
               WHEN run.cancel_requested_at IS NOT NULL THEN 'cancelled'
               WHEN expires_at <= now() THEN 'timed_out' END AS "tooLate"
     FROM run_approvals approval JOIN runs run ON run.id = approval.run_id
-   WHERE approval.id = $1`;
+   WHERE approval.run_id = $1 AND approval.id = ANY ($2)`;
 
 type ApprovalRow = Omit<ClosedApproval, 'approved'> & {
   approved: boolean | null;
@@ -55,42 +60,54 @@ export class ApprovalAnswers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Closes an approval with this answer if it is open and not overdue. Returns what is on record then; undefined if the
-   * thread has no such approval.
-   * @param record called within the transaction if the answer counts
+   * Closes the approvals of one run with these answers: all of them, or none if another answer counts for one. One that
+   * is overdue is denied in any case. The same answer by the same caller again changes nothing.
+   * @param record called within the transaction for each answer that is new
+   * @returns undefined if the thread has no run with all these approvals
    */
   answer(
-    { organizationId, threadId, approvalId }: ApprovalPlace,
-    answer: ApprovalAnswer,
+    { organizationId, threadId }: AnsweredThread,
+    answers: readonly ApprovalAnswer[],
+    answerer: Answerer,
     record: (manager: EntityManager, approval: ClosedApproval) => Promise<void>,
   ): Promise<Answered | undefined> {
     return this.dataSource.transaction(async (manager) => {
+      const ids = answers.map(({ approvalId }) => approvalId);
       const [run]: { id: string }[] = await manager.query(
         `SELECT id FROM runs WHERE id = (SELECT run_id FROM run_approvals WHERE id = $1)
             AND organization_id = $2 AND thread_id = $3 FOR NO KEY UPDATE`,
-        [approvalId, organizationId, threadId],
+        [ids[0], organizationId, threadId],
       );
       if (run === undefined) return undefined;
       // Read under the lock, so that of two answers at once the second one sees the first.
-      const [row]: ApprovalRow[] = await manager.query(APPROVAL, [approvalId]);
-      if (row === undefined) return undefined;
-      const { tooLate, approved, ...approval } = row;
-      if (approved !== null) return { approval: { ...approval, approved }, isNew: false, continues: false };
-      if (tooLate !== null) {
-        const reason = REASONS[tooLate];
-        await manager.query(`${CLOSE_APPROVALS} WHERE id = $3`, [tooLate, reason, approvalId]);
-        const closed = { ...approval, approved: false, reason, closedAs: tooLate };
-        return { approval: closed, isNew: false, continues: await continueRun(manager, run.id) };
+      const rows: ApprovalRow[] = await manager.query(APPROVALS, [run.id, ids]);
+      const known = new Map(rows.map((row) => [row.id, row]));
+      if (ids.some((id) => !known.has(id))) return undefined;
+      let refused: ClosedApproval | undefined;
+      const open: ClosedApproval[] = [];
+      for (const answer of answers) {
+        const { tooLate, approved, ...approval } = known.get(answer.approvalId) as ApprovalRow;
+        if (tooLate !== null) {
+          const reason = REASONS[tooLate];
+          await manager.query(`${CLOSE_APPROVALS} WHERE id = $3`, [tooLate, reason, approval.id]);
+          refused ??= { ...approval, approved: false, reason, closedAs: tooLate };
+        } else if (approved === null) {
+          const { approvalId: _, ...verdict } = answer;
+          open.push({ ...approval, ...verdict, ...answerer, closedAs: 'answered' });
+        } else if (!isSameAnswer({ ...approval, approved }, answer, answerer)) refused ??= { ...approval, approved };
       }
-      await manager.query(
-        `UPDATE run_approvals SET approved = $2, reason = $3, user_id = $4, api_key_id = $5, closed_at = now(),
-            closed_as = 'answered'
-          WHERE id = $1`,
-        [approvalId, answer.approved, answer.reason, answer.userId, answer.apiKeyId],
-      );
-      const closed = { ...approval, ...answer, closedAs: 'answered' as const };
-      await record(manager, closed);
-      return { approval: closed, isNew: true, continues: await continueRun(manager, run.id) };
+      if (refused === undefined) {
+        for (const approval of open) {
+          await manager.query(
+            `UPDATE run_approvals SET approved = $2, reason = $3, user_id = $4, api_key_id = $5, closed_at = now(),
+                closed_as = 'answered'
+              WHERE id = $1`,
+            [approval.id, approval.approved, approval.reason, approval.userId, approval.apiKeyId],
+          );
+          await record(manager, approval);
+        }
+      }
+      return { runId: run.id, refused, continues: await continueRun(manager, run.id) };
     });
   }
 
@@ -117,4 +134,15 @@ export class ApprovalAnswers {
     }
     return continuing;
   }
+}
+
+/** Callers are the same if they are the same person, or the same key of the organization. */
+function isSameAnswer(
+  recorded: ClosedApproval,
+  { approved, reason }: ApprovalAnswer,
+  { userId, apiKeyId }: Answerer,
+): boolean {
+  const isSameCaller = recorded.userId === userId && (userId !== null || recorded.apiKeyId === apiKeyId);
+  const isSame = recorded.approved === approved && recorded.reason === reason;
+  return recorded.closedAs === 'answered' && isSameCaller && isSame;
 }
