@@ -55,11 +55,13 @@ export async function listenToResources(
     acknowledged: ({ resourceSubscriptions: honored }: Readonly<Record<string, unknown>>) =>
       acknowledged.resolve(Array.isArray(honored) ? uris.filter((uri) => honored.includes(uri)) : []),
   };
-  void followNotifications(source, [], following).then(() => {
+  const follow = async (): Promise<void> => {
+    await followNotifications(source, [], following);
     // An upstream that refuses the subscription acknowledges nothing.
     acknowledged.resolve([]);
     if (!following.aborted) listener.ended(new UpstreamError('protocol', 'The upstream has ended the subscription.'));
-  });
+  };
+  void follow();
   try {
     return { uris: await acknowledged.promise, stop };
   } catch (error) {

@@ -76,11 +76,13 @@ export abstract class SessionUpstream implements Upstream {
 
   async requireLogLevel(level: LogLevel, { signal, caller = SERVICE }: ListenOptions): Promise<void> {
     try {
-      await this.perform(signal, LEVEL_TIMEOUT_MS, (session, deadline) =>
-        this.inTurn(caller, deadline, () =>
+      await this.perform(signal, LEVEL_TIMEOUT_MS, async (session, deadline) => {
+        // In the modern era, each request has a level of its own.
+        if (session.isModern) return;
+        await this.inTurn(caller, deadline, () =>
           session.requireLogLevel(level, { signal: deadline.signal, timeoutMs: LEVEL_TIMEOUT_MS }),
-        ),
-      );
+        );
+      });
     } catch (error) {
       // The call that follows does not need the level, and reports what is wrong with the upstream.
       if (!(error instanceof UpstreamError)) throw error;

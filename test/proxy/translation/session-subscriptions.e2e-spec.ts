@@ -8,7 +8,7 @@ import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { Program } from '../../support/program.js';
 import { closeStreams, INITIALIZE, LegacySession, logged, logsIn, updated } from '../../support/legacy-session.js';
-import { callProxy, pathOf, rpc, rpcOf, TAKES_JSON, toolCall } from '../../support/proxy-calls.js';
+import { callProxy, errorIn, pathOf, rpc, rpcOf, TAKES_JSON, toolCall } from '../../support/proxy-calls.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 
@@ -230,10 +230,10 @@ describe('a subscription in a session', () => {
     const answer = await callProxy(app, path, { body: rpc('initialize', INITIALIZE) });
     expect(rpcOf(answer).result?.['capabilities']).toEqual({ tools: {}, resources: {} });
     const headers = { 'mcp-session-id': String(answer.headers['mcp-session-id']) };
-    const statusOf = async (method: string, params: object) =>
-      (await callProxy(app, path, { headers, body: rpc(method, params) })).status;
-    expect(await statusOf('resources/subscribe', { uri: 'note://one' })).toBe(401);
-    expect(await statusOf('logging/setLevel', { level: 'debug' })).toBe(404);
+    const codeOf = async (method: string, params: object) =>
+      errorIn(await callProxy(app, path, { headers, body: rpc(method, params) }))?.data.code;
+    expect(await codeOf('resources/subscribe', { uri: 'note://one' })).toBe('credential_missing');
+    expect(await codeOf('logging/setLevel', { level: 'debug' })).toBe('unknown_method');
   });
 
   it('counts the resources of a caller until it ends', async () => {

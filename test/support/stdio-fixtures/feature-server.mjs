@@ -86,10 +86,12 @@ function legacy() {
   });
   growing((name) => server.registerTool(name, {}, async () => say('grown')));
   const subscribed = new Set();
-  const change = (method) => async ({ params }) => {
-    subscribed[method](params.uri);
-    return {};
-  };
+  const change =
+    (method) =>
+    async ({ params }) => {
+      subscribed[method](params.uri);
+      return {};
+    };
   server.server.setRequestHandler(SubscribeRequestSchema, change('add'));
   server.server.setRequestHandler(UnsubscribeRequestSchema, change('delete'));
   server.registerTool('touch', {}, async () => {

@@ -65,8 +65,11 @@ export class AgentNotificationStream {
       onUpdate: (uri) => void bus.publish({ kind: 'resource_updated', uri }),
       signal: closed,
     });
+    if (closed.aborted) {
+      stop();
+      return;
+    }
     closed.addEventListener('abort', stop, { once: true });
-    if (closed.aborted) stop();
     void this.publish(caller, bus, closed);
     // The server acknowledges everything that it is asked for.
     const acknowledged =
@@ -95,7 +98,7 @@ export class AgentNotificationStream {
     const stop = this.sessions.listen(client);
     const end = (): void => void stream.destroy();
     closed.addEventListener('abort', end, { once: true });
-    void this.report(client.caller, stream, closed);
+    this.report(client.caller, stream, closed).catch((error: Error) => stream.destroy(error));
     try {
       for await (const event of stream) yield event as Buffer;
     } catch (error) {

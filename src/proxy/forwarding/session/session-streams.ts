@@ -47,6 +47,6 @@ export class SessionStreams {
   /** Call when the client has ended the session. */
   endSession({ key }: Session): void {
     this.levels.delete(key);
-    for (const stream of this.streams.get(key) ?? []) stream.destroy();
+    for (const stream of this.streams.get(key) ?? []) stream.finish();
   }
 }

@@ -57,8 +57,11 @@ export class SessionNotifications {
         stream.body.destroy();
         throw noNotifications();
       }
-      this.streams.add(session, stream.body);
-      if (canSubscribe) stream.body.once('close', this.subscriptions.listen({ session, caller }));
+      // Nothing tells of the end of a stream that has ended.
+      if (!stream.body.destroyed) {
+        this.streams.add(session, stream.body);
+        if (canSubscribe) stream.body.once('close', this.subscriptions.listen({ session, caller }));
+      }
       const body = keepAlive(stream.events());
       this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
     } catch (error) {
