@@ -29,7 +29,7 @@ const WALLS = {
   'upstreams/messages': ['contract'],
   'upstreams/arguments': [],
   'upstreams/http': ['contract', 'messages', 'notifications', 'session', 'sockets'],
-  'upstreams/stdio': ['contract', 'messages', 'session'],
+  'upstreams/stdio': ['contract', 'messages', 'notifications', 'session'],
   'agents/models': [],
   'runtime/events': [],
   'runtime/files': [],

@@ -30,14 +30,14 @@ export const RESOURCE_ERROR = { code: -32602, message: 'There is no such resourc
 /**
  * A server of `@modelcontextprotocol/server`, which speaks the modern era (MCP 2026-07-28).
  * @param legacy `reject`: no other one; `stateless`: the legacy era too
- * @param tools the capability that it declares
+ * @param declared the capabilities that it declares in addition to those that all tests need
  */
 export async function startEraServer(
   legacy: 'reject' | 'stateless' = 'reject',
-  tools: NonNullable<ServerCapabilities['tools']> = { listChanged: true },
+  declared: Pick<ServerCapabilities, 'tools' | 'logging'> = { tools: { listChanged: true }, logging: {} },
 ): Promise<EraServer> {
   const aborted: string[] = [];
-  const handler = createMcpHandler(() => createServer(aborted, tools), { legacy });
+  const handler = createMcpHandler(() => createServer(aborted, declared), { legacy });
   const server = await startScripted(async ({ method, headers, message, hungUp }, response) => {
     const gone = new AbortController();
     void hungUp.then((isGone) => isGone && gone.abort());
@@ -55,11 +55,11 @@ export async function startEraServer(
   return Object.assign(server, { aborted });
 }
 
-function createServer(aborted: string[], tools: NonNullable<ServerCapabilities['tools']>): Server {
+function createServer(aborted: string[], declared: ServerCapabilities): Server {
   const server = new Server(
     { name: 'era-server', version: '3.2.1' },
     {
-      capabilities: { tools, resources: {}, prompts: {}, completions: {}, logging: {} },
+      capabilities: { ...declared, resources: {}, prompts: {}, completions: {} },
       instructions: INSTRUCTIONS,
     },
   );

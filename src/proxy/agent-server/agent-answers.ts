@@ -78,9 +78,9 @@ export class AgentAnswers implements OnApplicationShutdown {
     const { request, reply, message, cancelled } = context;
     const serverContext = await this.serverContextOf(context, owner);
     if (message.method === 'initialize' && !isModernMessage(request.headers, message)) this.announceSession(context);
-    const parsed: unknown = JSON.parse(message.body.toString('utf8'));
+    const parsed = JSON.parse(message.body.toString('utf8')) as Record<string, unknown>;
     if (message.method === 'subscriptions/listen') {
-      await this.notifications.subscribe(request, reply, parsed, serverContext);
+      await this.notifications.subscribe(request, reply, parsed, { ...serverContext, exchange: context });
     } else {
       const isStreamed = message.method === 'tools/call' && takesStream(request.headers);
       const hosted = isStreamed ? this.streamed : this.hosted;
@@ -140,12 +140,10 @@ export class AgentAnswers implements OnApplicationShutdown {
       reading,
       this.compositions.namesOf({ id, organizationId, reading, accountUserId }),
     ]);
-    const isSession = message.method === 'initialize' && clientInitialize(message) !== undefined;
-    const hasOwnSessions = isSession && caller.principal !== undefined;
     // Instructions can reveal more of the agent than its public tools do.
     const isTrusted = holdsAny(caller, sources);
     const [offered, hindrance] = await Promise.all([
-      this.capabilities.featuresFor(caller, sources, hasOwnSessions),
+      this.capabilities.featuresFor(caller, sources),
       isTrusted ? this.hindranceOf(caller) : undefined,
     ]);
     const isTool = agent?.exposeRun === true && mayAsk(caller);

@@ -3,15 +3,13 @@ import { requireActive } from '../../connections/connection.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
-import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type InboundMessage, isModernMessage, traceContextOf } from '../protocol/inbound-message.js';
 import { isAnswerable } from '../translation/modern-envelope.js';
-import { ClientSessionHandler } from './client-upstream-sessions/client-session-handler.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
 import { AgentAnswers } from './agent-answers.js';
+import { AgentSessionHandler } from './agent-session-handler.js';
 import { AgentOwnTools } from './agent-own-tools.js';
 import { AgentSourceRequests } from './agent-source-requests.js';
-import { AgentToolRouter } from './offering/agent-tool-router.js';
 
 /**
  * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with
@@ -20,11 +18,9 @@ import { AgentToolRouter } from './offering/agent-tool-router.js';
 @Injectable()
 export class AgentRequestHandler {
   constructor(
-    private readonly tools: AgentToolRouter,
-    private readonly requests: RequestForwarder,
     private readonly sources: AgentSourceRequests,
     private readonly clientSessions: ClientUpstreamSessions,
-    private readonly sessionMessages: ClientSessionHandler,
+    private readonly sessions: AgentSessionHandler,
     private readonly answers: AgentAnswers,
     private readonly ownTools: AgentOwnTools,
     private readonly telemetry: ProxyTelemetry,
@@ -39,8 +35,7 @@ export class AgentRequestHandler {
     if (message.kind === 'request' && message.method === 'tools/call') {
       if (await this.ownTools.answerCall(context, owner)) return;
       if (isModern) await this.sources.callTool(context);
-      else if (owner !== undefined) await this.sessionMessages.callTool({ ...context, owner });
-      else await this.requests.forwardRequest(await this.tools.route(context));
+      else await this.sessions.callTool(context, owner);
       return;
     }
     requireActive(caller.connection);
@@ -55,7 +50,7 @@ export class AgentRequestHandler {
         return;
       }
     }
-    if (owner !== undefined && (await this.sessionMessages.handleSessionMessage({ ...context, owner }))) return;
+    if (await this.sessions.handleMessage(context, owner)) return;
     await this.answers.answer(context, owner);
   }
 

@@ -24,6 +24,7 @@ import { SessionComposition } from './client-upstream-sessions/session-compositi
 import { SessionResources } from './client-upstream-sessions/session-resources.js';
 import { AgentAnswers } from './agent-answers.js';
 import { AgentOwnTools } from './agent-own-tools.js';
+import { AgentSessionHandler } from './agent-session-handler.js';
 import { AgentSourceRequests } from './agent-source-requests.js';
 import { AgentToolSearch } from './agent-tool-search.js';
 import { AskApprovals } from './ask/ask-approvals.js';
@@ -41,6 +42,7 @@ import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
+import { AgentSubscriptions } from './offering/agent-subscriptions.js';
 import { AgentTaskRouter } from './offering/agent-task-router.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 import { ListChanges } from './offering/list-changes.js';
@@ -75,7 +77,9 @@ import { ListChanges } from './offering/list-changes.js';
     AgentOwnTools,
     AgentPromptsAndResources,
     AgentRequestHandler,
+    AgentSessionHandler,
     AgentSourceRequests,
+    AgentSubscriptions,
     AgentTaskRouter,
     AgentToolRouter,
     AgentToolSearch,

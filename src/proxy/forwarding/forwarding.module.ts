@@ -17,6 +17,7 @@ import { RequestStates } from './session/request-states.js';
 import { SealedRequestIds } from './session/sealed-request-ids.js';
 import { SealedSessions } from './session/sealed-sessions.js';
 import { SignInStates } from './session/sign-in-states.js';
+import { SessionStreams } from './session/session-streams.js';
 import { SessionTools } from './session/session-tools.js';
 import { UsedSignInEntity } from './session/used-sign-in.entity.js';
 import { UsedSignIns } from './session/used-sign-ins.repository.js';
@@ -51,6 +52,7 @@ import { UpstreamSender } from './upstream-sender.js';
     SealedRequestIds,
     SealedSessions,
     SealedTaskIds,
+    SessionStreams,
     SessionTools,
     SignInStates,
     TaskOwnerRepository,
@@ -70,6 +72,7 @@ import { UpstreamSender } from './upstream-sender.js';
     SealedRequestIds,
     SealedSessions,
     SealedTaskIds,
+    SessionStreams,
     SessionTools,
     SignInStates,
     UpstreamRouter,

@@ -99,6 +99,8 @@ export class RequestForwarder {
         rewriteEvent: 'rewriteEvent' in route ? route.rewriteEvent : undefined,
         answerRequest: sent.answerRequest,
         ownRequests: sent.ownRequests,
+        logLevel: sent.logLevel,
+        onUnsentLog: sent.onUnsentLog,
         onListChanged: () =>
           this.sessionTools.listChanged(caller.connection, route.kind === 'session' ? route.session.key : undefined),
         explain: (error) => deadline.explain(error),

@@ -7,6 +7,7 @@ import type { Principal } from '../../core/principal.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
 import { requireSessionless, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
+import { isOfSession } from '../protocol/session-requests.js';
 import { requireTranslatable } from '../protocol/translatable-methods.js';
 import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
@@ -154,7 +155,8 @@ export class UpstreamRouter {
     const session = this.sessionOf(request, caller);
     if (message.method === 'initialize') return { kind: 'opening', key: newId() };
     if (session?.isTranslated === true) {
-      if (message.kind === 'request' && message.method !== 'ping') requireTranslatable(message);
+      const isKnown = message.method === 'ping' || isOfSession(message);
+      if (message.kind === 'request' && !isKnown) requireTranslatable(message);
       return pooledRoute(caller, message, session);
     }
     if (session !== undefined) return { kind: 'session', session };

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import type { LogLevel } from '../../upstreams/contract/log-level.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import {
   type AskedRequest,
@@ -13,6 +14,7 @@ import type { InboundMessage, InboundRequest } from '../protocol/inbound-message
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { type McpRequestContext, isShared, type Route } from './upstream-router.js';
 import { storedInitialize } from './session/initialize-request.js';
+import { SessionStreams } from './session/session-streams.js';
 import { randomBytes } from 'node:crypto';
 
 const PREFIX = `"sbx-${randomBytes(9).toString('base64url')}-`;
@@ -33,6 +35,10 @@ export interface Sent {
   readonly isTranslated?: true;
   /** The ids of the requests in the answer that this service sends to the caller; all others are of the upstream. */
   readonly ownRequests?: ReadonlySet<unknown>;
+  /** The least severe log messages in the answer that the client wants; absent: all of them. */
+  readonly logLevel?: LogLevel;
+  /** Call with log messages of an answer that the client does not get as a stream. */
+  readonly onUnsentLog?: (log: Readonly<Record<string, unknown>>) => void;
   /** Set for an answer of this service, which contains only what the caller is permitted to see. */
   readonly isStandIn?: true;
 }
@@ -60,6 +66,7 @@ export class UpstreamSender implements MessageSender {
   constructor(
     private readonly channels: UpstreamChannels,
     private readonly health: UpstreamHealth,
+    private readonly sessions: SessionStreams,
   ) {}
 
   sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
@@ -67,14 +74,15 @@ export class UpstreamSender implements MessageSender {
   }
 
   private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
-    const { caller, route, message, deadline, receiver, answeringClient, logLevel } = context;
-    const takesLog = logLevel !== undefined;
-    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient, takesLog);
+    const { caller, route, message, deadline, receiver, answeringClient } = context;
+    const logLevel = context.logLevel ?? this.levelOf(context);
+    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient, logLevel);
     const sentId = message.kind === 'request' && isShared(context) ? (context.sentId ?? uniqueId()) : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'pooled') {
       return { answer: await this.postInSession(context, headers, route, outgoing), sentId };
     }
+    const { session } = route;
     const channel = this.channels.pooled(caller.connection, route.owner);
     if (route.hasEnvelope === true) {
       return { answer: await channel.postMessage({ ...outgoing, hasEnvelope: true }, options), sentId };
@@ -91,7 +99,17 @@ export class UpstreamSender implements MessageSender {
       sentId,
       answerRequest: (asked) => void channel.answerRequest(asked, caller.key, receiver),
       reportChange: (notification) => channel.reportChange(notification),
+      ...(logLevel !== undefined && { logLevel }),
+      ...(session !== undefined && { onUnsentLog: (log) => this.sessions.send(session, log) }),
     };
+  }
+
+  /** From which level on the client wants log messages in its session; undefined if none can be told to be its own. */
+  private levelOf({ caller, route, message }: McpRequestContext): LogLevel | undefined {
+    const session = route.kind === 'pooled' ? route.session : undefined;
+    // Lists are requested in the session of all callers, whose level is nobody's.
+    if (session === undefined || message.kind !== 'request' || message.method === 'tools/list') return undefined;
+    return caller.getsLog ? this.sessions.levelOf(session) : undefined;
   }
 
   private async postInSession(
@@ -123,7 +141,7 @@ class ExchangeUntilDeadline implements ExchangeOptions {
     readonly caller: string,
     readonly receiver: RequestReceiver | undefined,
     readonly answeringClient: AnsweringClient | undefined,
-    readonly takesLog: boolean,
+    readonly logLevel: LogLevel | undefined,
   ) {}
 
   get signal(): AbortSignal {

@@ -3,13 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
 import { isRequest, type McpRequestContext, startRequest, UpstreamRouter } from '../forwarding/upstream-router.js';
-import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { SignInStates } from '../forwarding/session/sign-in-states.js';
 import { declaresApps } from '../protocol/apps-extension.js';
 import { type InboundRequest, readMessage, checkHeaders, requireTakesStream } from '../protocol/inbound-message.js';
 import { sendNoAnswer } from '../protocol/no-answer.js';
 import { requireMethod } from '../protocol/proxy-caller.js';
-import { InitializeNegotiator } from '../translation/initialize-negotiator.js';
+import { LegacyRequestTranslator } from '../translation/legacy-request-translator.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { OneWayForwarder } from '../translation/one-way-forwarder.js';
 import { CallerResolver } from './caller-resolver.js';
@@ -21,8 +20,7 @@ export class McpRequestHandler {
     private readonly callers: CallerResolver,
     private readonly agents: AgentRequestHandler,
     private readonly router: UpstreamRouter,
-    private readonly requests: RequestForwarder,
-    private readonly negotiator: InitializeNegotiator,
+    private readonly legacy: LegacyRequestTranslator,
     private readonly modern: ModernRequestTranslator,
     private readonly oneWay: OneWayForwarder,
     private readonly signIns: SignInStates,
@@ -66,11 +64,8 @@ export class McpRequestHandler {
   }
 
   private forward(context: McpRequestContext<InboundRequest>): Promise<void> {
-    const { route } = context;
-    // Only in these two cases can the caller and the upstream be of different eras.
-    if (route.kind === 'opening') return this.requests.forwardRequest(context, { sender: this.negotiator });
-    return route.kind === 'stateless'
+    return context.route.kind === 'stateless'
       ? this.modern.forwardModernRequest(context)
-      : this.requests.forwardRequest(context);
+      : this.legacy.forwardLegacyRequest(context);
   }
 }

@@ -6,7 +6,7 @@ import { ClientSessionStreams } from '../agent-server/client-upstream-sessions/c
 import { ClientUpstreamSessions } from '../agent-server/client-upstream-sessions/client-upstream-sessions.js';
 import { ConnectionSessions, type SessionRequest } from '../forwarding/connection-sessions.js';
 import { UpstreamRouter } from '../forwarding/upstream-router.js';
-import { SessionListChanges } from '../translation/subscriptions/session-list-changes.js';
+import { SessionNotifications } from '../translation/subscriptions/session-notifications.js';
 import { CallerResolver } from './caller-resolver.js';
 
 /** Handles GET and DELETE of the MCP transport, which concern a session as a whole. */
@@ -16,7 +16,7 @@ export class SessionHandler {
     private readonly callers: CallerResolver,
     private readonly router: UpstreamRouter,
     private readonly connectionSessions: ConnectionSessions,
-    private readonly listChanges: SessionListChanges,
+    private readonly notifications: SessionNotifications,
     private readonly agentSessions: ClientUpstreamSessions,
     private readonly agentStreams: ClientSessionStreams,
   ) {}
@@ -26,7 +26,7 @@ export class SessionHandler {
     const context = await this.openSession(request, reply);
     const { caller, session } = context;
     const isTranslated = session.isTranslated === true && session.isStandIn !== true;
-    if (isTranslated) await this.listChanges.listen(context);
+    if (isTranslated) await this.notifications.listen(context);
     else if (caller.connection.type !== 'VIRTUAL') await this.connectionSessions.listen(context);
     else if (request.method === 'HEAD') await reply.type('text/event-stream').send();
     else await this.agentStreams.listenToAgent(request, reply, caller, session);
@@ -36,6 +36,7 @@ export class SessionHandler {
   async endSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const context = await this.openSession(request, reply);
     const { caller, session } = context;
+    this.notifications.endSession(session);
     if (caller.connection.type !== 'VIRTUAL') {
       await this.connectionSessions.end(context);
       return;

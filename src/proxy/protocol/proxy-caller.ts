@@ -55,6 +55,14 @@ export class ProxyCaller {
     return isPublic || this.mayCall(tool.name);
   }
 
+  /**
+   * True if log messages of the upstream can be told to belong to the caller's calls: over HTTP they are in the answers.
+   * A caller without a credential does not change the level of the session that all callers share.
+   */
+  get getsLog(): boolean {
+    return this.principal !== undefined && (this.connection.type === 'HTTP' || !this.connection.sharedState);
+  }
+
   /** The key of the quotas that this caller uses. */
   get key(): string {
     return keyOfCaller(this.asToolCaller);

@@ -37,18 +37,19 @@ export function translatableCapabilities(capabilities: ServerCapabilities): Serv
 }
 
 /**
- * What a client of the modern era can use of the session that the service has with an upstream of the legacy one.
- * @param caller whether it is permitted to subscribe, and can get log messages
+ * What a client can use of a session that the service has with an upstream of another era.
+ * @param caller whether it is permitted to hear of changes, can subscribe to resources, and can get log messages
  */
 export function sessionCapabilities(
   capabilities: ServerCapabilities,
-  { canListen, getsLog }: { readonly canListen: boolean; readonly getsLog: boolean },
-): ServerCapabilities {
+  caller: { readonly canListen: boolean; readonly canSubscribe: boolean; readonly getsLog: boolean },
+): Pick<ServerCapabilities, ListedKind | 'logging'> {
+  const { canListen, canSubscribe, getsLog } = caller;
   const log = { ...(getsLog && capabilities.logging && { logging: {} }) };
   if (!canListen) return log;
   const lists = reportedLists(capabilities);
-  const canSubscribe = capabilities.resources?.subscribe === true;
-  return { ...log, ...lists, ...(canSubscribe && { resources: { ...lists.resources, subscribe: true } }) };
+  const hasSubscriptions = canSubscribe && capabilities.resources?.subscribe === true;
+  return { ...log, ...lists, ...(hasSubscriptions && { resources: { ...lists.resources, subscribe: true } }) };
 }
 
 /** The lists of an upstream, and whether it reports their changes. */

@@ -9,12 +9,13 @@ import type { ServerDescription } from '../../upstreams/contract/server-descript
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { reportedLists, translatableCapabilities } from '../protocol/translatable-methods.js';
+import { translatableCapabilities } from '../protocol/translatable-methods.js';
 import type { McpRequestContext } from '../forwarding/upstream-router.js';
 import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
 import { parseRecord } from '../../core/json/parse-record.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { gather } from './to-modern-answer.js';
+import { sessionFeatures } from './session-features.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /**
@@ -114,13 +115,14 @@ function isWellFormed({ params }: InboundRequest): boolean {
  */
 function translatedInitialize(
   { id, params: { protocolVersion } }: InboundRequest,
-  { capabilities, instructions, serverInfo }: ServerDescription,
-  { connection: { title }, holdsAny }: ProxyCaller,
+  description: ServerDescription,
+  caller: ProxyCaller,
 ): string {
+  const { capabilities, instructions, serverInfo } = description;
   const result = {
     protocolVersion: LEGACY_VERSIONS.has(String(protocolVersion)) ? protocolVersion : LATEST_LEGACY_VERSION,
-    capabilities: { ...translatableCapabilities(capabilities), ...(holdsAny && reportedLists(capabilities)) },
-    serverInfo: serverInfo ?? { name: title, version: '0' },
+    capabilities: { ...translatableCapabilities(capabilities), ...sessionFeatures(description, caller) },
+    serverInfo: serverInfo ?? { name: caller.connection.title, version: '0' },
     ...(instructions !== undefined && { instructions }),
   };
   return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

@@ -178,7 +178,7 @@ function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext
   const { principal } = caller;
   const capabilities = usableCapabilities(context);
   // Lists are requested in the session of all callers, whose level is nobody's.
-  const logLevel = canAsk(message.method) && getsLog(caller) ? logLevelIn(message.params['_meta']) : undefined;
+  const logLevel = canAsk(message.method) && caller.getsLog ? logLevelIn(message.params['_meta']) : undefined;
   return {
     ...context,
     ...(logLevel !== undefined && { logLevel }),
@@ -211,21 +211,14 @@ function usableCapabilities({
   return principal === undefined || connection.sharedState ? undefined : answeredRequests(message);
 }
 
-/**
- * True if log messages of a legacy upstream can be told to belong to the caller's calls: over HTTP they are in the
- * answers. A caller without a credential does not change the level of the session that all callers share.
- */
-function getsLog({ principal, connection }: ProxyCaller): boolean {
-  return principal !== undefined && (connection.type === 'HTTP' || !connection.sharedState);
-}
-
 /** @param id JSON text */
 function discovery(
   id: string,
   { capabilities, instructions, serverInfo, isModern }: ServerDescription,
   caller: ProxyCaller,
 ): string {
-  const ofSession = { canListen: caller.holdsAny, getsLog: getsLog(caller) };
+  const { holdsAny, getsLog } = caller;
+  const ofSession = { canListen: holdsAny, canSubscribe: holdsAny, getsLog };
   const result = {
     supportedVersions: MODERN_VERSIONS,
     capabilities: {

@@ -7,10 +7,12 @@ import { HeldCalls } from './held-calls/held-calls.js';
 import { OpenQuestions } from './held-calls/open-questions.js';
 import { OneWayForwarder } from './one-way-forwarder.js';
 import { InitializeNegotiator } from './initialize-negotiator.js';
+import { LegacyRequestTranslator } from './legacy-request-translator.js';
 import { ModernRequestTranslator } from './modern-request-translator.js';
 import { ChangeSubscriptions } from './subscriptions/change-subscriptions.js';
 import { LegacySubscriptions } from './subscriptions/legacy-subscriptions.js';
-import { SessionListChanges } from './subscriptions/session-list-changes.js';
+import { SessionNotifications } from './subscriptions/session-notifications.js';
+import { SessionSubscriptions } from './subscriptions/session-subscriptions.js';
 import { UpstreamEras } from './upstream-eras.js';
 
 /** Translates between callers and upstreams of different protocol eras. */
@@ -20,13 +22,23 @@ import { UpstreamEras } from './upstream-eras.js';
     ChangeSubscriptions,
     HeldCalls,
     InitializeNegotiator,
+    LegacyRequestTranslator,
     LegacySubscriptions,
     ModernRequestTranslator,
     OneWayForwarder,
     OpenQuestions,
-    SessionListChanges,
+    SessionNotifications,
+    SessionSubscriptions,
     UpstreamEras,
   ],
-  exports: [OneWayForwarder, InitializeNegotiator, ModernRequestTranslator, SessionListChanges, UpstreamEras],
+  exports: [
+    ChangeSubscriptions,
+    LegacyRequestTranslator,
+    ModernRequestTranslator,
+    OneWayForwarder,
+    SessionNotifications,
+    SessionSubscriptions,
+    UpstreamEras,
+  ],
 })
 export class TranslationModule {}

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import type { Progress } from '@modelcontextprotocol/client';
 import type { CallToolOptions, Upstream } from '../contract/upstream.js';
+import { isFrom } from '../contract/log-level.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { messageEvent } from '../messages/sse-parts.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
@@ -23,9 +24,9 @@ export async function answerThroughClient(
   // The proxy has validated the body, which has this shape.
   const request = JSON.parse(message.body.toString('utf8')) as Request;
   const progressToken = request.params?._meta?.progressToken;
-  const { receiver, takesLog = false } = options;
+  const { receiver, logLevel } = options;
   // The client can be asked before the call has ended.
-  if (progressToken === undefined && receiver === undefined && !takesLog) {
+  if (progressToken === undefined && receiver === undefined && logLevel === undefined) {
     const text = await answerText(upstream, request, message, options);
     return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   }
@@ -41,7 +42,14 @@ export async function answerThroughClient(
     ...(progressToken !== undefined && {
       onProgress: (progress: Progress) => notify('notifications/progress', { ...progress, progressToken }),
     }),
-    ...(takesLog && { onLog: (params: object) => notify('notifications/message', params) }),
+    ...(logLevel !== undefined && {
+      log: {
+        level: logLevel,
+        take: (params: { level?: unknown }) => {
+          if (isFrom(logLevel, params.level)) notify('notifications/message', params);
+        },
+      },
+    }),
   };
   answerText(upstream, request, message, options, listeners).then(
     (text) => body.end(messageEvent(text)),
@@ -56,7 +64,7 @@ async function answerText(
   { method, params }: Request,
   { id, asTask }: OutgoingMessage,
   { signal, headers, caller, receiver, answeringClient }: ExchangeOptions,
-  listeners: Pick<CallToolOptions, 'onProgress' | 'onLog'> = {},
+  listeners: Pick<CallToolOptions, 'onProgress' | 'log'> = {},
 ): Promise<string> {
   const requestId = headers?.['x-request-id'];
   const options = { signal, caller, requestId, asTask, receiver, answeringClient, ...listeners };

@@ -123,6 +123,6 @@ export class UpstreamSubscription implements ChangeListener {
 }
 
 /** True if this is the resource or a part of it (MCP 2025-11-25, `ResourceUpdatedNotification`). */
-function isIn(subscribed: string, uri: string): boolean {
+export function isIn(subscribed: string, uri: string): boolean {
   return uri === subscribed || uri.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`);
 }

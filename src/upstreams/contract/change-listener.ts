@@ -4,7 +4,7 @@ import type { UpstreamError } from './upstream-error.js';
 /** What somebody listens for in a session with an upstream. */
 export interface WantedChanges {
   readonly kinds: readonly ListedKind[];
-  /** The resources to subscribe to, at an upstream of the legacy era. */
+  /** The resources to subscribe to. */
   readonly uris: readonly string[];
 }
 

@@ -23,3 +23,9 @@ export function toLogLevel(name: unknown): LogLevel | undefined {
 export function isAtLeast(least: LogLevel, level: LogLevel): boolean {
   return LEVELS.indexOf(level) >= LEVELS.indexOf(least);
 }
+
+/** The same for the level of a message, which can be anything. */
+export function isFrom(least: LogLevel, level: unknown): boolean {
+  const known = toLogLevel(level);
+  return known !== undefined && isAtLeast(least, known);
+}

@@ -7,6 +7,14 @@ import type { AnsweringClient, RequestReceiver } from './upstream-request.js';
 /** A tool as the upstream lists it, including members that this version of MCP does not define. */
 export type UpstreamTool = Tool;
 
+/** Who wants log messages of a call. */
+export interface CallLog {
+  /** The least severe ones. An upstream of the legacy era has this level only if it was required (`requireLogLevel`). */
+  readonly level: LogLevel;
+  /** Called with the params of each message, of any level. */
+  readonly take: (params: object) => void;
+}
+
 export interface CallToolOptions {
   /** Aborting it cancels the call at the upstream. */
   signal?: AbortSignal;
@@ -26,8 +34,10 @@ export interface CallToolOptions {
   receiver?: RequestReceiver | undefined;
   /** Answers what an upstream of the modern era asks for. The time limit starts again with its answers. */
   answeringClient?: AnsweringClient | undefined;
-  /** Called with the params of log messages that name no call. Only in a session of one caller. */
-  onLog?: ((params: object) => void) | undefined;
+  /**
+   * Which log messages of the call are wanted. Those that name no call are passed on only in a session of one caller.
+   */
+  log?: CallLog | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }
@@ -68,7 +78,7 @@ export interface Upstream {
   requireLogLevel(level: LogLevel, options: ListenOptions): Promise<void>;
   /**
    * Listens to the changes that the upstream reports in the session; connects if necessary. Undefined if it reports none
-   * outside of its answers, or if resources are wanted of an upstream of the modern era.
+   * outside of its answers.
    */
   listenForChanges(
     wanted: WantedChanges,

@@ -1,8 +1,12 @@
 import { HttpChannel } from './http-channel.js';
 import type { CallDeadline } from '../contract/call-deadline.js';
 import type { StateOwner } from '../contract/callers.js';
-import type { ExchangeOptions } from '../messages/upstream-channel.js';
+import type { ChangeListener, Listening } from '../contract/change-listener.js';
+import type { ListenOptions } from '../contract/upstream.js';
+import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
+import { listenToResources } from '../notifications/resource-listener.js';
 import type { OnListChanged } from '../contract/list-change.js';
+import { LISTEN_HEADERS } from '../notifications/subscription-message.js';
 import { SessionListener } from '../notifications/session-listener.js';
 import { UpstreamListener } from '../notifications/upstream-listener.js';
 import { McpSession } from '../session/mcp-session.js';
@@ -66,6 +70,18 @@ export class HttpUpstream extends SessionUpstream {
       return Promise.resolve(this.listener?.isFollowing(session) === true);
     }
     return this.listenIn(session, caller).receives();
+  }
+
+  protected override listenToResources(
+    session: McpSession,
+    uris: readonly string[],
+    listener: ChangeListener,
+    options: Required<ListenOptions>,
+  ): Promise<Listening> {
+    const channel = this.channelOf(session);
+    const send = (message: OutgoingMessage, exchange: ExchangeOptions): Promise<UpstreamAnswer> =>
+      channel.postMessage(message, { ...exchange, headers: LISTEN_HEADERS });
+    return listenToResources(session, uris, listener, { ...options, send, lifetime: this.lifetime.signal });
   }
 
   protected override get hasCredential(): boolean {

@@ -1,15 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   isJSONRPCErrorResponse,
+  isJSONRPCNotification,
   isJSONRPCRequest,
   isJSONRPCResultResponse,
   StreamableHTTPClientTransport,
   type JSONRPCMessage,
+  type JSONRPCNotification,
   type JSONRPCRequest,
   type RequestId,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import type { SessionTransport } from '../contract/session-transport.js';
+import { LOG_OF_CALL } from '../session/session-logs.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import { createUpstreamFetch, type AnswerObserver } from './upstream-fetch.js';
@@ -139,7 +142,10 @@ export class UpstreamTransport implements SessionTransport {
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) {
       this.exchanges.get(message.id ?? '')?.settle();
     }
-    this.onmessage?.(message);
+    // In the answer to a request, it belongs to that request, whoever else sends requests in the session.
+    const exchange = this.current.getStore();
+    if (isLog(message) && exchange !== undefined) exchange.onLog?.(message.params ?? {});
+    else this.onmessage?.(message);
   }
 }
 
@@ -147,6 +153,8 @@ export class UpstreamTransport implements SessionTransport {
 class Exchange implements AnswerObserver {
   streaming = false;
   fault?: unknown;
+  /** Takes the log messages of the request; absent if nobody wants them. */
+  readonly onLog = LOG_OF_CALL.getStore();
   /** Aborts the HTTP side. */
   readonly signal: AbortSignal;
 
@@ -188,6 +196,10 @@ function cancelledRequest(message: JSONRPCMessage): RequestId | undefined {
   if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
   const id = message.params?.['requestId'];
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
+
+function isLog(message: JSONRPCMessage): message is JSONRPCNotification {
+  return isJSONRPCNotification(message) && message.method === 'notifications/message';
 }
 
 function resumeLater(resume: () => void, delayMs: number): () => void {

@@ -1,3 +1,4 @@
+import type { LogLevel } from '../contract/log-level.js';
 import type { AnsweringClient, RequestReceiver } from '../contract/upstream-request.js';
 import type { AnswerBody } from './answer-body.js';
 
@@ -33,8 +34,11 @@ export interface ExchangeOptions {
   readonly receiver?: RequestReceiver | undefined;
   /** Answers what an upstream of the modern era asks for. Only in sessions of the service. */
   readonly answeringClient?: AnsweringClient | undefined;
-  /** True if the answer contains log messages that name no call. Only in a session of one caller. */
-  readonly takesLog?: boolean;
+  /**
+   * From which level on the answer contains log messages of an upstream that cannot receive the bytes of the message.
+   * Only in sessions of the service.
+   */
+  readonly logLevel?: LogLevel | undefined;
 }
 
 /** An upstream's answer as an HTTP response: JSON for one message, an event stream (SSE) for several. */

@@ -25,6 +25,9 @@ const PASSING_KINDS: ReadonlySet<UpstreamErrorKind> = new Set(['unreachable', 't
 /** Statuses of an upstream that is temporarily unavailable. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+/** MCP 2026-07-28, "Subscriptions". */
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
 /** The session that a notification stream belongs to. */
 export interface NotificationSource {
   /** Opens the stream. Rejects with `UpstreamError`. */
@@ -37,6 +40,8 @@ export interface NotificationSource {
   reopened(): void;
   /** The upstream sent a request. */
   asked(id: string | number, request: UpstreamRequest): void;
+  /** The upstream has accepted a subscription. @param notifications what it is to */
+  acknowledged?(notifications: Readonly<Record<string, unknown>>): void;
 }
 
 /**
@@ -115,7 +120,10 @@ function handleEvent(data: string, source: NotificationSource): void {
     return;
   }
   const { method, id, params } = message;
-  if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number')) {
+  if (method === ACKNOWLEDGED) {
+    const notifications = isRecord(params) ? params['notifications'] : undefined;
+    source.acknowledged?.(isRecord(notifications) ? notifications : {});
+  } else if (typeof method === 'string' && (typeof id === 'string' || typeof id === 'number')) {
     source.asked(id, { method, params: isRecord(params) ? params : undefined });
   }
 }

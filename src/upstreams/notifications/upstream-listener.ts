@@ -1,16 +1,11 @@
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  CLIENT_INFO_META_KEY,
-  PROTOCOL_VERSION_META_KEY,
-} from '@modelcontextprotocol/client';
 import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-channel.js';
 import { type ListedKind, type OnListChanged, subscriptionTo } from '../contract/list-change.js';
-import { CLIENT_INFO, type McpSession } from '../session/mcp-session.js';
+import type { McpSession } from '../session/mcp-session.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { followNotifications, type NotificationSource, STABLE_MS } from './notification-stream.js';
+import { LISTEN_HEADERS, subscriptionMessage } from './subscription-message.js';
 import { discard } from '../messages/answer-body.js';
 
-const LISTEN = 'subscriptions/listen';
 const PONG_TIMEOUT_MS = 10_000;
 /** After this many sessions in a row that were lost soon after opening, the service stops listening. */
 const MAX_QUICK_LOSSES = 3;
@@ -62,7 +57,9 @@ export class UpstreamListener {
     const startedAt = performance.now();
     const pong = pongThrough(channel, signal);
     const open = (): Promise<UpstreamAnswer> =>
-      session.isModern ? subscribe(session, channel, signal) : channel.listen({ signal });
+      session.isModern
+        ? channel.postMessage(subscriptionMessage(session, subscriptionTo(kinds)), { signal, headers: LISTEN_HEADERS })
+        : channel.listen({ signal });
     const { changes } = session;
     const changed = (kind: ListedKind): void => {
       onChanged(kind);
@@ -87,25 +84,6 @@ export class UpstreamListener {
     this.mayHaveMissed = false;
     kinds.forEach((kind) => this.onChanged(kind));
   }
-}
-
-/** The modern era has no sessions, so the request describes the client. */
-function subscribe(session: McpSession, channel: UpstreamChannel, signal: AbortSignal): Promise<UpstreamAnswer> {
-  const body = JSON.stringify({
-    jsonrpc: '2.0',
-    id: LISTEN,
-    method: LISTEN,
-    params: {
-      _meta: {
-        [PROTOCOL_VERSION_META_KEY]: session.protocolVersion,
-        [CLIENT_INFO_META_KEY]: CLIENT_INFO,
-        [CLIENT_CAPABILITIES_META_KEY]: {},
-      },
-      notifications: subscriptionTo(session.announcedLists),
-    },
-  });
-  const message = { body: Buffer.from(body), method: LISTEN, id: JSON.stringify(LISTEN) };
-  return channel.postMessage(message, { signal, headers: { 'mcp-method': LISTEN } });
 }
 
 /** Answers one ping at a time. Some servers end the session of a client that does not answer. */

@@ -1,5 +1,6 @@
 import {
   Client,
+  LOG_LEVEL_META_KEY,
   ProtocolError,
   SdkError,
   SdkErrorCode,
@@ -46,6 +47,8 @@ export interface RequestBounds {
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Added to the params of a request whose result can ask for input (`InputRequiredResult`). */
   added?: RoundParams | undefined;
+  /** From which level on a modern upstream sends log messages of the request; absent: none. */
+  logLevel?: LogLevel | undefined;
 }
 
 /** The name and version that this service sends to upstreams. */
@@ -241,8 +244,7 @@ export class McpSession {
   }
 
   request(method: string, params: Record<string, unknown> | undefined, bounds: RequestBounds): Promise<object> {
-    const { added } = bounds;
-    const all = added === undefined ? params : { ...params, ...added };
+    const all = withBounds(params, bounds);
     return this.client.request({ method, ...(all !== undefined && { params: all }) }, ANY_RESULT, toOptions(bounds));
   }
 
@@ -290,7 +292,7 @@ export class McpSession {
   }
 
   private requestTool(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {
-    const params = { name, arguments: args, ...bounds.added };
+    const params = { name, arguments: args, ...withBounds(undefined, bounds) };
     const toolDefinition = this.mirrored.get(name);
     return toolDefinition === undefined
       ? this.client.request({ method: 'tools/call', params }, CALL_TOOL_RESULT, toOptions(bounds))
@@ -311,6 +313,16 @@ function faultOf({ fault }: SessionTransport): UpstreamError {
   return fault instanceof UpstreamError
     ? fault
     : new UpstreamError('cancelled', 'The session with the upstream ended.');
+}
+
+/** The params with what the bounds add to them. */
+function withBounds(
+  params: Record<string, unknown> | undefined,
+  { added, logLevel }: RequestBounds,
+): Record<string, unknown> | undefined {
+  if (logLevel === undefined) return added === undefined ? params : { ...params, ...added };
+  const meta = { ...(added?.['_meta'] as object | undefined), [LOG_LEVEL_META_KEY]: logLevel };
+  return { ...params, ...added, _meta: meta };
 }
 
 function toOptions({ signal, timeoutMs, requestId, traceHeaders, onProgress, added }: RequestBounds) {

@@ -9,6 +9,7 @@ import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { CallToolOptions, ListenOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
 import { completeInRounds, type RoundParams } from './input-rounds.js';
+import { LOG_OF_CALL } from './session-logs.js';
 
 const LIST_TIMEOUT_MS = 60_000;
 const SUBSCRIBE_TIMEOUT_MS = 30_000;
@@ -75,11 +76,13 @@ export abstract class SessionUpstream implements Upstream {
 
   async requireLogLevel(level: LogLevel, { signal, caller = SERVICE }: ListenOptions): Promise<void> {
     try {
-      await this.perform(signal, LEVEL_TIMEOUT_MS, (session, deadline) =>
-        this.inTurn(caller, deadline, () =>
+      await this.perform(signal, LEVEL_TIMEOUT_MS, async (session, deadline) => {
+        // In the modern era, each request has a level of its own.
+        if (session.isModern) return;
+        await this.inTurn(caller, deadline, () =>
           session.requireLogLevel(level, { signal: deadline.signal, timeoutMs: LEVEL_TIMEOUT_MS }),
-        ),
-      );
+        );
+      });
     } catch (error) {
       // The call that follows does not need the level, and reports what is wrong with the upstream.
       if (!(error instanceof UpstreamError)) throw error;
@@ -92,9 +95,10 @@ export abstract class SessionUpstream implements Upstream {
     { signal, caller = SERVICE }: ListenOptions,
   ): Promise<Listening | undefined> {
     return this.perform(signal, this.maxTimeoutMs, async (session, deadline) => {
-      // In the modern era, a session has no subscriptions to resources.
-      const canReport = !session.isModern || wanted.uris.length === 0;
-      if (!canReport || !(await this.receivesChanges(session, caller))) return undefined;
+      if (session.isModern && wanted.uris.length > 0) {
+        return this.listenToResources(session, wanted.uris, listener, { caller, signal: deadline.signal });
+      }
+      if (!(await this.receivesChanges(session, caller))) return undefined;
       const send = (method: string, uri: string): Promise<boolean> =>
         this.sendSubscription(session, caller, method, uri);
       const stopListening = session.changes.add(listener);
@@ -160,6 +164,20 @@ export abstract class SessionUpstream implements Upstream {
     return true;
   }
 
+  /**
+   * Subscribes to resources of an upstream of the modern era; undefined if that is not possible.
+   * @param options whose signal ends the wait for the acknowledgement
+   * @throws UpstreamError
+   */
+  protected async listenToResources(
+    _session: McpSession,
+    _uris: readonly string[],
+    _listener: ChangeListener,
+    _options: Required<ListenOptions>,
+  ): Promise<Listening | undefined> {
+    return undefined;
+  }
+
   /** Does the work when it is the caller's turn, for upstreams at which callers have to wait. */
   protected inTurn<T>(_caller: string, _deadline: CallDeadline, work: () => Promise<T>): Promise<T> {
     return work();
@@ -198,11 +216,12 @@ export abstract class SessionUpstream implements Upstream {
     options: CallToolOptions,
     send: (session: McpSession, bounds: RequestBounds) => Promise<T>,
   ): Promise<T> {
-    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, answeringClient } = options;
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, answeringClient, log } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) => {
       const sendRound = (added?: RoundParams): Promise<T> => {
-        const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders, added };
+        const logLevel = session.isModern ? log?.level : undefined;
+        const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders, added, logLevel };
         return this.inTurn(
           caller,
           deadline,
@@ -273,14 +292,14 @@ function* chunksOf<T>(items: readonly T[], size: number): Generator<readonly T[]
 /** The work, during which requests and log messages of the upstream are passed on. */
 function passing<T>(
   { requests, logs }: McpSession,
-  { receiver, onLog }: CallToolOptions,
+  { receiver, log }: CallToolOptions,
   work: () => Promise<T>,
 ): () => Promise<T> {
-  if (receiver === undefined && onLog === undefined) return work;
+  if (receiver === undefined && log === undefined) return work;
   return async () => {
-    const stops = [receiver && requests.passTo(receiver), onLog && logs.passTo(onLog)];
+    const stops = [receiver && requests.passTo(receiver), log && logs.passTo(log.take)];
     try {
-      return await work();
+      return await (log === undefined ? work() : LOG_OF_CALL.run(log.take, work));
     } finally {
       for (const stop of stops) stop?.();
     }

@@ -1,8 +1,11 @@
 import { ProtocolError, SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 import type { StateOwner } from '../contract/callers.js';
+import type { ChangeListener, Listening } from '../contract/change-listener.js';
 import type { OnListChanged } from '../contract/list-change.js';
+import type { ListenOptions } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
+import { listenToResources } from '../notifications/resource-listener.js';
 import { McpSession } from '../session/mcp-session.js';
 import { SessionUpstream } from '../session/session-upstream.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
@@ -59,6 +62,19 @@ export class StdioUpstream extends SessionUpstream {
       );
     }
     return this.transport.forward(message, options);
+  }
+
+  protected override async listenToResources(
+    session: McpSession,
+    uris: readonly string[],
+    listener: ChangeListener,
+    options: Required<ListenOptions>,
+  ): Promise<Listening | undefined> {
+    const { transport } = this;
+    if (transport === undefined) return undefined;
+    const send = (message: OutgoingMessage, exchange: ExchangeOptions): Promise<UpstreamAnswer> =>
+      transport.forward(message, exchange);
+    return listenToResources(session, uris, listener, { ...options, send, lifetime: this.lifetime.signal });
   }
 
   /** A program that does not answer often says on standard error why, such as `npx` while it installs. */

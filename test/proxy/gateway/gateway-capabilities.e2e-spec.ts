@@ -64,35 +64,39 @@ describe('the declared capabilities of an agent', () => {
   it('are those that an upstream offers', async () => {
     expect(kinds(await promisedBy([await knownAt(plain.url)]))).toEqual(['tools']);
     const both = [await knownAt(plain.url), await knownAt(everything.url)];
-    expect(kinds(await promisedBy(both))).toEqual(['completions', 'prompts', 'resources', 'tools']);
+    expect(kinds(await promisedBy(both))).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
     expect(kinds(await promisedBy([]))).toEqual(['tools']);
   });
 
   it('are those that the caller is permitted to use', async () => {
     const id = await knownAt(everything.url);
     const key = await keyWith(app, { [id]: ['echo', 'prompts'] });
-    expect(kinds(await promisedBy([id], { key }))).toEqual(['completions', 'prompts', 'tools']);
-    expect(kinds(await promisedBy([id], { key: await keyWith(app, { [id]: ['echo'] }) }))).toEqual(['tools']);
+    expect(kinds(await promisedBy([id], { key }))).toEqual(['completions', 'logging', 'prompts', 'tools']);
+    const tools = { key: await keyWith(app, { [id]: ['echo'] }) };
+    expect(kinds(await promisedBy([id], tools))).toEqual(['logging', 'tools']);
+    expect(kinds(await promisedBy([id], { key: await keyWith(app, { self: ['*'] }) }))).toEqual(['tools']);
   });
 
-  it('include logging and subscriptions for a client with client-upstream sessions', async () => {
-    const id = await knownAt(everything.url);
-    const promised = await promisedBy([id], { capabilities: { sampling: {} } });
-    expect(kinds(promised)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
-    expect(promised['resources']).toMatchObject({ subscribe: true });
-    expect((await promisedBy([id]))['resources']).not.toHaveProperty('subscribe');
-    const tools = await promisedBy([await knownAt(plain.url)], { capabilities: { sampling: {} } });
-    expect(kinds(tools)).toEqual(['tools']);
-  });
+  it.each([{}, { sampling: {} }])(
+    'include logging and subscriptions for a client that declares %j',
+    async (declared) => {
+      const id = await knownAt(everything.url);
+      const promised = await promisedBy([id], { capabilities: declared });
+      expect(kinds(promised)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
+      expect(promised['resources']).toMatchObject({ subscribe: true });
+      const tools = await promisedBy([await knownAt(plain.url)], { capabilities: declared });
+      expect(kinds(tools)).toEqual(['tools']);
+    },
+  );
 
   it('include everything of an upstream whose capabilities are unknown', async () => {
     const promised = await promisedBy([await connectTo(app, silent.url)]);
-    expect(kinds(promised)).toEqual(['completions', 'prompts', 'resources', 'tools']);
+    expect(kinds(promised)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
   });
 
   it('are the same in the modern era', async () => {
     const discoverAgent = async (url: string) => discover(gatewayPath(app, await agentOf(app, [await knownAt(url)])));
     expect(await discoverAgent(plain.url)).toEqual(['tools']);
-    expect(await discoverAgent(fixture.url)).toEqual(['completions', 'prompts', 'resources', 'tools']);
+    expect(await discoverAgent(fixture.url)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
   });
 });

@@ -184,6 +184,17 @@ const FEATURES: readonly Feature[] = [
       return within(() => any.notified.includes('notifications/tools/list_changed'));
     },
   ],
+  [
+    'updates of resources',
+    {},
+    async (any) => {
+      if (any.client.getServerCapabilities()?.resources?.subscribe !== true) return false;
+      if (any.era === 'old') await any.client.subscribeResource({ uri: 'note://one' });
+      else await any.client.listen({ resourceSubscriptions: ['note://one'] });
+      await say(any, 'touch');
+      return within(() => any.notified.includes('notifications/resources/updated'));
+    },
+  ],
   ['elicitation, form', ALL, async (any) => (await say(any, 'asks')) === 'Ada'],
   ['elicitation, URL', ALL, async (any) => (await say(any, 'visits')) === 'accept'],
   ['sampling', ALL, async (any) => (await say(any, 'samples')) === 'said'],

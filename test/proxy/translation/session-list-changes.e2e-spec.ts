@@ -100,7 +100,7 @@ describe('the stream of a translated session', () => {
   });
 
   it('does not exist at an upstream that reports no changes', async () => {
-    const silent = await startEraServer('reject', {});
+    const silent = await startEraServer('reject', { tools: {} });
     const path = pathOf(app, await connectTo(app, silent.url));
     const { headers, capabilities } = await openSession(path);
     expect(capabilities).toMatchObject({ tools: {} });

@@ -10,6 +10,7 @@ import { completable as legacyCompletable } from '@modelcontextprotocol/sdk/serv
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { completable, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
@@ -18,8 +19,9 @@ import { listenModern } from './modern-http.mjs';
 const [ledger, ...options] = process.argv.slice(2);
 const isModern = options.includes('--modern');
 const INFO = { name: 'features', version: '1' };
-const CAPABILITIES = { tools: { listChanged: true }, logging: {}, completions: {} };
+const CAPABILITIES = { tools: { listChanged: true }, resources: { subscribe: true }, logging: {}, completions: {} };
 const PAGE = 'ui://page';
+const NOTE = 'note://one';
 const FOR_APPS = { _meta: { ui: { resourceUri: PAGE, visibility: ['app'] } } };
 const SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
 const URL_TO_VISIT = 'https://a.example/visit';
@@ -64,7 +66,7 @@ function addCommon(server, complete, notifyOf) {
   });
   const argsSchema = complete(z);
   server.registerPrompt('greet', { argsSchema }, async ({ name }) => greeting(name));
-  server.registerResource('note', 'note://one', {}, async (uri) => ({ contents: [{ uri: uri.href, text: 'one' }] }));
+  server.registerResource('note', NOTE, {}, async (uri) => ({ contents: [{ uri: uri.href, text: 'one' }] }));
   server.registerResource('page', PAGE, {}, async (uri) => ({ contents: [{ uri: uri.href, text: '<p>' }] }));
 }
 
@@ -83,6 +85,19 @@ function legacy() {
     return say('done');
   });
   growing((name) => server.registerTool(name, {}, async () => say('grown')));
+  const subscribed = new Set();
+  const change =
+    (method) =>
+    async ({ params }) => {
+      subscribed[method](params.uri);
+      return {};
+    };
+  server.server.setRequestHandler(SubscribeRequestSchema, change('add'));
+  server.server.setRequestHandler(UnsubscribeRequestSchema, change('delete'));
+  server.registerTool('touch', {}, async () => {
+    if (subscribed.has(NOTE)) await server.server.sendResourceUpdated({ uri: NOTE });
+    return say('done');
+  });
   const related = ({ requestId }) => ({ relatedRequestId: requestId });
   server.registerTool('asks', {}, async (extra) => {
     const asked = { mode: 'form', message: 'Who?', requestedSchema: SCHEMA };
@@ -113,6 +128,11 @@ function modern(isLasting) {
   server.registerTool('never', {}, ({ mcpReq }) => neverEnds(mcpReq.signal));
   server.registerTool('logs', {}, async ({ mcpReq }) => {
     await mcpReq.log('info', 'logged');
+    return say('done');
+  });
+  server.registerTool('touch', {}, async () => {
+    if (isLasting) await server.server.sendResourceUpdated({ uri: NOTE });
+    else handler.notify.resourceUpdated(NOTE);
     return say('done');
   });
   const add = (name) => server.registerTool(name, {}, async () => say('grown'));

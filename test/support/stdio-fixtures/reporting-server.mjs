@@ -88,7 +88,7 @@ function open() {
     return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' }, ...(name === 'log' && PUBLIC) })) };
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: [] }));
-  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [{ uri: 'note://one', name: 'one' }] }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }, extra) => {
     await TOOLS[name](args, extra, server);
     return say('done');

@@ -4,7 +4,6 @@ import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { onceClosed } from '../../../platform/http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
-import { toLogLevel } from '../../../upstreams/contract/log-level.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
 import { type McpRequestContext, type Route, startRequest } from '../../forwarding/upstream-router.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
@@ -16,6 +15,7 @@ import {
   takesStream,
 } from '../../protocol/inbound-message.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { requiredLevel } from '../../protocol/session-requests.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { mayUseAny } from '../offering/agent-permissions.js';
 import { AgentToolRouter } from '../offering/agent-tool-router.js';
@@ -87,10 +87,9 @@ export class ClientSessionHandler {
 
   private async handleRequest(context: SessionMessage<InboundRequest>): Promise<boolean> {
     const { method } = context.message;
-    if (method === 'logging/setLevel') await this.setLevel(context);
-    else if (method === 'resources/subscribe' || method === 'resources/unsubscribe') await this.subscribe(context);
-    else return method === 'resources/read' && (await this.read(context));
-    return true;
+    if (method === 'logging/setLevel') return this.setLevel(context);
+    if (method === 'resources/subscribe' || method === 'resources/unsubscribe') return this.subscribe(context);
+    return method === 'resources/read' && (await this.read(context));
   }
 
   /** The caller is answered whether or not the upstreams accept the message. */
@@ -148,18 +147,16 @@ export class ClientSessionHandler {
     return { connection, session: { key, upstreamId, hasOwnTools: true, revision, openedAt }, protocolVersion };
   }
 
-  private async setLevel(context: SessionMessage<InboundRequest>): Promise<void> {
-    const { owner, message, reply } = context;
-    const level = toLogLevel(message.params['level']);
-    if (level === undefined) {
-      throw new DomainError('invalid_arguments', '`params.level` must be an MCP log level.');
-    }
+  /** Sets the level in the caller's own sessions. Returns false, because it holds for the other ones too. */
+  private async setLevel(context: SessionMessage<InboundRequest>): Promise<false> {
+    const { owner, message } = context;
+    const level = requiredLevel(message);
     this.sessions.setLevel(owner, level);
     const notification = { kind: 'notification', params: {}, ...setLevel(level) } as const;
     const opened = await this.sessions.opened(owner);
     // An upstream without logging answers with an error, which does not affect the others.
     await Promise.allSettled(opened.map((session) => this.send(context, session, notification)));
-    await reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
+    return false;
   }
 
   /** Reads a resource in the caller's session, unless every caller can read it in the shared session. */
@@ -181,17 +178,16 @@ export class ClientSessionHandler {
     return true;
   }
 
-  private async subscribe(context: SessionMessage<InboundRequest>): Promise<void> {
+  /** Returns false if the caller has no session of its own with the upstream. */
+  private async subscribe(context: SessionMessage<InboundRequest>): Promise<boolean> {
     const { owner, message } = context;
     const uri = String(message.params['uri']);
     const { isListed, session: listing, own = uri } = await this.resources.listed(owner, uri);
     const session = isListed ? listing : await this.resources.unlisted(owner, uri);
-    if (session !== undefined) {
-      if (own !== uri) this.resources.noteSubscription(session, own, uri);
-      await this.forward({ ...context, message: renameUri(message, own) }, session);
-    } else if (isListed)
-      throw new DomainError('unknown_method', 'The upstream of this resource does not support subscriptions.');
-    else throw new DomainError('invalid_arguments', 'The agent has no resource with this URI.');
+    if (session === undefined) return false;
+    if (own !== uri) this.resources.noteSubscription(session, own, uri);
+    await this.forward({ ...context, message: renameUri(message, own) }, session);
+    return true;
   }
 
   private async forward(context: SessionMessage<InboundRequest>, session: ClientUpstreamSession): Promise<void> {

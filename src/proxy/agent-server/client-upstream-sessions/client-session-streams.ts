@@ -71,7 +71,7 @@ export class ClientSessionStreams {
     session: Session,
   ): Promise<void> {
     const owner = this.upstreamSessions.ownerOf(caller, session);
-    if (owner === undefined) this.agent.listen(request, reply, caller);
+    if (owner === undefined) this.agent.listen(request, reply, caller, session);
     else await this.listen(request, reply, owner);
   }
 
@@ -104,7 +104,7 @@ export class ClientSessionStreams {
         if (mayUseAny(owner.caller, composition, source.connection.id))
           void this.pump(owner, source.connection.id, merged, signal);
       }
-      void pour(this.agent.events(owner.caller, signal), merged, signal).catch(() => undefined);
+      void pour(this.agent.events(owner, signal), merged, signal).catch(() => undefined);
       for await (const event of merged) yield event as Buffer;
     } catch (error) {
       if (!signal.aborted) throw error;

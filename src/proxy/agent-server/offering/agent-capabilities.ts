@@ -3,7 +3,7 @@ import type { OfferKind, Source } from '../../../agents/composition/composition.
 import { type Connection, hasOwnSessions } from '../../../connections/connection.js';
 import { withTimeout } from '../../../core/with-timeout.js';
 import type { ServerDescription } from '../../../upstreams/contract/server-description.js';
-import type { ProxyCaller } from '../../protocol/proxy-caller.js';
+import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { UpstreamEras } from '../../translation/upstream-eras.js';
 import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
 import { holdsAnyOf, mayUse } from './agent-permissions.js';
@@ -13,7 +13,6 @@ export interface AgentFeatures {
   readonly prompts: boolean;
   readonly resources: boolean;
   readonly completions: boolean;
-  /** This and `logging` need a session of the caller's own with the upstream. */
   readonly subscriptions: boolean;
   readonly logging: boolean;
   /** The tasks extension of the modern era. */
@@ -50,8 +49,7 @@ type Capabilities = ServerDescription['capabilities'] | undefined;
 export class AgentCapabilities {
   constructor(private readonly eras: UpstreamEras) {}
 
-  /** @param isSession true if the caller has sessions of its own with the upstreams */
-  async featuresFor(caller: ProxyCaller, sources: readonly Source[], isSession: boolean): Promise<UpstreamFeatures> {
+  async featuresFor(caller: ProxyCaller, sources: readonly Source[]): Promise<UpstreamFeatures> {
     const candidates = await Promise.all(
       sources.map(async (source) => {
         const description = await this.descriptionOf(source);
@@ -63,18 +61,18 @@ export class AgentCapabilities {
         ({ source, capabilities }) =>
           mayUse(caller, source, kind) && (capabilities === undefined || isOffered(capabilities)),
       );
-    const hasSession = ({ source }: { source: Source }): boolean => isSession && source.connection.type === 'HTTP';
     return {
       prompts: some('prompts', ({ prompts }) => prompts !== undefined),
       resources: some('resources', ({ resources }) => resources !== undefined),
       completions:
         some('prompts', ({ completions }) => completions !== undefined) ||
         some('resources', ({ completions }) => completions !== undefined),
-      subscriptions: candidates.some(hasSession) && some('resources', ({ resources }) => resources?.subscribe === true),
+      subscriptions: some('resources', ({ resources }) => resources?.subscribe === true),
       logging: candidates.some(
-        (candidate) =>
-          hasSession(candidate) &&
-          (candidate.capabilities === undefined || candidate.capabilities.logging !== undefined),
+        ({ source: { connection, grantors }, capabilities }) =>
+          holdsAnyOf(caller, grantors) &&
+          new ProxyCaller(caller.principal, connection, caller.requestId).getsLog &&
+          (capabilities === undefined || capabilities.logging !== undefined),
       ),
       tasks: candidates.some(
         ({ source: { connection, grantors }, description }) =>

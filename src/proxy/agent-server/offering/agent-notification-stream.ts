@@ -1,28 +1,41 @@
 import { Injectable } from '@nestjs/common';
 import { InMemoryServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { messageEvent } from '../../../upstreams/messages/sse-parts.js';
+import { isRecord } from '../../../core/is-record.js';
+import { EventStream } from '../../../upstreams/messages/event-stream.js';
 import { listChangedMethod } from '../../../upstreams/contract/list-change.js';
 import { untilClosed } from '../../../platform/http/once-closed.js';
 import { ReplyWriter } from '../../forwarding/reply-writer.js';
+import type { Session } from '../../forwarding/session/sealed-sessions.js';
+import { SessionStreams } from '../../forwarding/session/session-streams.js';
+import type { McpRequestContext } from '../../forwarding/upstream-router.js';
 import { HostedMcp } from '../../protocol/hosted-mcp.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { keepAlive } from '../../forwarding/relay/keep-alive.js';
+import { SessionSubscriptions } from '../../translation/subscriptions/session-subscriptions.js';
+import { wantedResources } from '../../translation/subscriptions/subscription-filter.js';
 import { type AgentServerContext, AgentMcpServer } from './agent-mcp-server.js';
+import { AgentSubscriptions } from './agent-subscriptions.js';
 import { ListChanges } from './list-changes.js';
 
-/** Notifies clients of an agent when its tools, prompts or resources change. */
+/**
+ * Notifies clients of an agent when its tools, prompts or resources change, and the resources that they have subscribed
+ * to. In a session of the legacy era they also get the log messages that an answer leaves out.
+ */
 @Injectable()
 export class AgentNotificationStream {
   constructor(
     private readonly changes: ListChanges,
     private readonly servers: AgentMcpServer,
     private readonly writer: ReplyWriter,
+    private readonly subscriptions: AgentSubscriptions,
+    private readonly sessions: SessionSubscriptions,
+    private readonly streams: SessionStreams,
   ) {}
 
   /** For a session of the legacy era (GET of the MCP transport). */
-  listen(request: FastifyRequest, reply: FastifyReply, caller: ProxyCaller): void {
-    const body = keepAlive(this.events(caller, untilClosed(reply)));
+  listen(request: FastifyRequest, reply: FastifyReply, caller: ProxyCaller, session: Session): void {
+    const body = keepAlive(this.events({ caller, session }, untilClosed(reply)));
     this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
   }
 
@@ -30,12 +43,13 @@ export class AgentNotificationStream {
    * For the modern era (`subscriptions/listen`). Each subscription has its own server, so that it receives the
    * notifications of its agent only and does not affect other callers.
    * @param message the parsed body
+   * @throws DomainError `invalid_arguments`; UpstreamError `busy`
    */
   async subscribe(
     request: FastifyRequest,
     reply: FastifyReply,
-    message: unknown,
-    context: AgentServerContext,
+    message: Record<string, unknown>,
+    context: AgentServerContext & { readonly exchange: McpRequestContext },
   ): Promise<void> {
     const bus = new InMemoryServerEventBus();
     const hosted = new HostedMcp<AgentServerContext>((current) => this.servers.for(current), { bus });
@@ -43,18 +57,62 @@ export class AgentNotificationStream {
     if (closed.aborted) return;
     closed.addEventListener('abort', () => void hosted.close(), { once: true });
     this.writer.watchPermissions(request, reply);
-    void this.publish(context.caller, bus, closed);
-    await hosted.answerRequest(request, reply, message, context);
+    const { caller, exchange } = context;
+    const { params = {} } = message as { params?: { notifications?: unknown } };
+    const { notifications } = params;
+    const wanted = isRecord(notifications) ? wantedResources(notifications) : [];
+    const { uris, stop } = await this.subscriptions.watch(caller, exchange.message, wanted, {
+      onUpdate: (uri) => void bus.publish({ kind: 'resource_updated', uri }),
+      signal: closed,
+    });
+    if (closed.aborted) {
+      stop();
+      return;
+    }
+    closed.addEventListener('abort', stop, { once: true });
+    void this.publish(caller, bus, closed);
+    // The server acknowledges everything that it is asked for.
+    const acknowledged =
+      wanted.length === 0
+        ? message
+        : {
+            ...message,
+            params: { ...params, notifications: { ...(notifications as object), resourceSubscriptions: uris } },
+          };
+    await hosted.answerRequest(request, reply, acknowledged, {
+      ...context,
+      features: { ...context.features, subscriptions: true },
+    });
   }
 
   private async publish(caller: ProxyCaller, bus: InMemoryServerEventBus, closed: AbortSignal): Promise<void> {
     for await (const kind of this.changes.changesFor(caller, closed)) bus.publish({ kind: `${kind}_list_changed` });
   }
 
-  /** The agent's own notifications, as events. */
-  async *events(caller: ProxyCaller, closed: AbortSignal): AsyncGenerator<Buffer> {
+  /** The notifications in a session of the legacy era, as events. */
+  async *events(client: { caller: ProxyCaller; session: Session }, closed: AbortSignal): AsyncGenerator<Buffer> {
+    const stream = new EventStream();
+    // Without a listener, an error would end this process.
+    stream.on('error', () => undefined);
+    this.streams.add(client.session, stream);
+    const stop = this.sessions.listen(client);
+    const end = (): void => void stream.destroy();
+    closed.addEventListener('abort', end, { once: true });
+    this.report(client.caller, stream, closed).catch((error: Error) => stream.destroy(error));
+    try {
+      for await (const event of stream) yield event as Buffer;
+    } catch (error) {
+      if (!closed.aborted) throw error;
+    } finally {
+      closed.removeEventListener('abort', end);
+      stop();
+      stream.destroy();
+    }
+  }
+
+  private async report(caller: ProxyCaller, stream: EventStream, closed: AbortSignal): Promise<void> {
     for await (const kind of this.changes.changesFor(caller, closed)) {
-      yield messageEvent(JSON.stringify({ jsonrpc: '2.0', method: listChangedMethod(kind) }));
+      if (!stream.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: listChangedMethod(kind) })))) return;
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { isRecord } from '../../../core/is-record.js';
 import { parseRecord } from '../../../core/json/parse-record.js';
 import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
 import {
@@ -9,6 +10,7 @@ import {
   turnsOf,
 } from '../../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
+import { isFrom } from '../../../upstreams/contract/log-level.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
@@ -76,7 +78,7 @@ async function answerIn(body: AnswerBody, plan: RelayPlan): Promise<RelayedAnswe
       const data = dataOf(bytes);
       const answer = data === undefined ? undefined : answerInEvent(bytes, data, plan);
       if (answer === undefined) {
-        if (plan.answerRequest !== undefined && data !== undefined) answerRequest(parseRecord(data) ?? {}, plan);
+        if (data !== undefined) takeOther(data, plan);
         continue;
       }
       const { outcome, message, ...complete } = answer;
@@ -282,7 +284,7 @@ class EventRelay {
     const isUnfiltered = filter === undefined || filter.holdsAll === true;
     if (isUnfiltered && sentId === undefined) return event;
     const message = parseRecord(data);
-    if (message === undefined) return undefined;
+    if (message === undefined || isUnwantedLog(message, this.plan)) return undefined;
     // In a shared session no caller has declared that it can answer requests of the upstream. The caller would take an
     // answer to another request for one of another upstream, because it tells answers apart by the id alone.
     if (sentId !== undefined && 'id' in message) {
@@ -367,6 +369,25 @@ function answerInEvent(event: Buffer, data: string, plan: RelayPlan): CompleteAn
 function answerRequest({ id, method }: Record<string, unknown>, plan: RelayPlan): void {
   if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number')) return;
   plan.answerRequest?.({ id, method });
+}
+
+/** Takes a message that one JSON body leaves out. */
+function takeOther(data: string, plan: RelayPlan): void {
+  const { answerRequest: answer, onUnsentLog } = plan;
+  if (answer === undefined && onUnsentLog === undefined) return;
+  const message = parseRecord(data) ?? {};
+  if (isLog(message) && !isUnwantedLog(message, plan)) onUnsentLog?.(message);
+  else answerRequest(message, plan);
+}
+
+/** True if this is a log message that is less severe than those that the caller wants. */
+function isUnwantedLog(message: Record<string, unknown>, { logLevel }: RelayPlan): boolean {
+  if (logLevel === undefined || !isLog(message)) return false;
+  return !isFrom(logLevel, isRecord(message['params']) ? message['params']['level'] : undefined);
+}
+
+function isLog({ method }: Record<string, unknown>): boolean {
+  return method === 'notifications/message';
 }
 
 /** The event from the beginning of its data; undefined if it has none. */

@@ -1,6 +1,7 @@
 import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import type { AskedRequest } from '../../../upstreams/channels/upstream-channels.js';
+import type { LogLevel } from '../../../upstreams/contract/log-level.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import type { TaskIdMapping } from '../tasks/task-messages.js';
 
@@ -28,6 +29,10 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly answerRequest?: ((request: AskedRequest) => void) | undefined;
   /** The ids of requests in the answer that are for the caller. */
   readonly ownRequests?: ReadonlySet<unknown> | undefined;
+  /** The least severe log messages that the caller gets; absent: all of them. */
+  readonly logLevel?: LogLevel | undefined;
+  /** Called with the log messages that one JSON body leaves out. */
+  readonly onUnsentLog?: ((log: Readonly<Record<string, unknown>>) => void) | undefined;
   /** Called when the upstream reports that its list of tools has changed. */
   readonly onListChanged: () => void;
   /**

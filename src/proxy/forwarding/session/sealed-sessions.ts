@@ -38,7 +38,8 @@ export interface Session {
   readonly openedAt: number;
 }
 
-const MAX_AGE_MS = 24 * 60 * 60_000;
+/** How long a session lasts. */
+export const MAX_AGE_MS = 24 * 60 * 60_000;
 /** The service does not issue longer ids. */
 const MAX_LENGTH = 8 * 1024;
 

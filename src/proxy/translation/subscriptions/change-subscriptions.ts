@@ -21,6 +21,22 @@ export interface ChangeStream extends ChangeReader {
   readonly body: EventStream;
 }
 
+export interface SubscriptionOptions {
+  /** Ends the wait for the upstream. */
+  readonly signal?: AbortSignal | undefined;
+  readonly owner?: StateOwner | undefined;
+}
+
+/** A subscription that is opened. */
+export interface BegunSubscription {
+  /**
+   * Resolves with the resources that the upstream has subscribed to; undefined if it reports no changes. Rejects with
+   * `UpstreamError`.
+   */
+  readonly opened: Promise<readonly string[] | undefined>;
+  readonly stop: () => void;
+}
+
 /** The streams by which this process reports the changes of upstreams to clients of another era. */
 @Injectable()
 export class ChangeSubscriptions {
@@ -36,34 +52,51 @@ export class ChangeSubscriptions {
   /**
    * Reports changes until the stream is closed, or the connection changes. Resolves with the resources that the upstream
    * has subscribed to; undefined if it reports no changes.
-   * @param owner in whose session the changes are reported; absent: the shared one
+   * @param options.owner in whose session the changes are reported; absent: the shared one
    * @throws DomainError `connection_unavailable`; UpstreamError
    */
   async open(
     stream: ChangeStream,
     wanted: WantedChanges,
-    { connection, key }: ProxyCaller,
-    signal: AbortSignal,
-    owner?: StateOwner,
+    caller: ProxyCaller,
+    options: SubscriptionOptions,
   ): Promise<readonly string[] | undefined> {
-    const subscription = this.channels.pooled(connection, owner).subscription(wanted, stream, key);
-    const holder = [connection.organizationId, key];
-    const claim = { holder, also: { of: this.resources, holder, units: wanted.uris.length } };
-    if (!this.places.tryTake(claim)) throw new UpstreamError('busy', 'The caller has too many subscriptions.');
+    const release = this.hold(caller, wanted.uris.length);
     const { body } = stream;
-    const unwatch = this.connections.watchConnection(connection, () =>
-      stream.failed(new UpstreamError('cancelled', 'The connection was changed.')),
-    );
-    body.once('close', () => {
-      subscription.stop();
-      unwatch();
-      this.places.giveBack(claim);
-    });
+    body.once('close', release);
     try {
-      return await this.health.watchCall(connection, () => subscription.open(signal));
+      const { opened, stop } = this.begin(stream, wanted, caller, options);
+      body.once('close', stop);
+      return await opened;
     } catch (error) {
       body.destroy();
       throw error;
     }
+  }
+
+  /** Subscribes, without counting it. Call `stop` in any case. @throws DomainError `connection_unavailable` */
+  begin(
+    reader: ChangeReader,
+    wanted: WantedChanges,
+    { connection, key }: ProxyCaller,
+    { signal, owner }: SubscriptionOptions,
+  ): BegunSubscription {
+    const subscription = this.channels.pooled(connection, owner).subscription(wanted, reader, key);
+    const unwatch = this.connections.watchConnection(connection, () =>
+      reader.failed(new UpstreamError('cancelled', 'The connection was changed.')),
+    );
+    const stop = (): void => {
+      subscription.stop();
+      unwatch();
+    };
+    return { opened: this.health.watchCall(connection, () => subscription.open(signal)), stop };
+  }
+
+  /** Counts a subscription until the returned function is called, which can be done once. @throws UpstreamError `busy` */
+  hold({ connection, key }: ProxyCaller, resources: number): () => void {
+    const holder = [connection.organizationId, key];
+    const claim = { holder, also: { of: this.resources, holder, units: resources } };
+    if (!this.places.tryTake(claim)) throw new UpstreamError('busy', 'The caller has too many subscriptions.');
+    return () => this.places.giveBack(claim);
   }
 }

@@ -30,7 +30,7 @@ export class LegacySubscriptions {
     // A relay that waits for the next event does not notice that its client has gone.
     deadline.onStop(() => stream.body.destroy());
     const owner = route.kind === 'pooled' ? route.owner : undefined;
-    const uris = await this.subscriptions.open(stream, wanted, caller, deadline.signal, owner);
+    const uris = await this.subscriptions.open(stream, wanted, caller, { signal: deadline.signal, owner });
     return acknowledged(stream, uris === undefined ? NOTHING : { kinds: wanted.kinds, uris });
   }
 }

@@ -5,8 +5,7 @@ import type { WantedChanges } from '../../../upstreams/contract/change-listener.
 import { LISTED_KINDS, type ListedKind, subscriptionTo } from '../../../upstreams/contract/list-change.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
-
-const MAX_URI_LENGTH = 2_048;
+import { isUri, URI_FORM } from '../../protocol/session-requests.js';
 
 /**
  * The part of a subscription (MCP 2026-07-28, "Subscriptions") that a legacy upstream has, and that the caller is
@@ -24,14 +23,16 @@ export function offeredChanges(
     if (typeof wanted !== 'boolean') throw invalid(`\`params.notifications.${kind}ListChanged\` must be a boolean.`);
     return wanted;
   });
-  const uris = notifications['resourceSubscriptions'] ?? [];
-  if (!Array.isArray(uris) || !uris.every(isUri)) {
-    throw invalid(
-      `\`params.notifications.resourceSubscriptions\` must be an array of URIs of at most ${MAX_URI_LENGTH} characters.`,
-    );
-  }
+  const uris = wantedResources(notifications);
   const offered = permittedKinds(capabilities, caller).filter((kind) => kinds.includes(kind));
-  return { kinds: offered, uris: capabilities.resources?.subscribe === true ? [...new Set(uris)] : [] };
+  return { kinds: offered, uris: capabilities.resources?.subscribe === true ? uris : [] };
+}
+
+/** The resources that a subscription names, each once. @throws DomainError `invalid_arguments` */
+export function wantedResources(notifications: Readonly<Record<string, unknown>>): string[] {
+  const uris = notifications['resourceSubscriptions'] ?? [];
+  if (Array.isArray(uris) && uris.every(isUri)) return [...new Set(uris)];
+  throw invalid(`Each of \`params.notifications.resourceSubscriptions\` must be a ${URI_FORM}.`);
 }
 
 /** The lists whose changes the upstream reports, and of which the caller is permitted to hear. */
@@ -45,10 +46,6 @@ export function permittedKinds(capabilities: ServerCapabilities, caller: ProxyCa
 /** The filter as the client is told of it. */
 export function filterOf({ kinds, uris }: WantedChanges): object {
   return { ...subscriptionTo(kinds), ...(uris.length > 0 && { resourceSubscriptions: uris }) };
-}
-
-function isUri(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= MAX_URI_LENGTH;
 }
 
 function invalid(detail: string): DomainError {

@@ -5,6 +5,8 @@ import { type ListedKind, listChangedMethod } from '../../../upstreams/contract/
 import type { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { EventStream } from '../../../upstreams/messages/event-stream.js';
 import type { SessionRequest } from '../../forwarding/connection-sessions.js';
+import type { Session } from '../../forwarding/session/sealed-sessions.js';
+import { SessionStreams } from '../../forwarding/session/session-streams.js';
 import { keepAlive } from '../../forwarding/relay/keep-alive.js';
 import { pooledRoute } from '../../forwarding/upstream-router.js';
 import { ReplyWriter } from '../../forwarding/reply-writer.js';
@@ -12,16 +14,21 @@ import { requireGrant } from '../../protocol/proxy-caller.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamEras } from '../upstream-eras.js';
 import { type ChangeStream, ChangeSubscriptions } from './change-subscriptions.js';
+import { sessionFeatures } from '../session-features.js';
+import { SessionSubscriptions } from './session-subscriptions.js';
 import { permittedKinds } from './subscription-filter.js';
 
 /**
  * Tells clients of the legacy era, whose session with an upstream of the modern era exists only in this service, which
- * of its lists have changed.
+ * of its lists and of the resources that they have subscribed to have changed, and the log messages that an answer
+ * leaves out.
  */
 @Injectable()
-export class SessionListChanges {
+export class SessionNotifications {
   constructor(
-    private readonly subscriptions: ChangeSubscriptions,
+    private readonly changes: ChangeSubscriptions,
+    private readonly subscriptions: SessionSubscriptions,
+    private readonly streams: SessionStreams,
     private readonly eras: UpstreamEras,
     private readonly writer: ReplyWriter,
   ) {}
@@ -31,9 +38,12 @@ export class SessionListChanges {
     requireGrant(caller);
     const closed = untilClosed(reply);
     try {
-      const { capabilities } = await this.eras.describeUpstream(caller.connection, closed);
-      const kinds = permittedKinds(capabilities, caller);
-      if (kinds.length === 0) throw noChanges();
+      const description = await this.eras.describeUpstream(caller.connection, closed);
+      const kinds = permittedKinds(description.capabilities, caller);
+      const { logging, resources } = sessionFeatures(description, caller);
+      const canSubscribe = resources?.subscribe === true;
+      const hasOthers = logging !== undefined || canSubscribe;
+      if (kinds.length === 0 && !hasOthers) throw noNotifications();
       if (request.method === 'HEAD') {
         await reply.type('text/event-stream').send();
         return;
@@ -42,18 +52,32 @@ export class SessionListChanges {
       const { owner } = pooledRoute(caller, {}, session);
       const stream = new SessionChangeStream(kinds);
       onceClosed(reply, () => stream.body.destroy());
-      const subscribed = await this.subscriptions.open(stream, { kinds, uris: [] }, caller, closed, owner);
-      if (subscribed === undefined) throw noChanges();
+      const subscribed = await this.changes.open(stream, { kinds, uris: [] }, caller, { signal: closed, owner });
+      if (subscribed === undefined && !hasOthers) {
+        stream.body.destroy();
+        throw noNotifications();
+      }
+      // Nothing tells of the end of a stream that has ended.
+      if (!stream.body.destroyed) {
+        this.streams.add(session, stream.body);
+        if (canSubscribe) stream.body.once('close', this.subscriptions.listen({ session, caller }));
+      }
       const body = keepAlive(stream.events());
       this.writer.writeReply(request, reply, { status: 200, contentType: 'text/event-stream', body }, {});
     } catch (error) {
       throw toProxyError(error);
     }
   }
+
+  /** Call when the client has ended the session. */
+  endSession(session: Session): void {
+    this.subscriptions.endSession(session);
+    this.streams.endSession(session);
+  }
 }
 
-function noChanges(): DomainError {
-  return new DomainError('method_not_allowed', 'The upstream reports no changes of its lists.');
+function noNotifications(): DomainError {
+  return new DomainError('method_not_allowed', 'The upstream sends no notifications in this session.');
 }
 
 /** The notifications of one session. */
@@ -69,7 +93,7 @@ class SessionChangeStream implements ChangeStream {
     this.body.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: listChangedMethod(kind) })));
   }
 
-  /** No client of this era is subscribed to a resource of an upstream of the other one. */
+  /** The subscriptions to resources come and go while the client listens, so they have a reader of their own. */
   resourceUpdated(): void {}
 
   missed(): void {
