@@ -37,8 +37,8 @@ const LEGACY = /^\/mcp\/([0-9a-f-]{36})$/;
  */
 export function parseResource(indicator: string, origin: string): RequestedResource | undefined {
   const url = URL.parse(indicator);
-  if (url === null || url.origin !== origin || url.search !== '' || url.hash !== '' || url.username !== '')
-    return undefined;
+  if (url === null || url.origin !== origin || url.search !== '' || url.hash !== '') return undefined;
+  if (url.username !== '' || url.password !== '') return undefined;
   const path = url.pathname.toLowerCase().replace(/\/$/, '');
   return readPath(path);
 }

@@ -69,9 +69,15 @@ export function verifiedEmailOf(claims: JWTPayload, { emailClaim }: TrustedIssue
   return email !== undefined && claims['email_verified'] === true && !isMistakable(email) ? email : undefined;
 }
 
-/** Undefined if the token has no `scope`. */
-export function scopesOf(claims: JWTPayload): readonly string[] | undefined {
-  return textOf(claims['scope'])?.split(' ').filter(Boolean);
+/**
+ * Undefined if the token has no `scope`. Some issuers write a list instead of the text of RFC 9068.
+ * @throws DomainError `credential_invalid` for a `scope` of another form, because it was to narrow the token
+ */
+export function scopesOf({ scope }: JWTPayload): readonly string[] | undefined {
+  if (scope === undefined) return undefined;
+  if (typeof scope === 'string') return scope.split(' ').filter(Boolean);
+  if (Array.isArray(scope) && scope.every((one) => typeof one === 'string')) return scope;
+  throw new DomainError('credential_invalid');
 }
 
 /**
@@ -103,7 +109,7 @@ export async function verifySignature(
   }
 }
 
-/** The claim if it is a text. */
+/** The claim if it is a text that the database can store. */
 export function textOf(claim: unknown): string | undefined {
-  return typeof claim === 'string' ? claim : undefined;
+  return typeof claim === 'string' && claim.isWellFormed() && !claim.includes('\0') ? claim : undefined;
 }

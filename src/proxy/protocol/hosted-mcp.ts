@@ -12,6 +12,9 @@ type ServerFor<T> = (context: T) => Server;
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM = 'text/event-stream';
 
+/** What a stream begins with, so that the caller gets its headers before the first message. */
+const BEGINNING = Buffer.from(': keep-alive\n\n');
+
 /** Headers of event streams, which a JSON body does not get. */
 const STREAM_HEADERS: ReadonlySet<string> = new Set(['cache-control', 'x-accel-buffering']);
 
@@ -25,6 +28,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set(['content-length', 'transfer-en
  */
 export class HostedMcp<T> {
   private readonly handler: McpHttpHandler;
+  private readonly isLong: boolean;
   private readonly contexts = new WeakMap<Request, T>();
 
   /**
@@ -32,6 +36,7 @@ export class HostedMcp<T> {
    * @param options.responseMode `sse` for answers that take long: the stream begins at once, and is kept open
    */
   constructor(serverFor: ServerFor<T>, options: { bus?: ServerEventBus; responseMode?: 'sse' } = {}) {
+    this.isLong = options.responseMode === 'sse';
     this.handler = createMcpHandler(({ requestInfo }) => serverFor(this.contextOf(requestInfo)), options);
   }
 
@@ -75,7 +80,9 @@ export class HostedMcp<T> {
       await (isCancelled() ? sendNoAnswer(request, reply) : reply.header('content-type', JSON_TYPE).send(answer));
       return;
     }
-    void reply.send(response.body === null ? undefined : Readable.fromWeb(response.body as ReadableStream));
+    const body = response.body as ReadableStream<Uint8Array> | null;
+    if (body !== null && isStream && this.isLong) void reply.send(Readable.from(begun(body), { objectMode: false }));
+    else void reply.send(body === null ? undefined : Readable.fromWeb(body));
   }
 
   close(): Promise<void> {
@@ -87,6 +94,11 @@ export class HostedMcp<T> {
     if (context === undefined) throw new Error('The MCP server received a request without a context.');
     return context;
   }
+}
+
+async function* begun(events: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield BEGINNING;
+  yield* events;
 }
 
 /** The last message of a stream: the answer to its request. */

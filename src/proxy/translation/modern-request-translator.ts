@@ -7,6 +7,7 @@ import type { ServerDescription } from '../../upstreams/contract/server-descript
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { ConnectionTasks } from '../forwarding/tasks/connection-tasks.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
+import { invalidState } from '../forwarding/session/request-states.js';
 import { answeringRoute, type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
@@ -75,7 +76,9 @@ export class ModernRequestTranslator {
       const detail = 'A client with these capabilities must open a session with `initialize`.';
       throw new DomainError('unknown_method', detail);
     }
-    const refusal = refusalOfUrls(message);
+    // An upstream of the legacy era has no states of its own.
+    const hasForeignState = message.params['requestState'] !== undefined && !bringsAnswers(message);
+    const refusal = hasForeignState ? invalidState() : refusalOfUrls(message);
     // The request that is sent does not declare it any more.
     if (declaresUrlElicitation(message)) request.hasUrlElicitation = true;
     const legacy = toLegacy(context);

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ConnectionsModule } from '../../connections/connections.module.js';
+import { CredentialsModule } from '../../identity/credentials/credentials.module.js';
 import { UpstreamsModule } from '../../upstreams/upstreams.module.js';
 import { ForwardingModule } from '../forwarding/forwarding.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
@@ -17,7 +18,7 @@ import { UpstreamEras } from './upstream-eras.js';
 
 /** Translates between callers and upstreams of different protocol eras. */
 @Module({
-  imports: [ConnectionsModule, ForwardingModule, UpstreamsModule, VaultModule],
+  imports: [ConnectionsModule, CredentialsModule, ForwardingModule, UpstreamsModule, VaultModule],
   providers: [
     ChangeSubscriptions,
     HeldCalls,

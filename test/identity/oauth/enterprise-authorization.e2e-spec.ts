@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, CrossAppAccessProvider, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { exportSPKI, type JWTPayload, SignJWT } from 'jose';
+import { exportJWK, exportSPKI, type JWTPayload, SignJWT } from 'jose';
 import supertest from 'supertest';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
@@ -18,8 +18,12 @@ import { addPerson, newEmail } from '../sign-in/people.js';
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const TYPE = 'oauth-id-jag+jwt';
+/** Of JWTs; nobody knows it. */
+const EXTENSION = 'https://example.com/extension';
 
 let issuer: IssuerServer;
+/** Vouches for people as well. */
+let rival: IssuerServer;
 /** Trusted for bearer tokens, and not to vouch for people. */
 let plain: IssuerServer;
 /** Its keys were not read yet. */
@@ -31,9 +35,10 @@ let other: { slug: string; key: string };
 let client: { client_id: string; client_secret: string };
 
 beforeAll(async () => {
-  [issuer, plain, silent] = await Promise.all([startIssuer(), startIssuer(), startIssuer()]);
+  [issuer, rival, plain, silent] = await Promise.all([startIssuer(), startIssuer(), startIssuer(), startIssuer()]);
   const trusted = [
     { issuer: issuer.issuer, audience: AUDIENCE, id_jag: true },
+    { issuer: rival.issuer, audience: AUDIENCE, id_jag: true },
     { issuer: silent.issuer, audience: AUDIENCE, id_jag: true },
     { issuer: plain.issuer, audience: AUDIENCE },
   ];
@@ -46,7 +51,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await second?.close();
   await first?.close();
-  await Promise.all([issuer?.close(), plain?.close(), silent?.close()]);
+  await Promise.all([issuer, rival, plain, silent].map((server) => server?.close()));
 });
 async function makeClient(key?: string, org = 'default') {
   const { body } = await supertest(first.url)
@@ -80,7 +85,7 @@ async function assertionFor({ email, sub }: Person, claims: JWTPayload = {}, hea
   const { alg, kid, privateKey } = signer.key;
   return new SignJWT({ ...base, ...times, resource: self(), ...claims })
     .setProtectedHeader({ alg, kid, typ: TYPE, ...header })
-    .sign(privateKey);
+    .sign(privateKey, { crit: { [EXTENSION]: true } });
 }
 
 function exchange(assertion: string, fields: Record<string, string> = {}, at = first): supertest.Test {
@@ -161,6 +166,41 @@ describe('an assertion of the identity provider', () => {
     expect(await refusal(exchange(await assertionFor(impostor)))).toEqual([400, 'invalid_grant']);
   });
 
+  it('is not about the person whom another issuer calls so', async () => {
+    const person = await newPerson();
+    await tokenFor(person);
+    const unnamed = { email: undefined, email_verified: undefined };
+    const ofOther = await assertionFor(person, unnamed, {}, rival);
+    expect(await refusal(exchange(ofOther))).toEqual([400, 'invalid_grant']);
+    // The address links a second issuer, which may use the same subject and the same ids of assertions.
+    const jti = randomUUID();
+    await exchange(await assertionFor(person, { jti }, {}, rival)).expect(200);
+    await exchange(await assertionFor(person, { ...unnamed, jti })).expect(200);
+    expect(await refusal(exchange(await assertionFor(person, { jti }, {}, rival)))).toEqual([400, 'invalid_grant']);
+  });
+
+  it('finds the account whatever the case of the address, and nobody whose address only looks like it', async () => {
+    const person = await newPerson();
+    await first.query('UPDATE users SET email = $2 WHERE id = $1', [person.userId, `kimi-${person.sub}@example.com`]);
+    for (const email of [`\u212Aimi-${person.sub}@example.com`, `k\u0130mi-${person.sub}@example.com`, ' ', '\u0000']) {
+      expect(await refusal(exchange(await assertionFor({ ...person, email })))).toEqual([400, 'invalid_grant']);
+    }
+    await exchange(await assertionFor({ ...person, email: `KIMI-${person.sub}@EXAMPLE.com` })).expect(200);
+  });
+
+  it('can be as wrong about the time as clocks are, and works once all the same', async () => {
+    const person = await newPerson();
+    for (const times of [
+      { iat: secondsFromNow(-60), exp: secondsFromNow(-20) },
+      { iat: secondsFromNow(20), exp: 1e300 },
+      { iat: secondsFromNow(-3_620), exp: secondsFromNow(86_400) },
+    ]) {
+      const assertion = await assertionFor(person, times);
+      await exchange(assertion).expect(200);
+      expect(await refusal(exchange(assertion, {}, second))).toEqual([400, 'invalid_grant']);
+    }
+  });
+
   it('is announced', async () => {
     const { body } = await supertest(first.url).get('/.well-known/oauth-authorization-server').expect(200);
     expect(body.grant_types_supported).toContain(GRANT);
@@ -187,7 +227,13 @@ describe('an assertion of the identity provider', () => {
   it('opens no more than the scopes that it names', async () => {
     const person = await newPerson();
     await exchange(await assertionFor(person, { scope: 'mcp other', aud: `${first.url}/` })).expect(200);
-    expect(await refusal(exchange(await assertionFor(person, { scope: 'other' })))).toEqual([400, 'invalid_scope']);
+    await exchange(await assertionFor(person, { scope: ['mcp', 'other'] })).expect(200);
+    for (const scope of ['other', ['other'], [], '']) {
+      expect(await refusal(exchange(await assertionFor(person, { scope })))).toEqual([400, 'invalid_scope']);
+    }
+    for (const scope of [null, {}, ['mcp', 7]]) {
+      expect(await refusal(exchange(await assertionFor(person, { scope })))).toEqual([400, 'invalid_grant']);
+    }
     const asked = { scope: 'api' };
     expect(await refusal(exchange(await assertionFor(person), asked))).toEqual([400, 'invalid_scope']);
   });
@@ -217,6 +263,8 @@ describe('is refused:', () => {
     ['without an id', { jti: undefined as never }],
     ['with an id that is no text', { jti: 1 as never }],
     ['without a subject', { sub: undefined as never }],
+    ['with a subject that the database cannot store', { sub: 'a\u0000b' }],
+    ['with a subject that is no Unicode', { sub: '\ud800' }],
     ['with a subject of 1 kB', { sub: 'x'.repeat(1_000) }],
     ['for no resource', { resource: undefined }],
     ['for several resources', { resource: ['https://a.example', 'https://b.example'] }],
@@ -225,6 +273,7 @@ describe('is refused:', () => {
     ['with an ordinary type', {}, { typ: 'JWT' }],
     ['without a type', {}, { typ: undefined }],
     ['with an unknown key', {}, { kid: 'key-0' }],
+    ['with an extension that must be understood', {}, { crit: [EXTENSION], [EXTENSION]: 1 }],
   ];
   it.each(wrong)('%s', async (_what, claims, header = {}) => {
     const changes = typeof claims === 'function' ? claims() : claims;
@@ -237,6 +286,14 @@ describe('is refused:', () => {
     ['that does not exist', () => `${first.url}/api/default/mcp/${randomUUID()}`, 'invalid_grant'],
     ['of another service', () => 'https://elsewhere.example/api/default/mcp/self', 'invalid_target'],
     ['that is rubbish', () => 'rubbish', 'invalid_target'],
+    ['of another organization, by a detour', () => `${self()}/../../../${other.slug}/mcp/self`, 'invalid_grant'],
+    ['of another organization, encoded', () => `${self()}/%2E%2e/%2e./../${other.slug}/mcp/self`, 'invalid_grant'],
+    ['at another port', () => self().replace(/:\d+/, ':9'), 'invalid_target'],
+    ['with a user', () => self().replace('://', '://a@'), 'invalid_target'],
+    ['with a password', () => self().replace('://', '://:a@'), 'invalid_target'],
+    ['with a query', () => `${self()}?a`, 'invalid_target'],
+    ['with a fragment', () => `${self()}#a`, 'invalid_target'],
+    ['in an organization of look-alike letters', () => self().replace('default', 'd\u0435fault'), 'invalid_target'],
   ])('a resource %s', async (_what, resource, error) => {
     const assertion = await assertionFor(await newPerson(), { resource: resource() });
     expect(await refusal(exchange(assertion))).toEqual([400, error]);
@@ -250,6 +307,22 @@ describe('is refused:', () => {
       await assertionFor(person, {}, {}, { ...plain, issuer: issuer.issuer, key: await makeIssuerKey('ES256') }),
     ])
       expect(await refusal(exchange(assertion))).toEqual([400, 'invalid_grant']);
+  });
+
+  it('the signature of a key that the assertion brings', async () => {
+    const person = await newPerson();
+    const stranger = await makeIssuerKey('ES256');
+    const jwk = await exportJWK(stranger.publicKey);
+    const { kid } = issuer.key;
+    for (const header of [
+      { jwk },
+      { jku: 'http://127.0.0.1:9/keys' },
+      { x5c: ['AAAA'] },
+      { x5u: 'http://127.0.0.1:9/' },
+    ]) {
+      const assertion = await assertionFor(person, {}, { kid, ...header }, { ...issuer, key: stranger });
+      expect(await refusal(exchange(assertion))).toEqual([400, 'invalid_grant']);
+    }
   });
 
   it('no signature, and the public key as a secret', async () => {

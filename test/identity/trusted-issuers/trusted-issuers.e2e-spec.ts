@@ -122,6 +122,7 @@ describe('a token of a trusted issuer', () => {
     ['an e-mail address verified as text', 'credential_invalid', () => ({ email_verified: 'true' })],
     ['no word on verification', 'credential_invalid', () => ({ email_verified: undefined })],
     ['no e-mail address', 'credential_invalid', () => ({ email: undefined })],
+    ['an e-mail address that the database cannot store', 'credential_invalid', () => ({ email: `a\u0000${EMAIL}` })],
     ['the e-mail address of a stranger', 'credential_invalid', () => ({ email: 'stranger@example.com' })],
     ['an untrusted issuer', 'credential_invalid', () => ({ iss: 'http://127.0.0.1:9' })],
     ['the issuer with a trailing slash', 'credential_invalid', () => ({ iss: `${issuer.issuer}/` })],
@@ -145,6 +146,11 @@ describe('a token of a trusted issuer', () => {
   it('is narrowed by its scope', async () => {
     await call(await signed({ scope: 'openid api' })).expect(200);
     expectProblem(await call(await signed({ scope: 'openid mcp' })), 403, 'insufficient_scope');
+    await call(await signed({ scope: ['openid', 'api'] })).expect(200);
+    expectProblem(await call(await signed({ scope: ['openid', 'mcp'] })), 403, 'insufficient_scope');
+    for (const scope of [null, 7, {}, [7], [['api']]]) {
+      expectProblem(await call(await signed({ scope })), 401, 'credential_invalid');
+    }
   });
 
   it('belongs to the organizations of the person only', async () => {

@@ -234,6 +234,8 @@ describe('the tool that runs an agent', () => {
     for (const wrong of [
       await send(app, { requestState: 'ask:x' }),
       await send(app, { requestState: `${requestState}A` }),
+      await send(app, { requestState: requestState?.replace('ask', 'input') }),
+      await send(app, { requestState: '' }),
       await send(app, { requestState }, otherCall),
       await send(app, { requestState }, call, poster),
     ]) {
@@ -303,10 +305,12 @@ describe('the tool that runs an agent', () => {
 
   it('begins the stream of a modern client while the run goes on', async () => {
     const agentId = await exposed();
-    const call = modernRequest('tools/call', { name: 'ask', arguments: { message: '/wait 60000' } });
+    const call = modernRequest('tools/call', { name: 'ask', arguments: { message: '/wait 1000\nHello' } });
     const response = await openProxy(app, gatewayPath(app, agentId), { key: app.apiKey, ...call });
     expect(response.headers['content-type']).toContain('text/event-stream');
-    response.destroy();
+    const received = await text(response);
+    expect(received).toMatch(/^:[^\n]*\n\n/);
+    expect(textIn(eventsOf({ text: received }).at(-1)?.result)).toBe('You said: Hello');
   });
 
   it('reports progress while the run goes on', async () => {

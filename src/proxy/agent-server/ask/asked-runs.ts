@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { AnswerBudget } from '../../../core/answers/answer-budget.js';
@@ -91,19 +90,24 @@ export class AskedRuns {
     const { promise: stopped, resolve: stop } = Promise.withResolvers<WaitingEnd>();
     if (signal.aborted) stop('left');
     signal.addEventListener('abort', () => stop('left'), { once: true });
+    let isAsking = false;
     // All the time: between two waits, nothing else watches the credential.
     const unwatch = this.credentials.watchPermissions(caller, () => stop('revoked'));
     try {
       for (;;) {
-        const withinMs = Math.min(PROGRESS_MS, endsAt - performance.now());
-        if (withinMs <= 0) return 'late';
-        const { reply } = exchange;
-        const end = await Promise.race([stopped, this.waiting.untilOver(awaited, { caller, reply, withinMs })]);
+        const leftMs = endsAt - performance.now();
+        if (leftMs <= 0) return 'late';
+        const request = { caller, reply: exchange.reply };
+        // A run that waits is at rest for `untilOver`, and no event tells that an approval is answered.
+        const waited = isAsking
+          ? this.waiting.pause({ ...request, withinMs: Math.min(APPROVAL_LOOK_MS, leftMs) })
+          : this.waiting.untilOver(awaited, { ...request, withinMs: Math.min(PROGRESS_MS, leftMs) });
+        const end = await Promise.race([stopped, waited]);
         if (end !== 'over' && end !== 'late') return end;
         const current = await this.results.findReadable(caller, run.id);
         if (!isOpenRunStatus(current.status)) return 'over';
         yield current;
-        if (current.status === 'waiting') await Promise.race([stopped, sleep(APPROVAL_LOOK_MS)]);
+        isAsking = current.status === 'waiting';
       }
     } finally {
       unwatch();
@@ -111,13 +115,15 @@ export class AskedRuns {
   }
 
   /**
-   * A credential for one resource reaches only threads of its own person: other routes would not open them to it.
+   * A credential for one resource reaches only threads of its own person, because other routes would not open them to
+   * it; one of a client that acts for no person, those on which that client has posted.
    * @throws DomainError `thread_not_found`
    */
-  private async requireReachable({ organization, resource, userId }: Principal, threadId: string): Promise<void> {
-    if (resource === undefined) return;
-    const { createdBy } = await this.threads.findThread(organization.id, threadId);
-    if (createdBy === userId) return;
+  private async requireReachable(caller: Principal, threadId: string): Promise<void> {
+    if (caller.resource === undefined) return;
+    const { createdBy } = await this.threads.findThread(caller.organization.id, threadId);
+    const isOwn = caller.userId === null ? this.results.hasPosted(caller, threadId) : createdBy === caller.userId;
+    if (await isOwn) return;
     throw new DomainError('thread_not_found', 'There is no thread with this id that the credential opens.');
   }
 

@@ -3,7 +3,7 @@ import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import { isRecord } from '../../../core/is-record.js';
 import type { RunEntity } from '../../../runtime/runs/records/run.entity.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';
-import { hasState, RequestStates } from '../../forwarding/session/request-states.js';
+import { hasState, invalidState, RequestStates } from '../../forwarding/session/request-states.js';
 import { answeredRequests } from '../../protocol/client-requests.js';
 import { isModernMessage } from '../../protocol/inbound-message.js';
 import { AskApprovals, mayAnswer } from './ask-approvals.js';
@@ -30,7 +30,8 @@ export class CallQuestions {
    */
   async resume(exchange: AskExchange): Promise<RunEntity | undefined> {
     const { request, message } = exchange;
-    if (!isModernMessage(request.headers, message) || !hasState(KIND, message)) return undefined;
+    if (!isModernMessage(request.headers, message) || message.params['requestState'] === undefined) return undefined;
+    if (!hasState(KIND, message)) throw invalidState();
     const { runId = '' } = this.states.open(KIND, { request, message });
     const run = await this.results.findReadable(principalOf(exchange), runId);
     const { inputResponses } = message.params;

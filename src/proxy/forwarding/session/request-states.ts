@@ -28,8 +28,8 @@ interface State {
 interface RepeatedRequest {
   readonly request: FastifyRequest;
   readonly message: InboundMessage;
-  /** The connection that the state is for, where the address of the request does not say it. */
-  readonly connectionId?: string;
+  /** What the state is for, where the address of the request does not say it. */
+  readonly target?: string;
 }
 
 /**
@@ -86,7 +86,7 @@ function contextOf(kind: string, { params, principal }: FastifyRequest): string 
   return `mcp-${kind}:${virtualMcpId}:${principal?.callerId ?? 'anonymous'}`;
 }
 
-function digestOf({ message: { method, params }, connectionId }: RepeatedRequest): string {
+function digestOf({ message: { method, params }, target }: RepeatedRequest): string {
   const { name, uri, arguments: args } = params;
-  return hash('sha256', JSON.stringify([method, name, uri, args, connectionId]));
+  return hash('sha256', JSON.stringify([method, name, uri, args, target]));
 }

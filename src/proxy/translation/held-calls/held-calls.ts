@@ -10,6 +10,7 @@ import { hasState, RequestStates } from '../../forwarding/session/request-states
 import type { McpRequestContext } from '../../forwarding/upstream-router.js';
 import { ownAnswer, type Sent, uniqueId, UpstreamSender } from '../../forwarding/upstream-sender.js';
 import type { InboundMessage, InboundRequest } from '../../protocol/inbound-message.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { toModernAnswer, toModernMessage } from '../to-modern-answer.js';
 import { HeldCall, type WaitingRequest } from './held-call.js';
 import { OpenQuestions } from './open-questions.js';
@@ -59,7 +60,7 @@ export class HeldCalls {
     if (!bringsAnswers(asked.message)) return this.call(context, headers, asked);
     const { request, caller } = context;
     const responses = responsesIn(asked.message);
-    const state = this.states.open(KIND, { request, message: asked.message, connectionId: caller.connection.id });
+    const state = this.states.open(KIND, { request, message: asked.message, target: targetOf(caller) });
     if (state.process !== THIS_PROCESS) {
       await this.requireRepeatable(context);
       return this.call(context, headers, asked);
@@ -100,7 +101,7 @@ export class HeldCalls {
   ): WaitingRequest {
     const { request, reply, caller } = context;
     const { message, capabilities } = asked;
-    const { organizationId, id: connectionId } = caller.connection;
+    const target = targetOf(caller);
     const meta = message.params['_meta'];
     return {
       response: { request, reply, rooms: this.rooms },
@@ -108,10 +109,10 @@ export class HeldCalls {
       capabilities,
       translate: (text) => toModernMessage(text, answeredBy(context, asked)),
       hold: (call, size) => {
-        const { id, state } = this.states.seal(KIND, { request, message, connectionId }, { process: THIS_PROCESS });
+        const { id, state } = this.states.seal(KIND, { request, message, target }, { process: THIS_PROCESS });
         // The call keeps the client's request, and the one that was sent.
         const held = size + message.body.length + context.message.body.length;
-        this.questions.hold(id, call, [organizationId, caller.key], held);
+        this.questions.hold(id, call, caller, held);
         return state;
       },
       onAnswer: keep,
@@ -133,6 +134,11 @@ export class HeldCalls {
         'unknown, and the tool does not declare that its calls can be repeated.',
     );
   }
+}
+
+/** An edit of the connection changes where the answers would go. */
+function targetOf({ connection: { id, revision } }: ProxyCaller): string {
+  return `${id}:${revision}`;
 }
 
 function answeredBy(
