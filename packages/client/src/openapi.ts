@@ -3059,6 +3059,7 @@ export interface components {
             agent_id: string;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            question: string | null;
             tier: string;
             temperature: number | null;
             model: string | null;
@@ -3107,6 +3108,7 @@ export interface components {
             agent_id: string;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            question: string | null;
             tier: string;
             temperature: number | null;
             model: string | null;
@@ -7673,6 +7675,7 @@ export interface operations {
                      *         "thread_id": "ticket-4711",
                      *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "status": "queued",
+                     *         "question": "text",
                      *         "tier": "text",
                      *         "temperature": 1,
                      *         "model": "gpt-5",
@@ -7782,6 +7785,7 @@ export interface operations {
                      *         "thread_id": "ticket-4711",
                      *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "status": "queued",
+                     *         "question": "text",
                      *         "tier": "text",
                      *         "temperature": 1,
                      *         "model": "gpt-5",
@@ -7867,6 +7871,7 @@ export interface operations {
                      *           "thread_id": "ticket-4711",
                      *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "question": "text",
                      *           "tier": "text",
                      *           "temperature": 1,
                      *           "model": "gpt-5",
