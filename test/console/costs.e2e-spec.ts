@@ -64,15 +64,17 @@ inBrowser('Costs, times and traces of runs', () => {
     const spans = await timeline.getByRole('listitem').allInnerTexts();
     expect(spans.map((text) => text.split('\n')[0])).toEqual([
       'Waiting for a worker',
+      'Step 1',
       'Model, call 1',
       'echo',
+      'Step 2',
       'Model, call 2',
     ]);
-    expect(spans[1]).toContain('called 2 times · 100,000 tokens in, 1,000 out · $0.32');
+    expect(spans[2]).toContain('called 2 times · 100,000 tokens in, 1,000 out · $0.32');
     // A call that took longer than a second is shown in seconds.
     const callMs = run.model_calls[0]?.duration_ms ?? 0;
-    expect(spans[1]).toContain(callMs < 1000 ? `${callMs} ms` : `${(callMs / 1000).toFixed(1)} s`);
-    expect(spans[3]).toContain(`failed · ${run.error?.code}`);
+    expect(spans[2]).toContain(callMs < 1000 ? `${callMs} ms` : `${(callMs / 1000).toFixed(1)} s`);
+    expect(spans[5]).toContain(`failed · ${run.error?.code}`);
     await opened.expectAccessible();
     await opened.expectToFit(360);
     await opened.close();

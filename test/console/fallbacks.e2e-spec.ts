@@ -177,10 +177,11 @@ inBrowser('Fallbacks of tiers', () => {
     const spans = await timeline.getByRole('listitem').allInnerTexts();
     expect(spans.map((text) => text.split('\n').slice(0, 2))).toEqual([
       ['Waiting for a worker', expect.anything()],
+      ['Step 1', expect.anything()],
       ['Model, call 1', 'large at Main'],
       ['Model, call 2', 'small at Spare'],
     ]);
-    expect(spans[2]).not.toMatch(/failed/i);
+    expect(spans[3]).not.toMatch(/failed/i);
     await opened.expectAccessible();
     await opened.expectToFit(360);
   });

@@ -73,11 +73,46 @@ inBrowser('Runs', () => {
     const timeline = page.getByRole('list', { name: 'Timeline' });
     await timeline.getByText('derail', { exact: true }).waitFor();
     const steps = await timeline.getByRole('listitem').allInnerTexts();
-    const order = ['Waiting for a worker', 'Model, call 1', 'look', 'Model, call 2', 'derail', 'Model, call 3'];
-    expect(steps.map((text) => text.split('\n')[0])).toEqual(order);
-    expect(steps[4]).toContain('failed · Points');
+    const first = ['Waiting for a worker', 'Step 1', 'Model, call 1', 'look'];
+    const later = ['Step 2', 'Model, call 2', 'derail', 'Step 3', 'Model, call 3'];
+    expect(steps.map((text) => text.split('\n')[0])).toEqual([...first, ...later]);
+    expect(steps[6]).toContain('failed · Points');
     await opened.expectAccessible();
     await opened.expectToFit(360);
+  });
+
+  it('shows the question, and of each stretch of time what went in and what came out', async () => {
+    opened = await fixture.open(`runs/${failedRun}`);
+    const { page } = opened;
+    await list(page, 'Question').getByText('/fail no steam').waitFor();
+    const timeline = page.getByRole('list', { name: 'Timeline' });
+    await timeline.getByRole('button', { name: /^derail/ }).click();
+    const tool = list(page, 'derail');
+    await tool.getByText('off the rails').waitFor();
+    await tool.getByText('a permission of the caller').waitFor();
+    expect(new URL(page.url()).searchParams.get('span')).toBeTruthy();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await timeline.getByRole('button', { name: /^Model, call 1/ }).click();
+    const model = list(page, 'Model, call 1');
+    await model.getByText('Asked for').waitFor();
+    await model.getByText('look', { exact: true }).waitFor();
+    await model.getByText('Raw JSON').click();
+    await model.getByText('"duration_ms"').waitFor();
+    await page.reload();
+    await model.getByText('Asked for').waitFor();
+    await model.getByRole('button', { name: 'Close' }).click();
+    await model.waitFor({ state: 'detached' });
+    await timeline.getByRole('button', { name: /^Step 2/ }).click();
+    await timeline.getByRole('button', { name: /^derail/ }).waitFor({ state: 'detached' });
+    await page.goto(fixture.address('runs'));
+    await list(page, 'Runs').getByText('/fail no steam').waitFor();
+    await list(page, 'Runs').getByRole('button', { name: 'Only runs with model_failed' }).click();
+    await expectRows(page, 'Runs', 1);
+    await page.getByRole('button', { name: 'Only error model_failed · remove' }).click();
+    await expectRows(page, 'Runs', 3);
+    await list(page, 'Runs').getByRole('link').first().waitFor();
+    expect(opened.problems).toEqual([]);
   });
 
   it('filters by agent, status and ID, and clears the filters', async () => {

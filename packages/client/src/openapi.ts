@@ -3061,6 +3061,7 @@ export interface components {
             agent_id: string;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            question: string | null;
             tier: string;
             temperature: number | null;
             model: string | null;
@@ -3109,6 +3110,7 @@ export interface components {
             agent_id: string;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            question: string | null;
             tier: string;
             temperature: number | null;
             model: string | null;
@@ -7680,6 +7682,7 @@ export interface operations {
                      *         "thread_id": "ticket-4711",
                      *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "status": "queued",
+                     *         "question": "text",
                      *         "tier": "text",
                      *         "temperature": 1,
                      *         "model": "gpt-5",
@@ -7789,6 +7792,7 @@ export interface operations {
                      *         "thread_id": "ticket-4711",
                      *         "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *         "status": "queued",
+                     *         "question": "text",
                      *         "tier": "text",
                      *         "temperature": 1,
                      *         "model": "gpt-5",
@@ -7874,6 +7878,7 @@ export interface operations {
                      *           "thread_id": "ticket-4711",
                      *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "question": "text",
                      *           "tier": "text",
                      *           "temperature": 1,
                      *           "model": "gpt-5",

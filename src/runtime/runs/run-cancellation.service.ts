@@ -58,7 +58,7 @@ export class RunCancellationService {
       requireRunAccess(caller, run.agentId);
       await this.cancel(run);
     }
-    return this.runs.getRun(caller.organization.id, id);
+    return this.runs.getRun(caller, id);
   }
 
   private async cancel(run: RunEntity): Promise<void> {

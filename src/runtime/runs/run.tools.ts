@@ -25,7 +25,7 @@ export class RunTools {
     annotations: READ_ONLY,
   })
   async get(input: RunGetInput, caller: Principal, answer: HeldAnswer): Promise<RunOutput> {
-    const item = await this.runs.getRun(caller.organization.id, input.id, answer);
+    const item = await this.runs.getRun(caller, input.id, answer);
     requireOwnThread(caller, item.thread_id);
     // The users of a website need not know what its operator pays, and where its traces are.
     return { item: caller.thread === undefined ? item : withoutInternals(item) };
@@ -39,7 +39,7 @@ export class RunTools {
     annotations: READ_ONLY,
   })
   list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<RunPage> {
-    return this.runs.listRuns(caller.organization.id, input, answer);
+    return this.runs.listRuns(caller, input, answer);
   }
 
   @ManagementTool({

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
+import { keyWith } from '../../support/proxy-connections.js';
 import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
 import { useRunsApp } from './runs.support.js';
 
@@ -41,8 +42,31 @@ describe('the runs of a thread', () => {
     expect(all).toMatchObject({ totalCount: 2, items: [{ id: bad }, { id: good }] });
     const where = { operator: 'and', conditions: [onThread, failed] };
     expect(await succeed(runsApp.app, 'RUN_LIST', { where })).toMatchObject({ totalCount: 1, items: [{ id: bad }] });
+    const byCode = {
+      operator: 'and',
+      conditions: [onThread, { field: ['error_code'], operator: 'eq', value: 'model_failed' }],
+    };
+    expect(await succeed(runsApp.app, 'RUN_LIST', { where: byCode })).toMatchObject({ items: [{ id: bad }] });
     const unknown = await runsApp.app.tool('RUN_GET', { id: thread.agentId });
     expect(unknown.body).toMatchObject({ status: 404, code: 'run_not_found' });
+  });
+
+  it('show the beginning of their question to callers who may read messages', async () => {
+    const thread = await ThreadClient.create(runsApp.app, runsApp.agentId);
+    const { taskId: short } = await thread.ask('What is late?\nLine 7?');
+    const { taskId: long } = await thread.ask(`${'word '.repeat(200)}end`);
+    const where = { field: ['thread_id'], operator: 'eq', value: thread.id };
+    const list = (key?: string) => runsApp.app.tool('RUN_LIST', { where }, key).expect(200);
+    const shown = [
+      { id: long, question: 'word '.repeat(100) },
+      { id: short, question: 'What is late?\nLine 7?' },
+    ];
+    expect((await list()).body).toMatchObject({ items: shown });
+    expect(await succeed(runsApp.app, 'RUN_GET', { id: short })).toMatchObject({ item: shown[1] });
+    const blind = await keyWith(runsApp.app, { self: ['RUN_LIST', 'RUN_GET'] });
+    expect((await list(blind)).body).toMatchObject({ items: [{ question: null }, { question: null }] });
+    const reader = await keyWith(runsApp.app, { self: ['RUN_LIST', 'COLLECTION_THREAD_MESSAGES_LIST'] });
+    expect((await list(reader)).body).toMatchObject({ items: shown });
   });
 
   it('queue up to a hundred; one more is refused', async () => {

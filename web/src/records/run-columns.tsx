@@ -29,10 +29,13 @@ export function callerOf({ user_email: user, key_name: key, schedule_id: schedul
 export function runColumns({
   org,
   titleOf,
+  onCode,
 }: {
   readonly org: string;
   /** The title of an agent; undefined leaves the column out. */
   readonly titleOf?: (id: string) => string;
+  /** Called with the code of an error that was chosen. */
+  readonly onCode?: (code: string) => void;
 }): readonly Column<Run>[] {
   return [
     {
@@ -47,18 +50,50 @@ export function runColumns({
         </Link>
       ),
     },
+    {
+      header: 'Question',
+      isSecondary: true,
+      cell: ({ question }) =>
+        question && (
+          <span className="line-clamp-2 max-w-96 min-w-48 wrap-anywhere" title={question}>
+            {question}
+          </span>
+        ),
+    },
     { header: 'Status', cell: (run) => <StatusBadge status={run.status} /> },
     ...(titleOf === undefined
       ? []
-      : [{ header: 'Agent', cell: (run: Run) => <span className="break-words">{titleOf(run.agent_id)}</span> }]),
+      : [
+          {
+            header: 'Agent',
+            cell: (run: Run) => (
+              <>
+                <span className="break-words">{titleOf(run.agent_id)}</span>
+                {run.model && <span className="block text-xs wrap-anywhere text-muted-foreground">{run.model}</span>}
+              </>
+            ),
+          },
+        ]),
     {
       header: 'Error',
       isSecondary: true,
       cell: ({ error }) =>
         error && (
-          <span className="line-clamp-2 max-w-96 break-words" title={error.message}>
-            {error.message}
-          </span>
+          <>
+            {onCode && (
+              <button
+                type="button"
+                className="block text-left font-mono text-[0.8125rem] text-primary hover:underline"
+                aria-label={`Only runs with ${error.code}`}
+                onClick={() => onCode(error.code)}
+              >
+                {error.code}
+              </button>
+            )}
+            <span className="line-clamp-2 max-w-96 break-words" title={error.message}>
+              {error.message}
+            </span>
+          </>
         ),
     },
     {

@@ -8,12 +8,14 @@ import type { ListInput } from '../../../core/paging/list-input.js';
 import type { ListSpec } from '../../../core/paging/list-spec.js';
 import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../../core/run-status.js';
 import { AppConfig } from '../../../core/config/app-config.js';
+import type { Principal } from '../../../core/principal.js';
 import { LongReads } from '../../../platform/database/long-reads.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { type NameOf, Names } from '../../../core/names/names.js';
 import { readCall } from './model-call.js';
 import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.js';
 import { RunApprovals } from './run-approvals.js';
+import { RunQuestions } from './run-questions.js';
 import type { RunDetails, RunItem, RunPage } from './run.dto.js';
 import { RUN_STATUSES, RunEntity } from './run.entity.js';
 import { type RunTrace, traceOf } from './run-trace.js';
@@ -27,6 +29,9 @@ const RUN_LIST: ListSpec = {
     user_id: { column: 'run.userId', type: 'uuid', nullable: true },
     api_key_id: { column: 'run.apiKeyId', type: 'uuid', nullable: true },
     schedule_id: { column: 'run.scheduleId', type: 'uuid', nullable: true },
+    model: { column: 'run.model', type: 'string', nullable: true },
+    error_code: { column: "(run.error ->> 'code')", type: 'string', nullable: true },
+    cost_usd: { column: 'run.costUsd', type: 'number', nullable: true },
     status: { column: 'run.status', type: 'enum', values: RUN_STATUSES },
     tier: { column: 'run.tier', type: 'string' },
     attempt: { column: 'run.attempt', type: 'number' },
@@ -73,29 +78,30 @@ export class RunReader {
     private readonly names: Names,
     private readonly reads: LongReads,
     private readonly approvals: RunApprovals,
+    private readonly questions: RunQuestions,
     private readonly config: AppConfig,
   ) {}
 
   /** @throws DomainError `run_not_found` */
-  async getRun(organizationId: string, id: string, answer?: HeldAnswer): Promise<RunDetails> {
-    const run = await this.findDetailed(organizationId, id);
+  async getRun(caller: Principal, id: string, answer?: HeldAnswer): Promise<RunDetails> {
+    const run = await this.findDetailed(caller.organization.id, id);
     if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
-    const pending = await this.pendingOf([run], answer);
+    const toItem = await this.itemsOf(caller, [run], answer);
     if (run.output !== null) answer?.reserve(Buffer.byteLength(JSON.stringify(run.output)) * HELD_PER_JSON_BYTE);
     return {
-      ...this.toItem(run, await this.namesIn([run]), pending.get(run.id)),
+      ...toItem(run),
       output: run.output,
       model_calls: run.modelCalls.map(readCall),
     };
   }
 
-  async listRuns(organizationId: string, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
+  async listRuns(caller: Principal, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
+    const organizationId = caller.organization.id;
     const queryOf = (manager: EntityManager) =>
       manager.createQueryBuilder(RunEntity, 'run').where('run.organizationId = :organizationId', { organizationId });
     const page = await this.reads.page(organizationId, queryOf, RUN_LIST, input, answer);
-    const nameOf = await this.namesIn(page.items);
-    const pending = await this.pendingOf(page.items, answer);
-    return { ...page, items: page.items.map((run) => this.toItem(run, nameOf, pending.get(run.id))) };
+    const toItem = await this.itemsOf(caller, page.items, answer);
+    return { ...page, items: page.items.map(toItem) };
   }
 
   /** The approvals that these runs wait for, by run. @throws DomainError `answer_memory_exhausted` */
@@ -114,10 +120,6 @@ export class RunReader {
   /** The answers to the approvals of a run, until it is over. */
   async answeredOf({ id, status }: RunState): Promise<AnsweredApprovalItem[]> {
     return OPEN_RUN_STATUSES.some((open) => open === status) ? this.approvals.findAnswered(id) : [];
-  }
-
-  private namesIn(runs: readonly RunEntity[]): Promise<NameOf> {
-    return this.names.find(runs.flatMap(({ userId, apiKeyId }) => [userId, apiKeyId]));
   }
 
   async findRun(organizationId: string, id: string): Promise<RunEntity | null> {
@@ -148,8 +150,23 @@ export class RunReader {
     return query.where('run.organizationId = :organizationId AND run.id = :id', { organizationId, id }).getOne();
   }
 
-  private toItem(run: RunEntity, nameOf: NameOf, pending?: PendingApprovalItem[]): RunItem {
-    return { ...toRunItem(run, nameOf, pending), ...traceOf(run.traceparent, this.config.settings.traceUrl) };
+  /** Reads what the items of these runs contain beside the runs. @throws DomainError `answer_memory_exhausted` */
+  private async itemsOf(
+    caller: Principal,
+    runs: readonly RunEntity[],
+    answer: HeldAnswer | undefined,
+  ): Promise<(run: RunEntity) => RunItem> {
+    const nameOf = await this.names.find(runs.flatMap(({ userId, apiKeyId }) => [userId, apiKeyId]));
+    const pending = await this.pendingOf(runs, answer);
+    const questions = await this.questions.find(
+      caller,
+      runs.map(({ id }) => id),
+    );
+    return (run) => ({
+      ...toRunItem(run, nameOf, pending.get(run.id)),
+      question: questions.get(run.id) ?? null,
+      ...traceOf(run.traceparent, this.config.settings.traceUrl),
+    });
   }
 
   /** @throws DomainError `run_not_found` unless the run is on this thread */
@@ -210,7 +227,11 @@ export class RunReader {
   }
 }
 
-function toRunItem(run: RunEntity, nameOf: NameOf, pending: PendingApprovalItem[] = []): Omit<RunItem, keyof RunTrace> {
+function toRunItem(
+  run: RunEntity,
+  nameOf: NameOf,
+  pending: PendingApprovalItem[] = [],
+): Omit<RunItem, keyof RunTrace | 'question'> {
   return {
     id: run.id,
     thread_id: run.threadId,

@@ -12,6 +12,7 @@ import { RunCancelling } from './run-cancelling.js';
 import { RunEntity } from './run.entity.js';
 import { RunExecution } from './run-execution.js';
 import { RunPosting } from './run-posting.js';
+import { RunQuestions } from './run-questions.js';
 import { RunReader } from './run-reader.js';
 import { RunRegeneration } from './run-regeneration.js';
 import { RunRevocation } from './run-revocation.js';
@@ -28,6 +29,7 @@ const RECORDS = [
   RunCancelling,
   RunExecution,
   RunPosting,
+  RunQuestions,
   RunReader,
   RunRegeneration,
   RunRevocation,

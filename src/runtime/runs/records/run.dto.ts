@@ -45,6 +45,14 @@ export class RunItem extends CallerItem {
   @IsIn(RUN_STATUSES)
   status: RunStatus;
 
+  /**
+   * The beginning of the message that the run answers, up to 500 characters. Null for a caller without
+   * COLLECTION_THREAD_MESSAGES_LIST, and for a message without text or of more than 64 KiB.
+   */
+  @MayBeNull()
+  @IsString()
+  question: string | null;
+
   @IsString()
   tier: string;
 

@@ -81,6 +81,11 @@ export function RunFilters({ filters, onFilter }: FilterProps) {
         onChange={(attempts) => onFilter({ attempts })}
       />
       <AgentPicker value={filters['agent'] ?? ''} anyLabel="Any agent" onChange={(agent) => onFilter({ agent })} />
+      {filters['code'] && (
+        <Button variant="secondary" onClick={() => onFilter({ code: undefined })}>
+          Only error {filters['code']} · remove
+        </Button>
+      )}
       {filters['schedule'] && (
         <Button variant="secondary" onClick={() => onFilter({ schedule: undefined })}>
           Only schedule {filters['schedule']} · remove

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { useFilters } from '../../api/filters.js';
 import { resultKey, useChange, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { isOpen, type RunDetails } from '../../records/run-columns.js';
@@ -13,9 +14,13 @@ import { Page, Section } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration } from '../../ui/time.js';
 import { RunFacts } from './run-facts.js';
-import { RunTimeline } from './run-timeline.js';
+import { RunTrace } from './run-trace.js';
+import { SpanDetails } from './span-details.js';
 import { useLiveRun } from './use-live-run.js';
 import { useTimeline } from './use-timeline.js';
+
+/** Longer questions are cut (`question` of RUN_GET). */
+const QUESTION_LENGTH = 500;
 
 /** One run: what it did when, what came of it, and why it failed. */
 export function RunView() {
@@ -51,6 +56,9 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
   const message = isOpen(run)
     ? (live.message ?? (stored ? toChatMessage(stored) : undefined))
     : finalOf(stored, live.message);
+  const [{ span: selected }, filter] = useFilters();
+  const { spans, hasMore } = useTimeline(run, message?.parts ?? []);
+  const shown = spans.find(({ id }) => id === selected);
   const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
   return (
     <Page
@@ -90,7 +98,14 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
       )}
       <div className="grid grid-cols-1 min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_26rem]">
         <div className="flex min-w-0 flex-col gap-5">
-          <TimelineSection run={run} message={message} retries={live.retries} />
+          {run.question !== null && (
+            <Section title="Question">
+              <p className="break-words whitespace-pre-wrap">
+                {run.question}
+                {run.question.length === QUESTION_LENGTH && '…'}
+              </p>
+            </Section>
+          )}
           <Section title="Answer">
             {message?.parts.some(({ type }) => type !== 'step-start') ? (
               <MessageCard
@@ -108,10 +123,25 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
               </p>
             )}
           </Section>
+          <Section title="Timeline">
+            <RunTrace spans={spans} selected={selected} onSelect={(span) => filter({ span })} />
+            <TimelineNotes run={run} retries={live.retries} hasMore={hasMore} />
+          </Section>
         </div>
-        <Section title="Facts">
-          <RunFacts run={run} agentTitle={titleOf(run.agent_id)} />
-        </Section>
+        <div className="flex min-w-0 flex-col gap-5">
+          {shown && (
+            <SpanDetails
+              key={shown.id}
+              span={shown}
+              message={message}
+              threadId={run.thread_id}
+              onClose={() => filter({ span: undefined })}
+            />
+          )}
+          <Section title="Facts">
+            <RunFacts run={run} agentTitle={titleOf(run.agent_id)} />
+          </Section>
+        </div>
       </div>
     </Page>
   );
@@ -123,20 +153,19 @@ function finalOf(stored: Parameters<typeof toChatMessage>[0] | null | undefined,
   return message?.metadata?.finishReason === undefined && !message?.metadata?.aborted ? (live ?? message) : message;
 }
 
-function TimelineSection({
+/** What the timeline leaves out, and how often the model was called in vain. */
+function TimelineNotes({
   run,
-  message,
   retries,
+  hasMore,
 }: {
   readonly run: RunDetails;
-  readonly message: ChatMessage | undefined;
   readonly retries: ReturnType<typeof useLiveRun>['retries'];
+  readonly hasMore: boolean;
 }) {
   const { may } = useOrganization();
-  const { spans, hasMore } = useTimeline(run, message?.parts ?? []);
   return (
-    <Section title="Timeline">
-      <RunTimeline spans={spans} />
+    <>
       {retries.map(({ attempt, max_attempts: all, delay_ms: delay, message: reason }) => (
         <p key={`${attempt} ${reason}`} className="text-sm">
           The model did not answer: {reason} Call {attempt} of {all} followed after {formatDuration(delay)}.
@@ -149,6 +178,6 @@ function TimelineSection({
           : 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.'}
         {hasMore && ' Only the first 200 calls are shown.'}
       </p>
-    </Section>
+    </>
   );
 }

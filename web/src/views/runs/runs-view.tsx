@@ -34,7 +34,7 @@ export function RunsView() {
       <ListView
         label="Runs"
         list={list}
-        columns={runColumns({ org: slug, titleOf })}
+        columns={runColumns({ org: slug, titleOf, onCode: (code) => filter({ code }) })}
         keyOf={(run) => run.id}
         empty={
           isFiltered ? (
@@ -59,7 +59,7 @@ export function RunsView() {
 }
 
 /** The conditions of the filters; `id` finds a run, and the runs of a thread. */
-function conditionsOf({ status, agent, id, schedule, attempts }: Filters): (Condition | undefined)[] {
+function conditionsOf({ status, agent, id, schedule, attempts, code }: Filters): (Condition | undefined)[] {
   const equals = (field: string, value: string | undefined): Condition | undefined =>
     value ? { field: [field], operator: 'eq', value } : undefined;
   const thread = equals('thread_id', id?.trim());
@@ -71,6 +71,7 @@ function conditionsOf({ status, agent, id, schedule, attempts }: Filters): (Cond
     equals('agent_id', agent),
     run && thread ? { operator: 'or', conditions: [run, thread] } : thread,
     equals('schedule_id', schedule),
+    equals('error_code', code),
     attempts === 'several' ? { field: ['attempt'], operator: 'gt', value: 1 } : undefined,
   ];
 }

@@ -1,6 +1,6 @@
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import type { RunDetails } from '../../records/run-columns.js';
-import type { MessagePart } from '../../transcript/message.js';
+import type { MessagePart, ToolPart } from '../../transcript/message.js';
 import { formatCost, formatNumber } from '../../ui/time.js';
 
 /** A stretch of time in a run. Times are in milliseconds since 1970. */
@@ -21,12 +21,17 @@ export interface Span {
   readonly model?: string | null;
   /** The model that the run went on to because this call failed. */
   readonly fallback?: string | null;
+  /** The record of a model call. */
+  readonly modelCall?: ModelCall;
+  /** The record of a tool call. */
+  readonly toolCall?: CallRecord;
+  /** The part of the answer with a tool call, or with the call that needed the approval. */
+  readonly part?: ToolPart;
+  /** Who answered whether the call may be made. */
+  readonly answer?: ApprovalAnswer;
 }
 
-export type CallRecord = Pick<
-  ListItem<'MONITORING_LOGS_LIST'>,
-  'id' | 'at' | 'tool_name' | 'status' | 'error_code' | 'duration_ms' | 'connection_title'
->;
+export type CallRecord = ListItem<'MONITORING_LOGS_LIST'>;
 
 /** An answer to the question whether a call may be made. */
 export interface ApprovalAnswer {
@@ -72,7 +77,7 @@ export function timelineOf({ run, modelOf, calls, parts, answers, now }: Timelin
   if (started === undefined) return [queue];
   const busy = [
     ...run.model_calls.map((call, index, all) => modelSpan(call, index, all[index + 1], modelOf)),
-    ...calls.map(callSpan),
+    ...callSpans(calls, parts),
     ...approvalSpans({ run, parts, answers, calls, end }),
   ]
     // The clocks of processes and of the browser differ a little, and nothing of a run begins after its end.
@@ -126,6 +131,7 @@ function modelSpan(
     outcome: error === null ? 'success' : 'error',
     attempt,
     model: modelOf(call),
+    modelCall: call,
     ...(wentOn && { fallback: modelOf(next) }),
     ...(note && { note }),
   };
@@ -135,7 +141,22 @@ function modelLabel(number: number): string {
   return `Model, call ${number}`;
 }
 
-function callSpan(call: CallRecord): Span {
+/**
+ * The calls with their parts of the answer. A record has the upstream's name of the tool, and a part the agent's, which
+ * can have a prefix. Calls with the same name are in the order of their parts.
+ */
+function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[]): Span[] {
+  const open = parts.filter((part) => part.type === 'dynamic-tool');
+  return calls.map((call) => {
+    const named = (isSame: (name: string) => boolean): number => open.findIndex(({ toolName }) => isSame(toolName));
+    const exact = named((name) => name === call.tool_name);
+    const index = exact >= 0 ? exact : named((name) => name.endsWith(`_${call.tool_name}`));
+    const [part] = index >= 0 ? open.splice(index, 1) : [];
+    return callSpan(call, part);
+  });
+}
+
+function callSpan(call: CallRecord, part: ToolPart | undefined): Span {
   const start = Date.parse(call.at);
   const note = [call.connection_title, call.error_code].filter(Boolean).join(' · ');
   return {
@@ -146,6 +167,8 @@ function callSpan(call: CallRecord): Span {
     end: start + call.duration_ms,
     isOpen: false,
     outcome: call.status,
+    toolCall: call,
+    ...(part && { part }),
     ...(note && { note }),
   };
 }
@@ -178,6 +201,8 @@ function approvalSpans({
         start,
         end: Math.max(start, until),
         isOpen,
+        part,
+        ...(answer && { answer }),
         ...(approved !== undefined && { outcome: approved ? ('success' as const) : ('denied' as const) }),
         ...(note && { note }),
       },
