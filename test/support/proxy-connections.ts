@@ -13,9 +13,9 @@ export async function connectTo(app: Tenant, url: string, more: object = {}): Pr
 export async function connectProgram(
   app: Tenant,
   args: readonly string[],
-  { title = 'Program', env }: { title?: string; env?: Record<string, string> } = {},
+  { title = 'Program', env, ...more }: { title?: string; env?: Record<string, string>; [member: string]: unknown } = {},
 ): Promise<string> {
-  const data = { title, connection_type: 'STDIO', stdio: { command: 'node', args, env } };
+  const data = { title, connection_type: 'STDIO', stdio: { command: 'node', args, env }, ...more };
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
 }
 

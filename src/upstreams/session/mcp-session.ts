@@ -1,5 +1,6 @@
 import {
   Client,
+  CLIENT_CAPABILITIES_META_KEY,
   ProtocolError,
   SdkError,
   SdkErrorCode,
@@ -61,8 +62,8 @@ const HEADER_MISMATCH = -32020;
 
 /**
  * One MCP session of either era: modern (2026-07-28) if the upstream answers `server/discover`, otherwise legacy
- * (`initialize`). It declares the capabilities of the client that it is opened for, and does not compile the upstream's
- * schemas. Throws what the SDK throws.
+ * (`initialize`). In the legacy era it declares the capabilities of the client that it is opened for. It does not
+ * compile the upstream's schemas. Throws what the SDK throws.
  */
 export class McpSession {
   /** Tools whose arguments are repeated in `Mcp-Param-*` headers in the modern era, as last listed. */
@@ -71,6 +72,8 @@ export class McpSession {
   /** True if the upstream has opened no session. */
   readonly isStateless: boolean;
   readonly isModern: boolean;
+  /** In the modern era each request declares what its client answers. The one of a call is added to its rounds. */
+  private readonly undeclared: RoundParams;
   /** Of a legacy upstream. */
   readonly subscriptions = new ResourceSubscriptions();
   /** The least severe log messages that were asked for in the session, once all requests so far are answered. */
@@ -87,6 +90,7 @@ export class McpSession {
   ) {
     this.isStateless = transport.sessionId === undefined;
     this.isModern = client.getProtocolEra() === 'modern';
+    this.undeclared = this.isModern ? { _meta: { [CLIENT_CAPABILITIES_META_KEY]: {} } } : {};
   }
 
   /**
@@ -116,7 +120,9 @@ export class McpSession {
         },
       },
     });
-    client.fallbackRequestHandler = async (request) => ({ ...(await requests.answer(request)) });
+    client.fallbackRequestHandler = async (request, { mcpReq }) => ({
+      ...(await requests.answer(request, mcpReq.signal)),
+    });
     for (const kind of LISTED_KINDS) {
       client.setNotificationHandler(listChangedMethod(kind), () => {
         onListChanged?.(kind);
@@ -196,7 +202,7 @@ export class McpSession {
     if (this.client.getServerCapabilities()?.tools === undefined) return [];
     const tools = await collectTools((cursor) =>
       this.client.request(
-        { method: 'tools/list', ...(cursor !== undefined && { params: { cursor } }) },
+        { method: 'tools/list', ...this.paramsOf(cursor === undefined ? undefined : { cursor }) },
         TOOL_PAGE,
         toOptions(bounds),
       ),
@@ -241,9 +247,7 @@ export class McpSession {
   }
 
   request(method: string, params: Record<string, unknown> | undefined, bounds: RequestBounds): Promise<object> {
-    const { added } = bounds;
-    const all = added === undefined ? params : { ...params, ...added };
-    return this.client.request({ method, ...(all !== undefined && { params: all }) }, ANY_RESULT, toOptions(bounds));
+    return this.client.request({ method, ...this.paramsOf(params, bounds.added) }, ANY_RESULT, toOptions(bounds));
   }
 
   /** True if the transport's connection has ended. */
@@ -284,13 +288,21 @@ export class McpSession {
     return level;
   }
 
+  private paramsOf(
+    params: Record<string, unknown> | undefined,
+    added?: RoundParams,
+  ): { params?: Record<string, unknown> } {
+    const all = { ...params, ...this.undeclared, ...added };
+    return params === undefined && Object.keys(all).length === 0 ? {} : { params: all };
+  }
+
   private cancelTask(taskId: string): void {
     const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
     this.request('tasks/cancel', { taskId }, { signal, timeoutMs: CANCEL_TIMEOUT_MS }).catch(() => undefined);
   }
 
   private requestTool(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {
-    const params = { name, arguments: args, ...bounds.added };
+    const params = { name, arguments: args, ...this.undeclared, ...bounds.added };
     const toolDefinition = this.mirrored.get(name);
     return toolDefinition === undefined
       ? this.client.request({ method: 'tools/call', params }, CALL_TOOL_RESULT, toOptions(bounds))

@@ -11,8 +11,8 @@ import {
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Composition, Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
+import type { Connection } from '../../../connections/connection.js';
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
-import type { RequestOptions } from '../../../upstreams/upstream-requests.js';
 import { version } from '../../../core/version.js';
 import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
@@ -21,7 +21,11 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
 import { AskTool } from '../ask/ask-tool.js';
 import type { AskExchange } from '../ask/asked-runs.js';
-import { AgentPromptsAndResources, type ResourcePlace } from './agent-prompts-and-resources.js';
+import {
+  AgentPromptsAndResources,
+  type ResourcePlace,
+  type SourceRequestOptions,
+} from './agent-prompts-and-resources.js';
 import { renameContents } from './renamed-resource.js';
 import type { AgentFeatures } from './agent-capabilities.js';
 
@@ -31,8 +35,8 @@ export interface AgentServerContext {
   readonly exchange: AskExchange;
   /** Returns the agent's composition for this caller. */
   readonly compose: () => Promise<Composition>;
-  /** Who has sessions of its own with upstreams that have state; undefined for a caller without a credential. */
-  readonly owner: StateOwner | undefined;
+  /** Who has a session of its own with this upstream if it has state; undefined for a caller without a credential. */
+  readonly ownerAt: (connection: Connection) => StateOwner | undefined;
   readonly features: AgentFeatures;
   readonly instructions: string | undefined;
   readonly client: ClientTraits;
@@ -160,7 +164,7 @@ export class AgentMcpServer {
     );
   }
 
-  private async readResource(context: AgentServerContext, uri: string, options: RequestOptions): Promise<never> {
+  private async readResource(context: AgentServerContext, uri: string, options: SourceRequestOptions): Promise<never> {
     const place = await this.findResource(context, uri).catch((error: unknown) => {
       throw error instanceof DomainError && error.code === 'not_found'
         ? new ResourceNotFoundError(uri, error.message)
@@ -178,7 +182,7 @@ export class AgentMcpServer {
   private async complete(
     server: AgentServerContext,
     { ref, argument, context }: CompletionParams,
-    options: RequestOptions,
+    options: SourceRequestOptions,
   ): Promise<never> {
     const { caller } = server;
     const more = { argument, ...(context !== undefined && { context }) };
@@ -216,14 +220,14 @@ function asResult(result: object, meta: Record<string, unknown> | undefined): ne
 }
 
 /** Sends progress to a caller who requested it. */
-function optionsOf({ caller, owner }: AgentServerContext, { mcpReq }: ServerContext): RequestOptions {
+function optionsOf({ caller, ownerAt }: AgentServerContext, { mcpReq }: ServerContext): SourceRequestOptions {
   const { requestId } = caller;
   const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return { signal: mcpReq.signal, requestId, owner };
+  if (progressToken === undefined) return { signal: mcpReq.signal, requestId, ownerAt };
   return {
     signal: mcpReq.signal,
     requestId,
-    owner,
+    ownerAt,
     onProgress: (progress) => {
       const params = { ...progress, progressToken };
       // The caller may have disconnected.
