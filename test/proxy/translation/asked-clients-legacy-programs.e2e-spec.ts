@@ -63,10 +63,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const connect = (more: object = {}): Promise<string> => connectProgram(app, [SERVER, join(folder, 'ledger')], more);
+const connect = (more?: Parameters<typeof connectProgram>[2]): Promise<string> =>
+  connectProgram(app, [SERVER, join(folder, 'ledger')], more);
 
 /** The path of a new agent over a new connection. */
-const ownPath = async (more: object = {}): Promise<string> =>
+const ownPath = async (more?: Parameters<typeof connectProgram>[2]): Promise<string> =>
   gatewayPath(app, await agentOf(app, [await connect(more)]));
 
 const seen = async (word: string): Promise<number> =>

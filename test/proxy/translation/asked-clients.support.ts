@@ -134,9 +134,9 @@ export async function callAsking(
   app: Tenant,
   path: string,
   headers: Record<string, string>,
-  { key = app.apiKey, tool = 'ask' } = {},
+  { key = app.apiKey, tool = 'ask', args = {} } = {},
 ): Promise<AskedCall> {
-  const stream = await openProxy(app, path, { key, headers, body: toolCall(tool) });
+  const stream = await openProxy(app, path, { key, headers, body: toolCall(tool, args) });
   let text = '';
   const reading = (async () => {
     for await (const chunk of stream) text += String(chunk);
