@@ -127,13 +127,14 @@ export class AgentAnswers implements OnApplicationShutdown {
     sessionOwner: SessionOwner | undefined,
   ): Promise<AgentServerContext> {
     const { caller, message, request, route } = exchange;
+    const { session } = route;
     const ownerAt: AgentServerContext['ownerAt'] = (connection) =>
-      pooledRoute({ principal: caller.principal, connection }, message, route.session).owner;
+      pooledRoute({ principal: caller.principal, connection }, message, session).owner;
     const compose = (): Promise<Composition> => this.compositionFor(caller, sessionOwner);
     const isModern = isModernMessage(request.headers, message);
     const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
     if (!requestsDescription(message)) {
-      return { caller, exchange, compose, ownerAt, features: ALL_FEATURES, instructions: undefined, client };
+      return { caller, exchange, session, compose, ownerAt, features: ALL_FEATURES, instructions: undefined, client };
     }
     const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
@@ -153,7 +154,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const features = { ...offered, tasks: offered.tasks || isTool, legacyTasks: isTool };
     const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
     const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
-    return { caller, exchange, compose, ownerAt, features, instructions, client };
+    return { caller, exchange, session, compose, ownerAt, features, instructions, client };
   }
 
   /** Which connections wait for a sign-in; undefined if there is none, or if that is not known in time. */

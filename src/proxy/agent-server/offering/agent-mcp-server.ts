@@ -14,6 +14,7 @@ import { DomainError } from '../../../core/domain-error.js';
 import type { Connection } from '../../../connections/connection.js';
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
 import { version } from '../../../core/version.js';
+import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
@@ -21,6 +22,7 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
 import { AskTool } from '../ask/ask-tool.js';
 import type { AskExchange } from '../ask/asked-runs.js';
+import type { SessionRequest } from '../ask/session-questions.js';
 import {
   AgentPromptsAndResources,
   type ResourcePlace,
@@ -33,6 +35,8 @@ import type { AgentFeatures } from './agent-capabilities.js';
 export interface AgentServerContext {
   readonly caller: ProxyCaller;
   readonly exchange: AskExchange;
+  /** The session that the client has with this service. */
+  readonly session: Session | undefined;
   /** Returns the agent's composition for this caller. */
   readonly compose: () => Promise<Composition>;
   /** Who has a session of its own with this upstream if it has state; undefined for a caller without a credential. */
@@ -91,9 +95,12 @@ export class AgentMcpServer {
         throw toProtocolError(error, caller.requestId, client);
       }
     };
-    server.setRequestHandler('tools/call', ({ params }, ctx) =>
-      withProtocolErrors(this.callAgent(context, params, ctx)),
-    );
+    server.setRequestHandler('tools/call', ({ params }, ctx) => {
+      const sendRequest: SendRequest = (request) =>
+        // The caller may have disconnected.
+        void server.transport?.send(request, { relatedRequestId: ctx.mcpReq.id }).catch(() => undefined);
+      return withProtocolErrors(this.callAgent(context, params, ctx, sendRequest));
+    });
     if (features.prompts) this.servePrompts(server, context, withProtocolErrors);
     if (features.resources) this.serveResources(server, context, withProtocolErrors);
     if (features.completions) {
@@ -106,9 +113,10 @@ export class AgentMcpServer {
 
   /** Calls the tool that runs the agent. Calls of all other tools are forwarded. */
   private async callAgent(
-    { compose, exchange }: AgentServerContext,
+    { compose, exchange, session }: AgentServerContext,
     { name, arguments: args }: { name: string; arguments?: Record<string, unknown> | undefined },
     { mcpReq }: ServerContext,
+    sendRequest: SendRequest,
   ): Promise<CallToolResult | InputRequiredResult> {
     const { ask: offer } = await compose();
     if (offer?.name !== name) throw new DomainError('unknown_tool', 'The agent has no tool with this name.');
@@ -120,7 +128,7 @@ export class AgentMcpServer {
       // The caller may have disconnected.
       mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
     };
-    return this.ask.call({ exchange, offer, args }, { signal: mcpReq.signal, onProgress });
+    return this.ask.call({ exchange, offer, args }, { signal: mcpReq.signal, onProgress, session, sendRequest });
   }
 
   private servePrompts(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {
@@ -204,6 +212,9 @@ export class AgentMcpServer {
     return (await this.compositions.namesOf(connection)).sources;
   }
 }
+
+/** Sends a request to the client, in the answer to its own. */
+type SendRequest = (request: SessionRequest) => void;
 
 type WithProtocolErrors = <T>(work: Promise<T>) => Promise<T>;
 
