@@ -26,6 +26,11 @@ class Ledger implements UpstreamConnector {
     ledger.opened++;
     const server = new McpServer({ name: 'ledger', version: '1.0.0' });
     server.registerTool('balance', {}, () => ({ content: [{ type: 'text', text: `session ${ledger.opened}` }] }));
+    server.registerTool('confirm', {}, async ({ mcpReq }) => {
+      const requestedSchema = { type: 'object' as const, properties: { sure: { type: 'boolean' as const } } };
+      const { action } = await mcpReq.elicitInput({ message: 'Sure?', requestedSchema });
+      return { content: [{ type: 'text', text: action }] };
+    });
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     await server.connect(theirs);
     ledger.server = server;
@@ -161,6 +166,24 @@ describe('an upstream of an extension kind', () => {
     expect(refused.text).not.toContain('7000');
     expect(lines.filter((line) => line.includes('ledger:7000 is closed') && line.includes(id))).not.toEqual([]);
     expect((await callThrough(app, pathOf(id), 'balance')).status).toBe(200);
+  });
+
+  it('that asks is answered by the clients of its connection and of agents', async () => {
+    const id = await ledgerConnection();
+    for (const path of [pathOf(id), gatewayPath(app, await agentOf(app, [id]))]) {
+      const options = { capabilities: { elicitation: {} }, versionNegotiation: { mode: 'legacy' as const } };
+      const client = new Client({ name: 'test', version: '1' }, options);
+      const questions: string[] = [];
+      client.setRequestHandler('elicitation/create', ({ params }) => {
+        questions.push(params.message);
+        return { action: 'accept', content: { sure: true } };
+      });
+      const requestInit = { headers: { authorization: `Bearer ${app.apiKey}` } };
+      await client.connect(new StreamableHTTPClientTransport(new URL(path, app.url), { requestInit }));
+      expect(textOf(await client.callTool({ name: 'confirm', arguments: {} }))).toBe('accept');
+      expect(questions).toEqual(['Sure?']);
+      await client.close();
+    }
   });
 
   it('that has closed its transport gets a new session', async () => {

@@ -9,13 +9,20 @@ export async function connectTo(app: Tenant, url: string, more: object = {}): Pr
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
 }
 
+interface ProgramMembers {
+  readonly title?: string;
+  readonly env?: Record<string, string>;
+  readonly timeout?: number;
+  readonly shared_state?: boolean;
+}
+
 /** Makes a connection to a program that the service starts with Node; returns its id. */
 export async function connectProgram(
   app: Tenant,
   args: readonly string[],
-  { title = 'Program', env }: { title?: string; env?: Record<string, string> } = {},
+  { title = 'Program', env, ...more }: ProgramMembers = {},
 ): Promise<string> {
-  const data = { title, connection_type: 'STDIO', stdio: { command: 'node', args, env } };
+  const data = { title, connection_type: 'STDIO', stdio: { command: 'node', args, env }, ...more };
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_CONNECTIONS_CREATE', { data })).item.id;
 }
 

@@ -5,7 +5,7 @@ import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { allowsNothing } from '../../core/permissions.js';
 import { withTimeout } from '../../core/with-timeout.js';
-import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
+import { type McpRequestContext, pooledRoute, type PooledRoute } from '../forwarding/upstream-router.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
 import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
@@ -127,12 +127,14 @@ export class AgentAnswers implements OnApplicationShutdown {
     sessionOwner: SessionOwner | undefined,
   ): Promise<AgentServerContext> {
     const { caller, message, request, route } = exchange;
-    const { owner } = route;
+    const { session } = route;
+    const ownerAt: AgentServerContext['ownerAt'] = (connection) =>
+      pooledRoute({ principal: caller.principal, connection }, message, session).owner;
     const compose = (): Promise<Composition> => this.compositionFor(caller, sessionOwner);
     const isModern = isModernMessage(request.headers, message);
     const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
     if (!requestsDescription(message)) {
-      return { caller, exchange, compose, owner, features: ALL_FEATURES, instructions: undefined, client };
+      return { caller, exchange, session, compose, ownerAt, features: ALL_FEATURES, instructions: undefined, client };
     }
     const { id, organizationId, accountUserId } = caller.connection;
     const reading = this.agents.findForRun(organizationId, id);
@@ -150,7 +152,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const features = { ...offered, tasks: offered.tasks || isTool, legacyTasks: isTool };
     const texts = [isTrusted ? (agent?.instructions ?? '') : '', hindrance ?? ''].filter((text) => text !== '');
     const instructions = texts.length === 0 ? undefined : texts.join('\n\n');
-    return { caller, exchange, compose, owner, features, instructions, client };
+    return { caller, exchange, session, compose, ownerAt, features, instructions, client };
   }
 
   /** Which connections wait for a sign-in; undefined if there is none, or if that is not known in time. */

@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import type { Source } from '../../agents/composition/composition.js';
+import type { Connection } from '../../connections/connection.js';
 import { DomainError } from '../../core/domain-error.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
 import { isTaskRequest } from '../forwarding/tasks/task-requests.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
-import { type McpRequestContext, startRequest } from '../forwarding/upstream-router.js';
-import { type InboundRequest, NAMED_BY } from '../protocol/inbound-message.js';
+import { type McpRequestContext, pooledRoute, type PooledRoute, startRequest } from '../forwarding/upstream-router.js';
+import { type InboundMessage, type InboundRequest, NAMED_BY } from '../protocol/inbound-message.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { namedHeaders, withArguments } from '../protocol/modern-headers.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
@@ -18,6 +19,8 @@ import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources
 import { AgentTaskRouter } from './offering/agent-task-router.js';
 import { AgentToolRouter, type RoutedToolCall } from './offering/agent-tool-router.js';
 import { renameTool } from './offering/rename-tool.js';
+
+type AgentRequest = McpRequestContext<InboundMessage, PooledRoute>;
 
 /**
  * Forwards requests that concern one connection of an agent, so that an upstream can answer that it needs further
@@ -36,7 +39,7 @@ export class AgentSourceRequests {
   ) {}
 
   /** Calls a tool for a modern client. @throws DomainError */
-  async callTool(context: McpRequestContext): Promise<void> {
+  async callTool(context: AgentRequest): Promise<void> {
     const { message, request } = context;
     // The upstream checks the envelope too, but only after this service has validated the arguments.
     if (message.kind === 'request') requireEnvelope(request.headers, message);
@@ -64,21 +67,28 @@ export class AgentSourceRequests {
 
   /**
    * Forwards a request for a prompt or a resource in a session whose client answers requests; false if it does not
-   * concern exactly one connection, or one to an upstream that cannot ask by its results.
+   * concern exactly one connection, or one to an HTTP server that cannot ask by its results.
    * @throws DomainError
    */
-  async forwardAskable(context: McpRequestContext): Promise<boolean> {
-    const { caller, message, deadline } = context;
+  async forwardAskable(context: AgentRequest): Promise<boolean> {
+    const { caller, message, route } = context;
     if (message.kind !== 'request' || !canAsk(message.method)) return false;
     const target = await this.findTarget(caller, message);
     if (target === undefined) return false;
-    const isModern = await this.eras.describeUpstream(target.caller.connection, deadline.signal).then(
+    if (!(await this.asksInOwnSession(target.caller.connection, context))) return false;
+    const toSource = pooledRoute(target.caller, target.message, route.session);
+    await this.requests.forwardRequest(startRequest({ ...context, ...target, route: toSource }));
+    return true;
+  }
+
+  /** True if the upstream asks in the session that the service opens with it. */
+  private async asksInOwnSession(connection: Connection, { deadline }: McpRequestContext): Promise<boolean> {
+    if (connection.type !== 'HTTP') return true;
+    return this.eras.describeUpstream(connection, deadline.signal).then(
       (description) => description.isModern,
       // The agent's own MCP server reports why it cannot be reached.
       () => false,
     );
-    if (isModern) await this.requests.forwardRequest(startRequest({ ...context, ...target }));
-    return isModern;
   }
 
   private async forward({ argumentHeaders, ...context }: RoutedToolCall): Promise<void> {

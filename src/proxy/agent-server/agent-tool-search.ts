@@ -11,13 +11,14 @@ import { toDomainError } from '../../core/to-domain-error.js';
 import { type Invocation, InvocationLog, outcomeOf, SUCCESS } from '../../upstreams/invocation.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
-import { type InboundMessage, isModernMessage, traceContextOf } from '../protocol/inbound-message.js';
+import { type InboundMessage, isModernMessage } from '../protocol/inbound-message.js';
 import { credentialMissing, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { isAnswerable } from '../translation/modern-envelope.js';
 import { toModernMessage } from '../translation/to-modern-answer.js';
 import { AgentAnswers } from './agent-answers.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
+import { agentCallOf } from './offering/agent-call.js';
 import { serverInfoOf } from './offering/agent-mcp-server.js';
 import { holdsAny, sees } from './offering/agent-permissions.js';
 
@@ -82,19 +83,11 @@ export class AgentToolSearch {
     return this.search.findTools(composition, toToolQuery(args), isPermitted);
   }
 
-  private openInvocation({ caller, message, entryPoint, request }: McpRequestContext): Invocation {
-    const call = {
-      connection: caller.connection,
-      agentId: caller.connection.id,
-      toolName: SEARCH_TOOLS,
-      args: message.params['arguments'],
-      caller: caller.asToolCaller,
-      entryPoint,
-      trace: traceContextOf(request.headers),
-    };
+  private openInvocation(context: McpRequestContext): Invocation {
+    const call = agentCallOf(context, SEARCH_TOOLS, context.message.params['arguments']);
     return this.invocations.openInvocation(call, {
       isKnownTool: true,
-      isPublic: caller.principal === undefined,
+      isPublic: context.caller.principal === undefined,
       startedAt: performance.now(),
     });
   }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import type { FastifyRequest, FastifyReply } from 'fastify';
+import type { Connection } from '../../connections/connection.js';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
@@ -93,13 +94,24 @@ const STATELESS_METHODS: ReadonlySet<string> = new Set(['tools/list', 'server/di
  * @param session that the client has with this service
  */
 export function pooledRoute(
-  { principal }: ProxyCaller,
+  { principal, connection }: Pick<ProxyCaller, 'principal' | 'connection'>,
   { method = '' }: Pick<InboundMessage, 'method'>,
   session?: Session,
 ): PooledRoute {
   if (principal === undefined) return { kind: 'pooled', owner: undefined, session };
-  if (session !== undefined) return { kind: 'pooled', owner: ownerOfSession(session.key, principal), session };
+  if (session !== undefined) {
+    const owner = ownerOfSession(session.key, principal, declaredAt(connection, session));
+    return { kind: 'pooled', owner, session };
+  }
   return { kind: 'pooled', owner: STATELESS_METHODS.has(method) ? undefined : ownerOfCaller(principal) };
+}
+
+/**
+ * What the service declares that the client of a session answers. HTTP servers ask in a session that is opened in the
+ * client's name instead, and an agent asks nothing itself. Where callers share a session, nothing tells them apart.
+ */
+function declaredAt({ type, sharedState }: Connection, { answers }: Session): ClientCapabilities | undefined {
+  return type === 'HTTP' || type === 'VIRTUAL' || sharedState ? undefined : answers;
 }
 
 /**

@@ -47,11 +47,12 @@ export function toInputRequest({ method, params = {} }: UpstreamRequest): Requir
   return { method, params: { ...others, ...(kept.length > 0 && { _meta: Object.fromEntries(kept) }) } };
 }
 
-/** The request of a modern server as a session of the legacy era has it, where a page to open has an id. */
+/** The request of a server as a session of the legacy era has it, where a page to open has an id. */
 export function toSessionRequest(request: UpstreamRequest): Required<UpstreamRequest> {
   const { method, params } = toInputRequest(request);
   const isPage = method === 'elicitation/create' && params?.['mode'] === 'url';
-  return { method, params: isPage ? { ...params, elicitationId: newId() } : params };
+  const { elicitationId = newId() } = request.params ?? {};
+  return { method, params: isPage ? { ...params, elicitationId } : params };
 }
 
 /** A client that names no mode has forms (MCP 2025-11-25, "Elicitation"). */

@@ -45,13 +45,21 @@ export interface StateOwner {
   readonly callerId: string;
   /** The credential without which they end; absent: they end when they are idle. */
   readonly credential?: Pick<Principal, 'kind' | 'credentialId'>;
-  /** What the sessions declare that the client answers; absent: nothing. */
+  /** What the sessions declare that the client answers, in the legacy era; absent: nothing. */
   readonly capabilities?: ClientCapabilities;
 }
 
-/** A client in its session with this service. */
-export function ownerOfSession(sessionKey: string, caller: SessionCaller): StateOwner {
-  return { key: `session ${sessionKey}`, callerId: caller.callerId, credential: caller };
+/**
+ * A client in its session with this service.
+ * @param capabilities of the client, as it declared them when it opened the session
+ */
+export function ownerOfSession(
+  sessionKey: string,
+  caller: SessionCaller,
+  capabilities?: ClientCapabilities,
+): StateOwner {
+  const owner = { key: `session ${sessionKey}`, callerId: caller.callerId, credential: caller };
+  return capabilities === undefined ? owner : { ...owner, capabilities };
 }
 
 /**

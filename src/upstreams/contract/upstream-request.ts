@@ -11,10 +11,11 @@ export interface RequestReceiver {
   /** True if the client waits for the call, so that it can be asked at once. */
   readonly isWaitedFor: boolean;
   /**
-   * Resolves with the client's result; undefined if the call ends before the client was asked. Rejects with the
-   * `ProtocolError` that the upstream gets instead.
+   * Resolves with the client's result; undefined if the call ends before the client was asked. Rejects with the error
+   * that the upstream gets instead.
+   * @param cancelled aborted when the upstream does not wait for the answer any more
    */
-  receiveRequest(request: UpstreamRequest): Promise<object | undefined>;
+  receiveRequest(request: UpstreamRequest, cancelled?: AbortSignal): Promise<object | undefined>;
 }
 
 /**

@@ -1,5 +1,6 @@
 import {
   Client,
+  CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
   ProtocolError,
   SdkError,
@@ -64,8 +65,8 @@ const HEADER_MISMATCH = -32020;
 
 /**
  * One MCP session of either era: modern (2026-07-28) if the upstream answers `server/discover`, otherwise legacy
- * (`initialize`). It declares the capabilities of the client that it is opened for, and does not compile the upstream's
- * schemas. Throws what the SDK throws.
+ * (`initialize`). In the legacy era it declares the capabilities of the client that it is opened for. It does not
+ * compile the upstream's schemas. Throws what the SDK throws.
  */
 export class McpSession {
   /** Tools whose arguments are repeated in `Mcp-Param-*` headers in the modern era, as last listed. */
@@ -74,6 +75,8 @@ export class McpSession {
   /** True if the upstream has opened no session. */
   readonly isStateless: boolean;
   readonly isModern: boolean;
+  /** In the modern era each request declares what its client answers. The one of a call is added to its rounds. */
+  private readonly undeclared: Readonly<Record<string, unknown>>;
   /** Of a legacy upstream. */
   readonly subscriptions = new ResourceSubscriptions();
   /** The least severe log messages that were asked for in the session, once all requests so far are answered. */
@@ -90,6 +93,7 @@ export class McpSession {
   ) {
     this.isStateless = transport.sessionId === undefined;
     this.isModern = client.getProtocolEra() === 'modern';
+    this.undeclared = this.isModern ? { [CLIENT_CAPABILITIES_META_KEY]: {} } : {};
   }
 
   /**
@@ -119,7 +123,9 @@ export class McpSession {
         },
       },
     });
-    client.fallbackRequestHandler = async (request) => ({ ...(await requests.answer(request)) });
+    client.fallbackRequestHandler = async (request, { mcpReq }) => ({
+      ...(await requests.answer(request, mcpReq.signal)),
+    });
     for (const kind of LISTED_KINDS) {
       client.setNotificationHandler(listChangedMethod(kind), () => {
         onListChanged?.(kind);
@@ -199,7 +205,7 @@ export class McpSession {
     if (this.client.getServerCapabilities()?.tools === undefined) return [];
     const tools = await collectTools((cursor) =>
       this.client.request(
-        { method: 'tools/list', ...(cursor !== undefined && { params: { cursor } }) },
+        { method: 'tools/list', ...this.paramsOf(cursor === undefined ? undefined : { cursor }) },
         TOOL_PAGE,
         toOptions(bounds),
       ),
@@ -244,8 +250,7 @@ export class McpSession {
   }
 
   request(method: string, params: Record<string, unknown> | undefined, bounds: RequestBounds): Promise<object> {
-    const all = withBounds(params, bounds);
-    return this.client.request({ method, ...(all !== undefined && { params: all }) }, ANY_RESULT, toOptions(bounds));
+    return this.client.request({ method, ...this.paramsOf(params, bounds) }, ANY_RESULT, toOptions(bounds));
   }
 
   /** True if the transport's connection has ended. */
@@ -286,13 +291,27 @@ export class McpSession {
     return level;
   }
 
+  /** The params of a request with what the session and the bounds add to them. */
+  private paramsOf(
+    params: Record<string, unknown> | undefined,
+    { added, logLevel }: Pick<RequestBounds, 'added' | 'logLevel'> = {},
+  ): { params?: Record<string, unknown> } {
+    const meta = {
+      ...this.undeclared,
+      ...(added?.['_meta'] as object | undefined),
+      ...(logLevel !== undefined && { [LOG_LEVEL_META_KEY]: logLevel }),
+    };
+    const all = { ...params, ...added, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
+    return params === undefined && Object.keys(all).length === 0 ? {} : { params: all };
+  }
+
   private cancelTask(taskId: string): void {
     const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
     this.request('tasks/cancel', { taskId }, { signal, timeoutMs: CANCEL_TIMEOUT_MS }).catch(() => undefined);
   }
 
   private requestTool(name: string, args: Record<string, unknown>, bounds: RequestBounds): Promise<CallToolResult> {
-    const params = { name, arguments: args, ...withBounds(undefined, bounds) };
+    const params = { name, arguments: args, ...this.paramsOf({}, bounds).params };
     const toolDefinition = this.mirrored.get(name);
     return toolDefinition === undefined
       ? this.client.request({ method: 'tools/call', params }, CALL_TOOL_RESULT, toOptions(bounds))
@@ -313,16 +332,6 @@ function faultOf({ fault }: SessionTransport): UpstreamError {
   return fault instanceof UpstreamError
     ? fault
     : new UpstreamError('cancelled', 'The session with the upstream ended.');
-}
-
-/** The params with what the bounds add to them. */
-function withBounds(
-  params: Record<string, unknown> | undefined,
-  { added, logLevel }: RequestBounds,
-): Record<string, unknown> | undefined {
-  if (logLevel === undefined) return added === undefined ? params : { ...params, ...added };
-  const meta = { ...(added?.['_meta'] as object | undefined), [LOG_LEVEL_META_KEY]: logLevel };
-  return { ...params, ...added, _meta: meta };
 }
 
 function toOptions({ signal, timeoutMs, requestId, traceHeaders, onProgress, added }: RequestBounds) {

@@ -17,14 +17,17 @@ export class SessionRequests {
     return () => void this.calls.delete(call);
   }
 
-  /** Rejects with the `ProtocolError` that the upstream gets. */
-  async answer(request: UpstreamRequest): Promise<object> {
+  /**
+   * Rejects with the error that the upstream gets.
+   * @param cancelled aborted when the upstream does not wait for the answer any more
+   */
+  async answer(request: UpstreamRequest, cancelled?: AbortSignal): Promise<object> {
     const ended = new Set<RequestReceiver>();
     for (;;) {
       const calls = [...this.calls].filter((call) => !ended.has(call));
       const call = calls.find(({ isWaitedFor }) => isWaitedFor) ?? calls[0];
       if (call === undefined) throw methodNotFound();
-      const answer = await call.receiveRequest(request);
+      const answer = await call.receiveRequest(request, cancelled);
       if (answer !== undefined) return answer;
       ended.add(call);
     }

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { succeed } from '../../support/agent-runs.js';
 import { modernRequest, openLegacy, openModern } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
@@ -9,6 +10,7 @@ import { callProxy, errorIn, eventsOf, openProxy, pathOf, type ProxyAnswer, rpcO
 import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
+import { answerWith, callAsking, openSession } from '../translation/asked-clients.support.js';
 import {
   type AskTask,
   createTask,
@@ -252,6 +254,34 @@ describe('the tool that runs an agent', () => {
     for (const answer of both) expect(textIn(eventsOf(answer).at(-1)?.result)).toContain('greet says b');
     expect(textIn(eventsOf(await send(other, answers)).at(-1)?.result)).toContain('greet says b');
     expect(await runs()).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
+  });
+
+  it('asks a legacy client without a task for approvals, once, and any process takes its answer', async () => {
+    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
+      expose_run: true,
+    });
+    const capabilities = { elicitation: {} };
+    const { client } = await openLegacy(app, `gateway/${agentId}`, capabilities);
+    const questions: string[] = [];
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+      questions.push(params.message);
+      return { action: 'accept', content: { approve: true } };
+    });
+    const result = await client.callTool({ name: 'ask', arguments: { message: '/call greet {"text":"a"}' } });
+    expect(textIn(result)).toContain('greet says a');
+    expect(questions).toEqual([expect.stringContaining('{"text":"a"}')]);
+    await client.close();
+
+    const path = gatewayPath(app, agentId);
+    const session = await openSession(app, path, { capabilities });
+    const args = { message: '/call greet {"text":"b"}' };
+    const { asked, rest } = await callAsking(app, path, session, { args });
+    for (const answer of [{ action: 'cancel' }, { action: 'accept', content: { approve: true } }]) {
+      expect((await answerWith(other, path, session, { id: asked.id, result: answer })).status).toBe(202);
+    }
+    const messages = await rest;
+    expect(messages).toHaveLength(1);
+    expect(textIn(messages[0]?.result)).toContain('greet says b');
   });
 
   it('leaves the run of a client that has been asked as it is when a request ends that waits for it', async () => {

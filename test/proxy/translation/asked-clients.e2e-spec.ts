@@ -1,12 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import {
-  CreateMessageRequestSchema,
-  ElicitRequestSchema,
-  ListRootsRequestSchema,
-  type ElicitResult,
-} from '@modelcontextprotocol/sdk/types.js';
+import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import { newId } from '../../../src/core/ids.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
@@ -18,14 +11,16 @@ import {
   ALL,
   answerWith,
   callAsking,
+  openClient,
   openSession,
   resultIn,
+  ROOTS,
+  SAID,
+  textOf,
   useModernAsking,
 } from './asked-clients.support.js';
 
 const FORM = { type: 'object', properties: { name: { type: 'string' } } };
-const SAID = { role: 'assistant' as const, model: 'm', content: { type: 'text' as const, text: 'It' } };
-const ROOTS = { roots: [{ uri: 'file:///a' }] };
 const KINDS = ['server', 'program'] as const;
 const WAYS = ['a', 'an agent over a', 'an agent over an agent over a'] as const;
 const PLACES = KINDS.flatMap((kind) => WAYS.map((way) => [`${way} modern ${kind}`, kind] as const));
@@ -52,38 +47,6 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-type Elicited = ElicitResult | Promise<ElicitResult>;
-
-/** A client of the SDK for the legacy era, and what it was asked. */
-async function openClient(
-  path: string,
-  { capabilities = ALL as object, elicit = (): Elicited => ACCEPTED, key = app.apiKey } = {},
-): Promise<{ client: Client; asked: object[] }> {
-  const asked: object[] = [];
-  const client = new Client({ name: 'legacy', version: '1' }, { capabilities });
-  if ('elicitation' in capabilities) {
-    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
-      asked.push(params);
-      return elicit();
-    });
-  }
-  if ('sampling' in capabilities) {
-    client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => {
-      asked.push(params);
-      return SAID;
-    });
-  }
-  if ('roots' in capabilities) client.setRequestHandler(ListRootsRequestSchema, () => ROOTS);
-  const requestInit = { headers: { authorization: `Bearer ${key}` } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(path, app.url), { requestInit }));
-  return { client, asked };
-}
-
-async function textOf(client: Client, name: string, onprogress?: () => void): Promise<unknown> {
-  const { content } = await client.callTool({ name }, undefined, onprogress && { onprogress });
-  return JSON.parse((content as { text: string }[])[0]?.text ?? '');
-}
-
 describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) => {
   const path = (): string => paths[at] ?? '';
 
@@ -92,14 +55,14 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
     ['declines', { action: 'decline' as const }],
     ['cancels', { action: 'cancel' as const }],
   ])('%s, and the upstream gets its answer', async (_what, answer) => {
-    const { client, asked } = await openClient(path(), { elicit: () => answer });
+    const { client, asked } = await openClient(app, path(), { elicit: () => answer });
     expect(await textOf(client, 'ask')).toEqual(answer);
     expect(asked).toEqual([{ mode: 'form', message: 'Who?', requestedSchema: FORM }]);
     await client.close();
   });
 
   it('is asked again by the same call, which reports progress', async () => {
-    const { client, asked } = await openClient(path());
+    const { client, asked } = await openClient(app, path());
     let progress = 0;
     expect(await textOf(client, 'again', () => progress++)).toEqual([ACCEPTED, ACCEPTED]);
     expect(asked).toMatchObject([{ message: 'Question 1' }, { message: 'Question 2' }]);
@@ -108,13 +71,13 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
   });
 
   it('answers a form, a completion and the roots, which the call asks for at once', async () => {
-    const { client } = await openClient(path());
+    const { client } = await openClient(app, path());
     expect(await textOf(client, 'together')).toEqual({ name: ACCEPTED, said: SAID, roots: ROOTS });
     await client.close();
   });
 
   it('opens a page, whose request has an id', async () => {
-    const { client, asked } = await openClient(path(), { elicit: () => ({ action: 'accept' }) });
+    const { client, asked } = await openClient(app, path(), { elicit: () => ({ action: 'accept' }) });
     expect(await textOf(client, 'visit')).toEqual({ action: 'accept' });
     const url = 'https://a.example/visit';
     expect(asked).toEqual([{ mode: 'url', url, message: 'Visit it', elicitationId: expect.any(String) }]);
@@ -122,7 +85,7 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
   });
 
   it('is asked for prompts and resources too', async () => {
-    const { client, asked } = await openClient(path());
+    const { client, asked } = await openClient(app, path());
     const { messages } = await client.getPrompt({ name: 'ask' });
     expect(messages[0]?.content).toEqual({ type: 'text', text: JSON.stringify(ACCEPTED) });
     const { contents } = await client.readResource({ uri: 'ask://one' });
@@ -135,7 +98,7 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
     const declared = [ALL, { sampling: {} }, { elicitation: {} }, {}];
     const seen: unknown[] = [];
     for (const capabilities of declared) {
-      const { client } = await openClient(path(), { capabilities });
+      const { client } = await openClient(app, path(), { capabilities });
       seen.push(await textOf(client, 'plain'));
       await client.close();
     }
@@ -143,14 +106,14 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
   });
 
   it('is not asked for what it does not declare: the call fails', async () => {
-    const { client, asked } = await openClient(path(), { capabilities: { sampling: {} } });
+    const { client, asked } = await openClient(app, path(), { capabilities: { sampling: {} } });
     await expect(client.callTool({ name: 'ask' })).rejects.toMatchObject({ code: -32021 });
     expect(asked).toEqual([]);
     await client.close();
   });
 
   it('is not asked by an upstream that only wants the call again', async () => {
-    const { client, asked } = await openClient(path());
+    const { client, asked } = await openClient(app, path());
     const before = await upstream.requests(kind, 'pause');
     expect(await textOf(client, 'pause')).toBe('resumed');
     expect(await upstream.requests(kind, 'pause')).toBe(before + 2);
@@ -162,7 +125,7 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
     const fail = async (): Promise<never> => {
       throw new Error('Nobody is here');
     };
-    const { client } = await openClient(path(), { elicit: fail });
+    const { client } = await openClient(app, path(), { elicit: fail });
     const before = await upstream.requests(kind, 'ask');
     await expect(client.callTool({ name: 'ask' })).rejects.toMatchObject({
       code: -32603,
@@ -174,7 +137,7 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
 
   it('cancels the call while it is asked, and the upstream gets no more of it', async () => {
     const answered = Promise.withResolvers<ElicitResult>();
-    const { client, asked } = await openClient(path(), { elicit: () => answered.promise });
+    const { client, asked } = await openClient(app, path(), { elicit: () => answered.promise });
     const before = await upstream.requests(kind, 'ask');
     const abort = new AbortController();
     const call = client.callTool({ name: 'ask' }, undefined, { signal: abort.signal });
@@ -217,7 +180,7 @@ describe.each(KINDS)('a modern %s', (kind) => {
   const path = (): string => pathOf(app, ids[kind]);
 
   it('that asks without end, or for too much, makes the call fail', async () => {
-    const { client, asked } = await openClient(path());
+    const { client, asked } = await openClient(app, path());
     await expect(client.callTool({ name: 'endless' })).rejects.toMatchObject({
       message: expect.stringContaining('asked for input more than'),
     });
@@ -229,7 +192,7 @@ describe.each(KINDS)('a modern %s', (kind) => {
   });
 
   it('asks for much text', async () => {
-    const { client, asked } = await openClient(path());
+    const { client, asked } = await openClient(app, path());
     expect(await textOf(client, 'large')).toEqual(ACCEPTED);
     expect(asked).toEqual([{ mode: 'form', message: 'x'.repeat(100_000), requestedSchema: FORM }]);
     await client.close();
@@ -237,7 +200,7 @@ describe.each(KINDS)('a modern %s', (kind) => {
 
   it('asks the client of a caller that may call only this tool', async () => {
     const key = await keyWith(app, { [ids[kind]]: ['ask'] });
-    const { client } = await openClient(path(), { key });
+    const { client } = await openClient(app, path(), { key });
     expect(await textOf(client, 'ask')).toEqual(ACCEPTED);
     await client.close();
   });

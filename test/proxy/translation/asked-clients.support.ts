@@ -3,6 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  type ElicitResult,
+  ListRootsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { eventually } from '../../support/eventually.js';
 import { Program } from '../../support/program.js';
 import {
@@ -22,6 +30,9 @@ const PARAMS = { protocolVersion: '2025-11-25', clientInfo: { name: 'raw', versi
 
 export const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 export const ACCEPTED = { action: 'accept' as const, content: { name: 'Ada' } };
+
+export const SAID = { role: 'assistant' as const, model: 'm', content: { type: 'text' as const, text: 'It' } };
+export const ROOTS = { roots: [{ uri: 'file:///a' }] };
 
 /** A request of this service to its client. */
 export interface ClientRequest {
@@ -74,6 +85,41 @@ export async function openSession(
   return { 'mcp-session-id': String(answer.headers['mcp-session-id']), ...TAKES_STREAMS };
 }
 
+/** What a client answers to a form or a page. */
+type Elicited = ElicitResult | Promise<ElicitResult>;
+
+/** A client of the SDK for the legacy era, and what it was asked. */
+export async function openClient(
+  app: Tenant,
+  path: string,
+  { capabilities = ALL as object, elicit = (): Elicited => ACCEPTED, key = app.apiKey } = {},
+): Promise<{ client: Client; asked: object[] }> {
+  const asked: object[] = [];
+  const client = new Client({ name: 'legacy', version: '1' }, { capabilities });
+  if ('elicitation' in capabilities) {
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+      asked.push(params);
+      return elicit();
+    });
+  }
+  if ('sampling' in capabilities) {
+    client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => {
+      asked.push(params);
+      return SAID;
+    });
+  }
+  if ('roots' in capabilities) client.setRequestHandler(ListRootsRequestSchema, () => ROOTS);
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(path, app.url), { requestInit }));
+  return { client, asked };
+}
+
+/** The text of a tool's result. */
+export async function textOf(client: Client, name: string, onprogress?: () => void): Promise<unknown> {
+  const { content } = await client.callTool({ name }, undefined, onprogress && { onprogress });
+  return JSON.parse((content as { text: string }[])[0]?.text ?? '');
+}
+
 /** A call that has asked its client. */
 export interface AskedCall {
   readonly asked: ClientRequest;
@@ -88,9 +134,9 @@ export async function callAsking(
   app: Tenant,
   path: string,
   headers: Record<string, string>,
-  { key = app.apiKey, tool = 'ask' } = {},
+  { key = app.apiKey, tool = 'ask', args = {} } = {},
 ): Promise<AskedCall> {
-  const stream = await openProxy(app, path, { key, headers, body: toolCall(tool) });
+  const stream = await openProxy(app, path, { key, headers, body: toolCall(tool, args) });
   let text = '';
   const reading = (async () => {
     for await (const chunk of stream) text += String(chunk);

@@ -6,13 +6,19 @@
 //   tool together   a form, a completion by a model, and the roots, at once
 //   tool wait       is never answered
 //   tool visit      a page
-//   tool read       a form; it declares that it only reads
+//   tool read       a form; it declares that it only reads, and is public
+//   tool recall     a form, which the tool take takes back
+//   tool hurry      a form, whose answer it does not wait for
+//   tool die        a form, after which the program ends
+//   tool plain      asks nothing; its result is what the client declares, and the id of the process
 //   prompt ask, resource ask://one   a form
+//   prompt plain    asks nothing; its text, and the completion of its argument, is the id of the process
 // It appends `began` to the file that its first argument names when a call of a tool begins, and `cancelled` when one is
 // cancelled.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
@@ -21,6 +27,7 @@ import {
   ElicitResultSchema,
   ListRootsResultSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
 
 const [ledger, ...options] = process.argv.slice(2);
 const FORM = { type: 'object', properties: { name: { type: 'string' } } };
@@ -39,6 +46,7 @@ function server() {
     extra.signal.addEventListener('abort', () => appendFileSync(ledger, 'cancelled\n'), { once: true });
     return text(await handler(extra));
   };
+  const taking = new AbortController();
   const ask = (extra, request = form('Who?')) => extra.sendRequest(request, ElicitResultSchema);
   server.registerTool(
     'ask',
@@ -85,8 +93,39 @@ function server() {
   );
   server.registerTool(
     'read',
-    { annotations: { readOnlyHint: true } },
+    { annotations: { readOnlyHint: true }, _meta: { 'mcp.service': { public_tool: true } } },
     asking((extra) => ask(extra)),
+  );
+  server.registerTool(
+    'recall',
+    {},
+    asking(async (extra) => {
+      const { signal } = taking;
+      await extra.sendRequest(form('Who?'), ElicitResultSchema, { signal }).catch(() => undefined);
+      return 'recalled';
+    }),
+  );
+  server.registerTool('take', {}, async () => text(taking.abort('Taken back') ?? 'taken'));
+  server.registerTool(
+    'hurry',
+    {},
+    asking(async (extra) => {
+      ask(extra).catch(() => undefined);
+      return 'hurried';
+    }),
+  );
+  server.registerTool(
+    'die',
+    {},
+    asking((extra) => {
+      ask(extra).catch(() => undefined);
+      // Once the request is written.
+      process.stdout.write('', () => process.exit(1));
+      return new Promise(() => undefined);
+    }),
+  );
+  server.registerTool('plain', {}, async () =>
+    text({ declared: server.server.getClientCapabilities(), pid: String(process.pid) }),
   );
   server.registerTool(
     'wait',
@@ -97,6 +136,10 @@ function server() {
     const content = { type: 'text', text: JSON.stringify(await ask(extra)) };
     return { messages: [{ role: 'user', content }] };
   });
+  const argsSchema = { of: completable(z.string(), () => [String(process.pid)]) };
+  server.registerPrompt('plain', { argsSchema }, async () => ({
+    messages: [{ role: 'user', content: { type: 'text', text: String(process.pid) } }],
+  }));
   server.registerResource('one', 'ask://one', {}, async ({ href }, extra) => ({
     contents: [{ uri: href, text: JSON.stringify(await ask(extra)) }],
   }));

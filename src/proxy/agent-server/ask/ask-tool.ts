@@ -6,10 +6,13 @@ import { toDomainError } from '../../../core/to-domain-error.js';
 import { RunCancellationService } from '../../../runtime/runs/run-cancellation.service.js';
 import type { WaitingEnd } from '../../../runtime/turns/run-waiting.js';
 import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from '../../../upstreams/invocation.js';
-import { traceContextOf } from '../../protocol/inbound-message.js';
+import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { toolFailure } from '../../protocol/tool-failure.js';
+import { agentCallOf } from '../offering/agent-call.js';
 import { namingRun, toToolResult } from './ask-result.js';
+import { AskApprovals } from './ask-approvals.js';
 import { CallQuestions } from './call-questions.js';
+import { type SessionRequest, SessionQuestions } from './session-questions.js';
 import { type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 
 /** A call of the tool that runs the agent. */
@@ -23,6 +26,10 @@ export interface AskCall {
 interface Waiter {
   readonly signal: AbortSignal;
   readonly onProgress: (status: string) => void;
+  /** In which requests can be sent to the client; undefined for a client without one. */
+  readonly session: Session | undefined;
+  /** Sends a request in the answer to the call. */
+  readonly sendRequest: (request: SessionRequest) => void;
 }
 
 /**
@@ -36,6 +43,8 @@ export class AskTool {
   constructor(
     private readonly runs: AskedRuns,
     private readonly questions: CallQuestions,
+    private readonly sessionQuestions: SessionQuestions,
+    private readonly approvals: AskApprovals,
     private readonly cancellation: RunCancellationService,
     private readonly invocations: InvocationLog,
   ) {}
@@ -93,8 +102,9 @@ export class AskTool {
   private async untilOverOrAsking(
     { exchange, offer }: AskCall,
     run: AskedRun,
-    { signal, onProgress }: Waiter,
+    { signal, onProgress, session, sendRequest }: Waiter,
   ): Promise<WaitingEnd | InputRequiredResult> {
+    const asked = new Set<string>();
     const watching = this.runs.watch(exchange, run, { timeoutS: offer.timeoutS, signal });
     try {
       for (;;) {
@@ -103,6 +113,10 @@ export class AskTool {
         onProgress(looked.value.status);
         const asking = await this.questions.ask(exchange, looked.value);
         if (asking !== undefined) return asking;
+        if (!this.sessionQuestions.canAsk(exchange, session)) continue;
+        const questions = await this.approvals.questionsNow(exchange, looked.value);
+        for (const request of this.sessionQuestions.requestsFor(session, run.id, questions, asked))
+          sendRequest(request);
       }
     } finally {
       await watching.return('left');
@@ -127,17 +141,7 @@ export class AskTool {
   }
 
   private openInvocation({ exchange, offer, args }: AskCall): Invocation {
-    const { caller, entryPoint, request } = exchange;
-    const call = {
-      connection: caller.connection,
-      agentId: caller.connection.id,
-      toolName: offer.name,
-      args,
-      caller: caller.asToolCaller,
-      entryPoint,
-      trace: traceContextOf(request.headers),
-    };
-    return this.invocations.openInvocation(call, {
+    return this.invocations.openInvocation(agentCallOf(exchange, offer.name, args), {
       isKnownTool: true,
       isPublic: false,
       startedAt: performance.now(),

@@ -71,13 +71,8 @@ export class LegacyTaskResults {
         if (seen !== undefined && seen !== task.status) yield notificationOf(task);
         seen = task.status;
         if (session === undefined) continue;
-        for (const [approvalId, question] of Object.entries(questions?.requests ?? {})) {
-          // A person who closes the question is asked again with the next request for the result.
-          if (asked.has(approvalId)) continue;
-          asked.add(approvalId);
-          const subject = { runId: run.id, approvalId };
-          yield JSON.stringify(this.questions.requestFor(session, subject, question, relatedTo(request)));
-        }
+        const requests = this.questions.requestsFor(session, run.id, questions, asked, relatedTo(request));
+        for (const asking of requests) yield JSON.stringify(asking);
       }
       return looked.value;
     } finally {

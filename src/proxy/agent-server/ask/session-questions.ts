@@ -6,13 +6,21 @@ import { SealedRequestIds } from '../../forwarding/session/sealed-request-ids.js
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
 import { takesStream } from '../../protocol/inbound-message.js';
-import { AskApprovals, type AskedQuestion, mayAnswer } from './ask-approvals.js';
+import { AskApprovals, type AskedQuestion, mayAnswer, type RunQuestions } from './ask-approvals.js';
 import { type AskExchange, principalOf } from './asked-runs.js';
 
 /** What a question is about. */
 interface Asked {
   readonly runId: string;
   readonly approvalId: string;
+}
+
+/** A request to a client. */
+export interface SessionRequest {
+  readonly jsonrpc: '2.0';
+  readonly id: string;
+  readonly method: string;
+  readonly params: Record<string, unknown>;
 }
 
 /**
@@ -33,11 +41,23 @@ export class SessionQuestions {
     return showsForms && mayAnswer(exchange) && takesStream(exchange.request.headers);
   }
 
-  /** The request that asks the client. */
-  requestFor(session: Session, asked: Asked, { method, params }: AskedQuestion, meta: object): object {
-    const id = this.ids.seal(session, asked);
-    if (id === undefined) throw new Error('The ids of runs and approvals have a fixed length.');
-    return { jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } };
+  /**
+   * The requests that ask the client, without those of before: a person who closes a question leaves it open, and is not
+   * asked again by the same request of the client.
+   * @param asked the ids of approvals, to which those of the requests are added
+   */
+  requestsFor(
+    session: Session,
+    runId: string,
+    questions: RunQuestions | undefined,
+    asked: Set<string>,
+    meta?: object,
+  ): SessionRequest[] {
+    const open = Object.entries(questions?.requests ?? {}).filter(([approvalId]) => !asked.has(approvalId));
+    return open.map(([approvalId, question]) => {
+      asked.add(approvalId);
+      return this.requestFor(session, { runId, approvalId }, question, meta);
+    });
   }
 
   /**
@@ -62,6 +82,12 @@ export class SessionQuestions {
       throw error;
     }
     return true;
+  }
+
+  private requestFor(session: Session, asked: Asked, { method, params }: AskedQuestion, meta?: object): SessionRequest {
+    const id = this.ids.seal(session, asked);
+    if (id === undefined) throw new Error('The ids of runs and approvals have a fixed length.');
+    return { jsonrpc: '2.0', id, method, params: { ...params, ...(meta !== undefined && { _meta: meta }) } };
   }
 }
 

@@ -5,7 +5,12 @@ import { ConnectionDirectory } from '../../../connections/connection-directory.j
 import { onceClosed } from '../../../platform/http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
-import { type McpRequestContext, type Route, startRequest } from '../../forwarding/upstream-router.js';
+import {
+  type McpRequestContext,
+  type PooledRoute,
+  type Route,
+  startRequest,
+} from '../../forwarding/upstream-router.js';
 import { RequestForwarder } from '../../forwarding/request-forwarder.js';
 import { UpstreamSender } from '../../forwarding/upstream-sender.js';
 import {
@@ -35,7 +40,7 @@ const SENT_TO_ALL: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** One message to an agent in a session of the legacy era, whose client answers requests. */
-interface SessionMessage<M extends InboundMessage = InboundMessage> extends McpRequestContext<M> {
+interface SessionMessage<M extends InboundMessage = InboundMessage> extends McpRequestContext<M, PooledRoute> {
   readonly owner: SessionOwner;
 }
 

@@ -11,9 +11,10 @@ import {
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Composition, Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
+import type { Connection } from '../../../connections/connection.js';
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
-import type { RequestOptions } from '../../../upstreams/upstream-requests.js';
 import { version } from '../../../core/version.js';
+import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
@@ -21,7 +22,12 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
 import { AskTool } from '../ask/ask-tool.js';
 import type { AskExchange } from '../ask/asked-runs.js';
-import { AgentPromptsAndResources, type ResourcePlace } from './agent-prompts-and-resources.js';
+import type { SessionRequest } from '../ask/session-questions.js';
+import {
+  AgentPromptsAndResources,
+  type ResourcePlace,
+  type SourceRequestOptions,
+} from './agent-prompts-and-resources.js';
 import { renameContents } from './renamed-resource.js';
 import type { AgentFeatures } from './agent-capabilities.js';
 
@@ -29,10 +35,12 @@ import type { AgentFeatures } from './agent-capabilities.js';
 export interface AgentServerContext {
   readonly caller: ProxyCaller;
   readonly exchange: AskExchange;
+  /** The session that the client has with this service. */
+  readonly session: Session | undefined;
   /** Returns the agent's composition for this caller. */
   readonly compose: () => Promise<Composition>;
-  /** Who has sessions of its own with upstreams that have state; undefined for a caller without a credential. */
-  readonly owner: StateOwner | undefined;
+  /** Who has a session of its own with this upstream if it has state; undefined for a caller without a credential. */
+  readonly ownerAt: (connection: Connection) => StateOwner | undefined;
   readonly features: AgentFeatures;
   readonly instructions: string | undefined;
   readonly client: ClientTraits;
@@ -87,9 +95,12 @@ export class AgentMcpServer {
         throw toProtocolError(error, caller.requestId, client);
       }
     };
-    server.setRequestHandler('tools/call', ({ params }, ctx) =>
-      withProtocolErrors(this.callAgent(context, params, ctx)),
-    );
+    server.setRequestHandler('tools/call', ({ params }, ctx) => {
+      const sendRequest: SendRequest = (request) =>
+        // The caller may have disconnected.
+        void server.transport?.send(request, { relatedRequestId: ctx.mcpReq.id }).catch(() => undefined);
+      return withProtocolErrors(this.callAgent(context, params, ctx, sendRequest));
+    });
     if (features.prompts) this.servePrompts(server, context, withProtocolErrors);
     if (features.resources) this.serveResources(server, context, withProtocolErrors);
     if (features.completions) {
@@ -102,9 +113,10 @@ export class AgentMcpServer {
 
   /** Calls the tool that runs the agent. Calls of all other tools are forwarded. */
   private async callAgent(
-    { compose, exchange }: AgentServerContext,
+    { compose, exchange, session }: AgentServerContext,
     { name, arguments: args }: { name: string; arguments?: Record<string, unknown> | undefined },
     { mcpReq }: ServerContext,
+    sendRequest: SendRequest,
   ): Promise<CallToolResult | InputRequiredResult> {
     const { ask: offer } = await compose();
     if (offer?.name !== name) throw new DomainError('unknown_tool', 'The agent has no tool with this name.');
@@ -116,7 +128,7 @@ export class AgentMcpServer {
       // The caller may have disconnected.
       mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
     };
-    return this.ask.call({ exchange, offer, args }, { signal: mcpReq.signal, onProgress });
+    return this.ask.call({ exchange, offer, args }, { signal: mcpReq.signal, onProgress, session, sendRequest });
   }
 
   private servePrompts(server: Server, context: AgentServerContext, withProtocolErrors: WithProtocolErrors): void {
@@ -160,7 +172,7 @@ export class AgentMcpServer {
     );
   }
 
-  private async readResource(context: AgentServerContext, uri: string, options: RequestOptions): Promise<never> {
+  private async readResource(context: AgentServerContext, uri: string, options: SourceRequestOptions): Promise<never> {
     const place = await this.findResource(context, uri).catch((error: unknown) => {
       throw error instanceof DomainError && error.code === 'not_found'
         ? new ResourceNotFoundError(uri, error.message)
@@ -178,7 +190,7 @@ export class AgentMcpServer {
   private async complete(
     server: AgentServerContext,
     { ref, argument, context }: CompletionParams,
-    options: RequestOptions,
+    options: SourceRequestOptions,
   ): Promise<never> {
     const { caller } = server;
     const more = { argument, ...(context !== undefined && { context }) };
@@ -201,6 +213,9 @@ export class AgentMcpServer {
   }
 }
 
+/** Sends a request to the client, in the answer to its own. */
+type SendRequest = (request: SessionRequest) => void;
+
 type WithProtocolErrors = <T>(work: Promise<T>) => Promise<T>;
 
 interface CompletionParams {
@@ -216,14 +231,14 @@ function asResult(result: object, meta: Record<string, unknown> | undefined): ne
 }
 
 /** Sends progress to a caller who requested it. */
-function optionsOf({ caller, owner }: AgentServerContext, { mcpReq }: ServerContext): RequestOptions {
+function optionsOf({ caller, ownerAt }: AgentServerContext, { mcpReq }: ServerContext): SourceRequestOptions {
   const { requestId } = caller;
   const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return { signal: mcpReq.signal, requestId, owner };
+  if (progressToken === undefined) return { signal: mcpReq.signal, requestId, ownerAt };
   return {
     signal: mcpReq.signal,
     requestId,
-    owner,
+    ownerAt,
     onProgress: (progress) => {
       const params = { ...progress, progressToken };
       // The caller may have disconnected.

@@ -3,7 +3,9 @@ import type { Composition, OfferKind, Source } from '../../../agents/composition
 import { type Offer, type OfferList, OfferLists } from '../../../agents/composition/offer-lists.js';
 import { composedAddress, readAddress } from '../../../agents/composition/resource-addresses.js';
 import { composeToolNames } from '../../../agents/composition/tool-naming.js';
+import type { Connection } from '../../../connections/connection.js';
 import { DomainError } from '../../../core/domain-error.js';
+import type { StateOwner } from '../../../upstreams/contract/callers.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { type RequestOptions, UpstreamRequests } from '../../../upstreams/upstream-requests.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
@@ -20,6 +22,11 @@ interface OfferPage {
 export interface ResourcePlace {
   readonly sources: readonly Source[];
   readonly uri: string;
+}
+
+/** The options of a request, and who has a session of its own with each upstream that has state. */
+export interface SourceRequestOptions extends Omit<RequestOptions, 'owner'> {
+  readonly ownerAt: (connection: Connection) => StateOwner | undefined;
 }
 
 /** The methods that list resources, and the member of an item that is its address. */
@@ -110,12 +117,12 @@ export class AgentPromptsAndResources {
     sources: readonly Source[],
     method: string,
     params: Record<string, unknown>,
-    options: RequestOptions,
+    { ownerAt, ...options }: SourceRequestOptions,
   ): Promise<object> {
     let refusal: unknown;
     for (const { connection } of sources) {
       try {
-        return await this.upstreams.sendRequest(connection, method, params, options);
+        return await this.upstreams.sendRequest(connection, method, params, { ...options, owner: ownerAt(connection) });
       } catch (error) {
         // The next connection is tried only if this upstream answered with a JSON-RPC error.
         if (!(error instanceof UpstreamError) || error.rpc === undefined) throw error;

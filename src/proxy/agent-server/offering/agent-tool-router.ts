@@ -12,13 +12,19 @@ import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
 import type { ToolCall } from '../../../upstreams/tool-call.js';
-import { type InboundRequest, readRequest, traceContextOf } from '../../protocol/inbound-message.js';
-import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
+import { type InboundMessage, type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
+import {
+  type McpRequestContext,
+  pooledRoute,
+  type PooledRoute,
+  startRequest,
+} from '../../forwarding/upstream-router.js';
 import { refuseTask } from '../../forwarding/tasks/task-messages.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { withoutTaskParameter } from '../../protocol/withheld-tasks.js';
 import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
+import { agentCallOf } from './agent-call.js';
 import { callWithin } from './call-tool.js';
 import { mirroredArguments } from './mirrored-arguments.js';
 import { renameTool } from './rename-tool.js';
@@ -53,7 +59,7 @@ export class AgentToolRouter {
    * `credential_missing`
    */
   async route(
-    context: McpRequestContext,
+    context: McpRequestContext<InboundMessage, PooledRoute>,
     compose = () => this.compositions.compositionOf(context.caller.connection),
   ): Promise<RoutedToolCall> {
     const { caller, message } = context;
@@ -76,7 +82,11 @@ export class AgentToolRouter {
       const toolCaller = await this.callerOf(caller, place, refusal);
       const filled = dressing === undefined || refusal ? call : fillRequest(call, dressing);
       const sent = renameTool(withoutTaskParameter(filled), upstreamName);
-      const routed = { ...startRequest({ ...context, caller: toolCaller, message: sent }), taskIdFor: refuseTask };
+      const route = pooledRoute(toolCaller, sent, context.route.session);
+      const routed = {
+        ...startRequest({ ...context, caller: toolCaller, message: sent, route }),
+        taskIdFor: refuseTask,
+      };
       // Clients know neither fixed arguments nor the headers of tools that they have not listed.
       if (dressing === undefined && call === message) return routed;
       const { inputSchema } = dressing?.upstreamDefinition ?? tool?.definition ?? {};
@@ -103,20 +113,9 @@ export class AgentToolRouter {
   }
 
   /** @param startedAt on the monotonic clock, in milliseconds */
-  private async recordRefusal(
-    error: DomainError,
-    { caller, message, entryPoint, request }: McpRequestContext,
-    startedAt: number,
-  ): Promise<DomainError> {
-    const call = {
-      connection: caller.connection,
-      agentId: caller.connection.id,
-      toolName: String(message.params['name']),
-      args: message.params['arguments'],
-      caller: caller.asToolCaller,
-      entryPoint,
-      trace: traceContextOf(request.headers),
-    };
+  private async recordRefusal(error: DomainError, context: McpRequestContext, startedAt: number): Promise<DomainError> {
+    const { caller, message } = context;
+    const call = agentCallOf(context, String(message.params['name']), message.params['arguments']);
     const invocation = this.invocations.openInvocation(call, { isKnownTool: false, isPublic: false, startedAt });
     await invocation.settle(outcomeOf(error));
     const isAnonymous = caller.principal === undefined && error.code === 'permission_denied';

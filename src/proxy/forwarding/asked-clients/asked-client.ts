@@ -2,7 +2,11 @@ import { Readable } from 'node:stream';
 import { type ClientCapabilities, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 import type { CallDeadline } from '../../../upstreams/contract/call-deadline.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import type { AnsweringClient, UpstreamRequest } from '../../../upstreams/contract/upstream-request.js';
+import type {
+  AnsweringClient,
+  RequestReceiver,
+  UpstreamRequest,
+} from '../../../upstreams/contract/upstream-request.js';
 import { chunksOf, wholeOf } from '../../../upstreams/messages/answer-body.js';
 import { endsEvent, messageEvent } from '../../../upstreams/messages/sse-parts.js';
 import { answers, toSessionRequest } from '../../protocol/client-requests.js';
@@ -38,11 +42,13 @@ interface AskedQuestion {
 }
 
 /**
- * The client of one call, up to 2025-11-25. What an upstream of the modern era asks for becomes requests on the event
- * stream that answers the call, between the messages of the upstream.
+ * The client of one call, up to 2025-11-25. What an upstream asks for becomes requests on the event stream that answers
+ * the call, between the messages of the upstream: in the modern era what its results ask for, in the legacy era its
+ * requests.
  */
-export class AskedClient implements AnsweringClient {
-  private readonly waiting = new Set<OpenRequest>();
+export class AskedClient implements AnsweringClient, RequestReceiver {
+  /** Those whose answers are awaited. The time limit of the call runs while there are none. */
+  private readonly waiting = new Set<AskedQuestion>();
   private readonly ids = new Set<unknown>();
   private readonly unsent: Buffer[] = [];
   /** Resolved when there is a request to send. Replaced in each turn: until then it would keep every reaction. */
@@ -55,23 +61,20 @@ export class AskedClient implements AnsweringClient {
     return this.call.capabilities;
   }
 
-  /** Asks for everything or for nothing, and withdraws what is left if the client fails to answer. */
+  /** True if the client can be asked. */
+  get isWaitedFor(): boolean {
+    return !this.isOver && this.call.acceptsStream;
+  }
+
   async answerRequests(requests: Readonly<Record<string, UpstreamRequest>>): Promise<Record<string, object>> {
     if (this.isOver) throw noAnswer();
-    const asked = this.open(requests);
-    const { deadline } = this.call;
-    deadline.lift();
-    for (const { id, text } of asked) this.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${text.slice(1)}`);
-    try {
-      const answers = asked.map(async ({ key, request }) => [key, await request.answer] as const);
-      return Object.fromEntries(await Promise.all(answers));
-    } catch (error) {
-      for (const { id } of asked.filter(({ request }) => !request.isAnswered)) this.send(withdrawal(id));
-      throw error;
-    } finally {
-      this.close();
-      deadline.restart();
-    }
+    return this.ask(requests);
+  }
+
+  async receiveRequest(request: UpstreamRequest, cancelled?: AbortSignal): Promise<object | undefined> {
+    if (this.isOver || cancelled?.aborted === true) return undefined;
+    const { only } = await this.ask({ only: request }, cancelled);
+    return only;
   }
 
   /** Returns the answer of the upstream, or a stream that begins with what the client is asked before it. */
@@ -98,32 +101,62 @@ export class AskedClient implements AnsweringClient {
   /** Call when the call is over. */
   end(): void {
     this.isOver = true;
-    this.close();
+    this.close(this.waiting);
+  }
+
+  /** Asks for everything or for nothing, and withdraws what is left if the client fails to answer. */
+  private async ask(
+    requests: Readonly<Record<string, UpstreamRequest>>,
+    cancelled?: AbortSignal,
+  ): Promise<Record<string, object>> {
+    const asked = this.open(requests);
+    const close = (): void => this.close(asked);
+    cancelled?.addEventListener('abort', close, { once: true });
+    this.call.deadline.lift();
+    for (const { id, text } of asked) this.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${text.slice(1)}`);
+    try {
+      const answers = asked.map(async ({ key, request }) => [key, await request.answer] as const);
+      return Object.fromEntries(await Promise.all(answers));
+    } finally {
+      cancelled?.removeEventListener('abort', close);
+      close();
+    }
   }
 
   private open(requests: Readonly<Record<string, UpstreamRequest>>): AskedQuestion[] {
     const texts = Object.entries(requests).map(([key, request]) => [key, this.textFor(request)] as const);
-    if (texts.length > MAX_QUESTIONS || texts.some(([, text]) => text.length > MAX_QUESTION_SIZE)) {
+    const isTooMany = this.waiting.size + texts.length > MAX_QUESTIONS;
+    if (isTooMany || texts.some(([, text]) => text.length > MAX_QUESTION_SIZE)) {
       throw new UpstreamError('protocol', 'The upstream asks for more than the service passes on.');
     }
+    const opened: AskedQuestion[] = [];
     try {
-      return texts.map(([key, text], at) => {
+      for (const [key, text] of texts) {
         // The first one keeps the client's request too.
-        const request = this.call.openRequest(text.length + (at === 0 ? this.call.size : 0));
-        this.waiting.add(request);
-        this.ids.add(request.id);
-        return { key, text, id: request.id, request };
-      });
+        const isFirst = this.waiting.size + opened.length === 0;
+        const request = this.call.openRequest(text.length + (isFirst ? this.call.size : 0));
+        opened.push({ key, text, id: request.id, request });
+      }
     } catch (error) {
-      this.close();
+      for (const { request } of opened) request.close();
       throw error;
     }
+    for (const question of opened) {
+      this.waiting.add(question);
+      this.ids.add(question.id);
+    }
+    return opened;
   }
 
-  /** Ends the wait for the client. */
-  private close(): void {
-    for (const { close } of this.waiting) close();
-    this.waiting.clear();
+  /** Ends the wait for these, and withdraws those that the client has not answered. */
+  private close(asked: Iterable<AskedQuestion>): void {
+    for (const question of asked) {
+      if (!this.waiting.delete(question)) continue;
+      const { id, request } = question;
+      if (!request.isAnswered) this.send(withdrawal(id));
+      request.close();
+      if (this.waiting.size === 0) this.call.deadline.restart();
+    }
   }
 
   /** @param text of a JSON-RPC message */
@@ -145,6 +178,12 @@ export class AskedClient implements AnsweringClient {
     return JSON.stringify(toSessionRequest(request));
   }
 
+  /** Returns what the client gets before the end of the call, which waits for none of its answers. */
+  private withdrawAll(): Buffer[] {
+    this.close(this.waiting);
+    return this.unsent.splice(0);
+  }
+
   private async *relay(sending: Promise<Sent>): AsyncGenerator<Buffer> {
     const chunks = chunksIn(sending);
     let reading: Promise<IteratorResult<Buffer, void>> | undefined;
@@ -161,9 +200,14 @@ export class AskedClient implements AnsweringClient {
         if (next === undefined) continue;
         reading = undefined;
         if (next.done === true) return;
+        const isAsking = isBetweenEvents && this.waiting.size > 0;
+        if (isAsking && next.value.includes(this.call.sentId)) yield* this.withdrawAll();
         yield next.value;
         isBetweenEvents = endsEvent(next.value);
       }
+    } catch (error) {
+      if (isBetweenEvents) yield* this.withdrawAll();
+      throw error;
     } finally {
       // What is still read ends with the call.
       reading?.catch(() => undefined);
@@ -174,7 +218,7 @@ export class AskedClient implements AnsweringClient {
 
 /** MCP 2025-11-25, "Cancellation". @param id of a request that is not awaited any more */
 function withdrawal(id: string): string {
-  const params = { requestId: id, reason: 'The call has failed.' };
+  const params = { requestId: id, reason: 'The answer is not awaited any more.' };
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
 }
 

@@ -7,9 +7,10 @@ import { AskedClient } from './asked-client.js';
 import { OpenRequests } from './open-requests.js';
 
 /**
- * Sends callers' messages upstream. An upstream of the modern era can ask the client of a session up to 2025-11-25 that
- * declares to answer: the results that ask for input become requests to the client, and its answers are brought to the
- * upstream by repeating the call.
+ * Sends callers' messages upstream. An upstream can ask the client of a session up to 2025-11-25 that declares to
+ * answer. In the modern era, results that ask for input become requests to the client, and its answers are brought to
+ * the upstream by repeating the call. In the legacy era, a program sends requests of its own during the call, in a
+ * session that declares what the client does.
  */
 @Injectable()
 export class AskedClients implements MessageSender {
@@ -37,6 +38,8 @@ export class AskedClients implements MessageSender {
       openRequest: (size) => this.requests.openRequest(session, caller, size),
     });
     deadline.onStop(() => client.end());
-    return client.begin(this.upstream.sendMessage({ ...context, sentId, answeringClient: client }, headers));
+    const isDeclared = route.kind === 'pooled' && route.owner?.capabilities !== undefined;
+    const asking = { ...context, sentId, answeringClient: client, ...(isDeclared && { receiver: client }) };
+    return client.begin(this.upstream.sendMessage(asking, headers));
   }
 }
