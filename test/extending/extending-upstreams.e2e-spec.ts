@@ -197,7 +197,7 @@ describe('an upstream of an extension kind', () => {
   it('announces changes of its tools to agents', async () => {
     const id = await ledgerConnection();
     const path = gatewayPath(app, await agentOf(app, [id]));
-    expect((await listThrough(app, path)).names).toEqual(['balance']);
+    expect((await listThrough(app, path)).names).toEqual(['balance', 'confirm']);
     ledger.server?.registerTool('close', {}, () => ({ content: [] }));
     await eventually(async () => expect((await listThrough(app, path)).names).toContain('close'));
   });

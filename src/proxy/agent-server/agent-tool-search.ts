@@ -18,7 +18,7 @@ import { toModernMessage } from '../translation/to-modern-answer.js';
 import { AgentAnswers } from './agent-answers.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';
 import { SessionComposition } from './client-upstream-sessions/session-composition.js';
-import { agentCallOf } from './offering/agent-call.js';
+import { agentCallOf } from './agent-call.js';
 import { serverInfoOf } from './offering/agent-mcp-server.js';
 import { holdsAny, sees } from './offering/agent-permissions.js';
 

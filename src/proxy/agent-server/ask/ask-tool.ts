@@ -8,7 +8,7 @@ import type { WaitingEnd } from '../../../runtime/turns/run-waiting.js';
 import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from '../../../upstreams/invocation.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { toolFailure } from '../../protocol/tool-failure.js';
-import { agentCallOf } from '../offering/agent-call.js';
+import { agentCallOf } from '../agent-call.js';
 import { namingRun, toToolResult } from './ask-result.js';
 import { AskApprovals } from './ask-approvals.js';
 import { CallQuestions } from './call-questions.js';

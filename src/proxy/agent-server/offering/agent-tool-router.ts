@@ -24,7 +24,7 @@ import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { withoutTaskParameter } from '../../protocol/withheld-tasks.js';
 import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
-import { agentCallOf } from './agent-call.js';
+import { agentCallOf } from '../agent-call.js';
 import { callWithin } from './call-tool.js';
 import { mirroredArguments } from './mirrored-arguments.js';
 import { renameTool } from './rename-tool.js';

@@ -1,5 +1,5 @@
-import type { McpRequestContext } from '../../forwarding/upstream-router.js';
-import { traceContextOf } from '../../protocol/inbound-message.js';
+import type { McpRequestContext } from '../forwarding/upstream-router.js';
+import { traceContextOf } from '../protocol/inbound-message.js';
 
 /** A tool call that the agent answers or refuses itself, as it is recorded (`InvocationLog.openInvocation`). */
 export function agentCallOf(
