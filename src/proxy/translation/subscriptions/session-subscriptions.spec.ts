@@ -54,6 +54,10 @@ const subscribe = (own: string, address = own): Promise<boolean> => {
   return subscriptions.subscribe({ session, caller: one }, { connectionId: 'c', own, address, find }, signal);
 };
 const active = (): (readonly string[])[] => begun.filter(({ isStopped }) => !isStopped).map(({ uris }) => uris);
+/** Runs what is due until so many subscriptions have begun. */
+const eventuallyBegun = async (count: number): Promise<void> => {
+  while (begun.length < count) await Promise.resolve();
+};
 const settled = (): Promise<void> => jest.advanceTimersByTimeAsync(0);
 
 describe('the subscriptions of a session', () => {
@@ -95,6 +99,23 @@ describe('the subscriptions of a session', () => {
     await jest.advanceTimersByTimeAsync(RETRY_MS);
     expect(active()).toEqual([['a']]);
     expect(sent).toEqual(['a', 'a']);
+  });
+
+  it('are opened again when they are lost, also before they are used, and all count as changed', async () => {
+    subscriptions.listen({ session, caller: one });
+    const first = subscribe('a');
+    await eventuallyBegun(1);
+    begun[0]?.reader.resourceUpdated('a');
+    begun[0]?.reader.failed(new UpstreamError('unreachable', 'Gone'));
+    expect([await first, sent]).toEqual([true, ['a']]);
+    await jest.advanceTimersByTimeAsync(RETRY_MS);
+    expect([begun.length, sent]).toEqual([2, ['a', 'a']]);
+    begun[1]?.reader.failed(new UpstreamError('unreachable', 'Gone'));
+    await subscribe('b');
+    expect([active(), sent]).toEqual([[['a', 'b']], ['a', 'a', 'a']]);
+    const count = begun.length;
+    await jest.advanceTimersByTimeAsync(RETRY_MS);
+    expect(begun).toHaveLength(count);
   });
 
   it('name a part of a resource only where the client has its address', async () => {

@@ -31,6 +31,8 @@ export class WatchedResources {
   private addresses: ReadonlyMap<string, string> = new Map();
   private current: BegunSubscription | undefined;
   private state: 'listening' | 'paused' | 'ended' = 'paused';
+  /** Those that have ended, which can be before they are used. */
+  private readonly failed = new WeakSet<BegunSubscription>();
   private turn: Promise<unknown> = Promise.resolve();
   private retry: NodeJS.Timeout | undefined;
   private release: (() => void) | undefined;
@@ -58,15 +60,17 @@ export class WatchedResources {
     return this.inTurn(async () => {
       const before = this.addresses;
       const place = await this.place();
-      const wanted = [...new Map([...before, ...added]).keys()];
-      this.claim(place, wanted.length);
+      const wanted = new Map([...before, ...added]);
+      this.claim(place, wanted.size);
+      // An update can follow the acknowledgement at once.
+      this.addresses = wanted;
       let accepted: readonly string[] = [];
       try {
-        const begun = this.begin(place, wanted, signal);
+        const begun = this.begin(place, [...wanted.keys()], signal);
         accepted = await this.settled(begun);
         // Without any of them, the subscription that exists is as good.
         if (![...added.keys()].some((uri) => accepted.includes(uri) && !before.has(uri))) begun.stop();
-        else this.replaceBy(begun);
+        else this.replaceBy(begun, before);
         return accepted.filter((uri) => added.has(uri));
       } finally {
         const kept = [...added].filter(([uri]) => accepted.includes(uri));
@@ -89,8 +93,8 @@ export class WatchedResources {
         this.giveBack();
         return;
       }
-      // Otherwise the upstream still reports the resource, and nothing passes it on.
-      await this.open().catch(() => undefined);
+      // If that fails, the upstream still reports the resource, and nothing passes it on.
+      if (this.current !== undefined) await this.open().catch(() => undefined);
     });
   }
 
@@ -117,7 +121,6 @@ export class WatchedResources {
     void this.inTurn(async () => {
       if (this.current !== undefined || this.addresses.size === 0 || this.state !== 'listening') return;
       await this.open();
-      for (const address of this.addresses.values()) this.onUpdate(address, address);
     }).catch(() => this.retryLater());
   }
 
@@ -127,15 +130,16 @@ export class WatchedResources {
     this.claim(place, this.addresses.size);
     const begun = this.begin(place, [...this.addresses.keys()]);
     await this.settled(begun);
-    this.replaceBy(begun);
+    this.replaceBy(begun, this.addresses);
   }
 
   private begin({ caller, owner }: SubscribedPlace, uris: readonly string[], signal?: AbortSignal): BegunSubscription {
     const reader = {
       listChanged: () => undefined,
       resourceUpdated: (uri: string) => this.updated(uri),
-      missed: () => this.addresses.forEach((address) => this.onUpdate(address, address)),
+      missed: () => this.report(this.addresses),
       failed: () => {
+        this.failed.add(begun);
         if (this.current !== begun) return;
         this.stop();
         this.retryLater();
@@ -154,10 +158,21 @@ export class WatchedResources {
     }
   }
 
-  private replaceBy(begun: BegunSubscription): void {
+  /** @param before what was subscribed to: if the upstream was not, its changes may have been missed */
+  private replaceBy(begun: BegunSubscription, before: ReadonlyMap<string, string>): void {
+    const wasLost = this.current === undefined;
     this.stop();
-    if (this.state === 'listening') this.current = begun;
-    else begun.stop();
+    if (this.state !== 'listening' || this.failed.has(begun)) {
+      begun.stop();
+      this.retryLater();
+      return;
+    }
+    this.current = begun;
+    if (wasLost) this.report(before);
+  }
+
+  private report(addresses: ReadonlyMap<string, string>): void {
+    for (const address of addresses.values()) this.onUpdate(address, address);
   }
 
   private stop(): void {
