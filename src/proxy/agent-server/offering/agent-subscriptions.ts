@@ -46,7 +46,11 @@ export class AgentSubscriptions {
     const { sources, uri: own } = await this.find(caller, address);
     for (const { connection } of sources) {
       const find = (current: ProxyCaller): Promise<SubscribedPlace | undefined> =>
-        this.placeOf(current, connection.id, async () => pooledRoute(current, {}, session).owner);
+        this.placeOf(
+          current,
+          connection.id,
+          async (found) => pooledRoute({ principal: current.principal, connection: found }, {}, session).owner,
+        );
       const resource = { connectionId: connection.id, own, address, find };
       if (await this.sessions.subscribe({ session, caller }, resource, signal)) return;
     }
