@@ -102,6 +102,8 @@ const OPEN_METHODS: ReadonlySet<string> = new Set([
 /** Methods that need the connection's `*` or this permission in its list. */
 const GRANTS: readonly (readonly [prefix: string, grant: string])[] = [
   ['resources/', 'resources'],
+  // The files of skills are resources (extension `io.modelcontextprotocol/skills`).
+  ['skills/', 'resources'],
   ['prompts/', 'prompts'],
 ];
 /** Methods on session state, which callers without a session would share. */
