@@ -10,6 +10,11 @@ export interface Comparison {
   needless: string[];
 }
 
+/** True if an exception is this check, or `scenario / *` of its scenario. */
+export function covers(exception: string, check: string): boolean {
+  return exception === check || exception === check.replace(/ \/ .*/, ' / *');
+}
+
 /** Compares the same suite's checks, direct and through the proxy, one by one. */
 export function compareChecks(
   direct: Checks,
@@ -22,11 +27,11 @@ export function compareChecks(
     const check = proxied.get(name);
     return check === undefined ? 'was not made' : `${check.status}: ${check.reason}`;
   };
+  const listed = Object.keys(exceptions);
+  const lost = notProxied.filter((name) => !listed.some((exception) => covers(exception, name)));
   return {
     passesDirect: passing.length,
-    lost: Object.fromEntries(
-      notProxied.filter((name) => !Object.hasOwn(exceptions, name)).map((name) => [name, saidOf(name)]),
-    ),
-    needless: Object.keys(exceptions).filter((name) => !notProxied.includes(name)),
+    lost: Object.fromEntries(lost.map((name) => [name, saidOf(name)])),
+    needless: listed.filter((exception) => !notProxied.some((name) => covers(exception, name))),
   };
 }

@@ -98,6 +98,20 @@ describe('the comparison', () => {
     expect({ passesDirect, lost }).toEqual({ passesDirect: 2, lost: { a: 'FAILURE: too late', b: 'was not made' } });
   });
 
+  it('takes an exception for a check or for a scenario', () => {
+    const checks = new Map([
+      ['a / 1', good],
+      ['a / 2', good],
+      ['ab / 1', good],
+    ]);
+    const exceptions = { 'a / *': 'all of it', 'b / *': 'does not exist' };
+    expect(compareChecks(checks, new Map(), exceptions)).toEqual({
+      passesDirect: 3,
+      lost: { 'ab / 1': 'was not made' },
+      needless: ['b / *'],
+    });
+  });
+
   it('tells which exceptions are none', () => {
     const proxied = new Map([
       ['a', bad],

@@ -28,19 +28,21 @@ const MAX_DETAILS = 1000;
 /** `server-<scenario>-<ISO time with dashes>`; `authorization-…` for authorization servers. */
 const RESULT_FOLDER = /^(?:server|authorization)-(.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/;
 
-/** Runs a conformance suite as a process of its own against an MCP server; answers its checks. */
-export async function runSuite({ entry, args }: Suite, url: string): Promise<Checks> {
+/** Runs a conformance suite against an MCP server, in processes of its own; answers its checks. */
+export async function runSuite({ entry, runs }: Suite, url: string): Promise<Checks> {
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-conformance-'));
   try {
-    const child = spawn(process.execPath, [entry, 'server', '--url', url, '-o', folder, ...args], {
-      env: { PATH: process.env['PATH'] },
-      stdio: 'ignore',
-      timeout: TIMEOUT_MS,
-      killSignal: 'SIGKILL',
-    });
-    const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
-    // The exit code only says whether some check failed; the comparison knows better.
-    if (signal !== null) throw new Error(`The suite was not done within ${TIMEOUT_MS} ms.`);
+    for (const args of runs) {
+      const child = spawn(process.execPath, [entry, 'server', '--url', url, '-o', folder, ...args], {
+        env: { PATH: process.env['PATH'] },
+        stdio: 'ignore',
+        timeout: TIMEOUT_MS,
+        killSignal: 'SIGKILL',
+      });
+      const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
+      // The exit code only says whether some check failed; the comparison knows better.
+      if (signal !== null) throw new Error(`The suite was not done within ${TIMEOUT_MS} ms.`);
+    }
     return await readChecks(folder);
   } finally {
     await rm(folder, { recursive: true });
