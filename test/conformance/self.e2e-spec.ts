@@ -9,7 +9,7 @@ import { SUITES } from './suites.js';
 const RUN_TIMEOUT_MS = 120_000;
 
 /** How many checks succeed, in the order of `SUITES`. Fewer would mean that a suite no longer gets anywhere. */
-const SUCCEED = [5, 35, 99, 3];
+const SUCCEED = [5, 0, 29, 35, 99, 3];
 
 let app: Tenant;
 let shim: AuthorizingShim;

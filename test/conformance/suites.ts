@@ -34,6 +34,20 @@ export const SUITES: readonly Suite[] = [
     exceptions: { proxy: {}, gateway: NO_STREAMS },
   },
   {
+    title: '0.2.0-alpha.12, revision 2025-03-26',
+    entry: entryOf('mcp-conformance-modern'),
+    runs: [['--suite', 'all', '--spec-version', '2025-03-26']],
+    passesDirect: 3,
+    exceptions: { proxy: {}, gateway: {} },
+  },
+  {
+    title: '0.2.0-alpha.12, revision 2025-06-18',
+    entry: entryOf('mcp-conformance-modern'),
+    runs: [['--suite', 'all', '--spec-version', '2025-06-18']],
+    passesDirect: 56,
+    exceptions: { proxy: {}, gateway: {} },
+  },
+  {
     title: '0.2.0-alpha.12, revision 2025-11-25',
     entry: entryOf('mcp-conformance-modern'),
     runs: [['--requirements', '2025-11-25']],

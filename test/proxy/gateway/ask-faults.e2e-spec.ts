@@ -59,10 +59,10 @@ describe('the tool that runs an agent, while something is away', () => {
   });
 
   it.each([
-    ['2026-07-28', RunResultService.prototype, 'findReadable'],
-    ['2025-11-25', AskedTasks.prototype, 'insert'],
-  ] as const)('cancels the run of a task whose client of %s gets no handle', async (era, prototype, method) => {
-    jest.spyOn(prototype as never, method as never).mockRejectedValueOnce(AWAY as never);
+    ['2026-07-28', () => jest.spyOn(RunResultService.prototype, 'findReadable').mockRejectedValueOnce(AWAY)],
+    ['2025-11-25', () => jest.spyOn(AskedTasks.prototype, 'insert').mockRejectedValueOnce(AWAY)],
+  ] as const)('cancels the run of a task whose client of %s gets no handle', async (era, fail) => {
+    fail();
     const call = { name: 'ask', arguments: { message: '/wait 60000' } };
     const { status } =
       era === '2026-07-28'
