@@ -14,6 +14,12 @@ import { AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 
 export const POLL_MS = 1_000;
 
+/** A run, and the id that its client gets. */
+interface StartedTask {
+  readonly run: RunEntity;
+  readonly handle: string;
+}
+
 /**
  * Runs of agents as tasks (MCP 2026-07-28, tasks extension). A task is a run: its handle survives the end of every
  * process, and its approvals are requests for input.
@@ -35,13 +41,24 @@ export class AskTasks {
     return { resultType: 'task', ...taskOf(run, handle) };
   }
 
-  /** Starts the run of a task of either era. @throws what `AskTool.begin` throws */
-  async start(call: AskCall): Promise<{ readonly run: RunEntity; readonly handle: string }> {
+  /**
+   * Starts the run of a task of either era. If its client cannot get a handle, the run is cancelled.
+   * @param keep stores what the task needs besides its run
+   * @throws what `AskTool.begin` throws
+   */
+  async start(call: AskCall, keep?: (task: StartedTask) => Promise<void>): Promise<StartedTask> {
     const { exchange, offer } = call;
-    const { id } = await this.tool.begin(call);
-    const place = { connectionId: exchange.caller.connection.id, tool: offer.name, taskId: id };
-    const run = await this.results.findReadable(principalOf(exchange), id);
-    return { run, handle: this.ids.seal(exchange.caller, place) };
+    const started = await this.tool.begin(call);
+    try {
+      const place = { connectionId: exchange.caller.connection.id, tool: offer.name, taskId: started.id };
+      const run = await this.results.findReadable(principalOf(exchange), started.id);
+      const task = { run, handle: this.ids.seal(exchange.caller, place) };
+      await keep?.(task);
+      return task;
+    } catch (error) {
+      await this.tool.cancel(exchange, started);
+      throw error;
+    }
   }
 
   /**

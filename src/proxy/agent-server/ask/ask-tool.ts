@@ -82,6 +82,13 @@ export class AskTool {
     }
   }
 
+  /** Cancels a run whose answer nobody can get. Never rejects. */
+  async cancel(exchange: AskExchange, { id }: AskedRun): Promise<void> {
+    await this.cancellation
+      .cancelRun(id, principalOf(exchange))
+      .catch((error: unknown) => this.logger.warn({ run_id: id, err: error }, 'Could not cancel a run'));
+  }
+
   /** Waits until the run is over, or the client is to be asked. */
   private async untilOverOrAsking(
     { exchange, offer }: AskCall,
@@ -117,12 +124,6 @@ export class AskTool {
     }
     const code = end === 'revoked' ? 'credential_invalid' : 'request_abandoned';
     return new DomainError(code, `The caller or its credential has gone. ${fate}`);
-  }
-
-  private async cancel(exchange: AskExchange, { id }: AskedRun): Promise<void> {
-    await this.cancellation
-      .cancelRun(id, principalOf(exchange))
-      .catch((error: unknown) => this.logger.warn({ run_id: id, err: error }, 'Could not cancel a run'));
   }
 
   private openInvocation({ exchange, offer, args }: AskCall): Invocation {

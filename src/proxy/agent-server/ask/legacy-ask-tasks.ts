@@ -45,9 +45,10 @@ export class LegacyAskTasks {
     if (ttl !== undefined && typeof ttl !== 'number') {
       throw new DomainError('invalid_arguments', '`params.task` must be an object, and its `ttl` a number.');
     }
-    const { run, handle } = await this.asks.start(call);
     // Durable before the client gets the handle.
-    await this.tasks.insert({ ...ownerOf(call.exchange), runId: run.id, handle });
+    const { run, handle } = await this.asks.start(call, (started) =>
+      this.tasks.insert({ ...ownerOf(call.exchange), runId: started.run.id, handle: started.handle }),
+    );
     return { task: legacyTaskOf(run, handle) };
   }
 
