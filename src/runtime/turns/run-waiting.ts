@@ -37,7 +37,8 @@ export type WaitingEnd = 'over' | 'late' | 'left' | 'revoked' | 'stopping';
 @Injectable()
 export class RunWaiting implements OnModuleDestroy {
   private readonly logger = new Logger(RunWaiting.name);
-  private readonly waiting = new Map<(end: WaitingEnd) => void, string>();
+  /** With the runs that are waited for; undefined in a pause. */
+  private readonly waiting = new Map<(end: WaitingEnd) => void, string | undefined>();
   private readonly unsent = new Set<Promise<void>>();
   private readonly tracked = new WeakSet<FastifyReply>();
   private isStopping = false;
@@ -57,25 +58,13 @@ export class RunWaiting implements OnModuleDestroy {
    * Resolves when the run is over or waits for approvals, when the time has passed, or when there is no reason to wait
    * any more. Never rejects.
    */
-  async untilOver(run: AwaitedRun, { caller, reply, withinMs }: WaitingRequest): Promise<WaitingEnd> {
-    const { promise, resolve: end } = Promise.withResolvers<WaitingEnd>();
-    this.waiting.set(end, run.id);
-    this.looks.start();
-    this.trackResponse(reply);
-    const timer = setTimeout(() => end('late'), withinMs);
-    const unwatch = this.credentials.watchPermissions(caller, () => end('revoked'));
-    const unlisten = onceClosed(reply, () => end('left'));
-    if (this.isStopping) end('stopping');
-    const subscription = this.subscribe(run, end);
-    try {
-      return await promise;
-    } finally {
-      this.waiting.delete(end);
-      clearTimeout(timer);
-      unwatch();
-      unlisten();
-      void subscription.then((unsubscribe) => unsubscribe?.());
-    }
+  untilOver(run: AwaitedRun, request: WaitingRequest): Promise<WaitingEnd> {
+    return this.wait(request, run);
+  }
+
+  /** Resolves when the time has passed, whatever the run does, or when there is no reason to wait any more. */
+  pause(request: WaitingRequest): Promise<WaitingEnd> {
+    return this.wait(request);
   }
 
   /** The process ends: waiting requests are answered at once, before connections are closed. */
@@ -84,6 +73,27 @@ export class RunWaiting implements OnModuleDestroy {
     for (const end of this.waiting.keys()) end('stopping');
     await endsWithin(Promise.all(this.unsent), SEND_WITHIN_MS);
     await this.looks.stop();
+  }
+
+  private async wait({ caller, reply, withinMs }: WaitingRequest, run?: AwaitedRun): Promise<WaitingEnd> {
+    const { promise, resolve: end } = Promise.withResolvers<WaitingEnd>();
+    this.waiting.set(end, run?.id);
+    this.looks.start();
+    this.trackResponse(reply);
+    const timer = setTimeout(() => end('late'), withinMs);
+    const unwatch = this.credentials.watchPermissions(caller, () => end('revoked'));
+    const unlisten = onceClosed(reply, () => end('left'));
+    if (this.isStopping) end('stopping');
+    const subscription = run && this.subscribe(run, end);
+    try {
+      return await promise;
+    } finally {
+      this.waiting.delete(end);
+      clearTimeout(timer);
+      unwatch();
+      unlisten();
+      void subscription?.then((unsubscribe) => unsubscribe?.());
+    }
   }
 
   /** Lets the process send this response before it ends. */
@@ -115,14 +125,15 @@ export class RunWaiting implements OnModuleDestroy {
   }
 
   private async look(): Promise<void> {
-    if (this.waiting.size > 0) await this.lookFor(new Set(this.waiting.values()));
+    const awaited = [...this.waiting.values()].filter((id) => id !== undefined);
+    if (awaited.length > 0) await this.lookFor(new Set(awaited));
   }
 
   private async lookFor(runIds: ReadonlySet<string>): Promise<void> {
     const busy = await this.runs.findBusyAmong([...runIds]);
     for (const [end, runId] of this.waiting) {
       // A request that began to wait meanwhile was not asked for.
-      if (runIds.has(runId) && !busy.has(runId)) end('over');
+      if (runId !== undefined && runIds.has(runId) && !busy.has(runId)) end('over');
     }
   }
 }

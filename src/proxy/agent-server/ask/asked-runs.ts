@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { AnswerBudget } from '../../../core/answers/answer-budget.js';
@@ -91,19 +90,24 @@ export class AskedRuns {
     const { promise: stopped, resolve: stop } = Promise.withResolvers<WaitingEnd>();
     if (signal.aborted) stop('left');
     signal.addEventListener('abort', () => stop('left'), { once: true });
+    let isAsking = false;
     // All the time: between two waits, nothing else watches the credential.
     const unwatch = this.credentials.watchPermissions(caller, () => stop('revoked'));
     try {
       for (;;) {
-        const withinMs = Math.min(PROGRESS_MS, endsAt - performance.now());
-        if (withinMs <= 0) return 'late';
-        const { reply } = exchange;
-        const end = await Promise.race([stopped, this.waiting.untilOver(awaited, { caller, reply, withinMs })]);
+        const leftMs = endsAt - performance.now();
+        if (leftMs <= 0) return 'late';
+        const request = { caller, reply: exchange.reply };
+        // A run that waits is at rest for `untilOver`, and no event tells that an approval is answered.
+        const waited = isAsking
+          ? this.waiting.pause({ ...request, withinMs: Math.min(APPROVAL_LOOK_MS, leftMs) })
+          : this.waiting.untilOver(awaited, { ...request, withinMs: Math.min(PROGRESS_MS, leftMs) });
+        const end = await Promise.race([stopped, waited]);
         if (end !== 'over' && end !== 'late') return end;
         const current = await this.results.findReadable(caller, run.id);
         if (!isOpenRunStatus(current.status)) return 'over';
         yield current;
-        if (current.status === 'waiting') await Promise.race([stopped, sleep(APPROVAL_LOOK_MS)]);
+        isAsking = current.status === 'waiting';
       }
     } finally {
       unwatch();
