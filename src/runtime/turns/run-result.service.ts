@@ -44,6 +44,11 @@ export class RunResultService {
     return (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
   }
 
+  /** True if the caller's key has posted on the thread. */
+  hasPosted({ organization, apiKeyId }: Principal, threadId: string): Promise<boolean> {
+    return apiKeyId === null ? Promise.resolve(false) : this.runs.hasRunOf(organization.id, threadId, apiKeyId);
+  }
+
   async isStored(organizationId: string, taskId: string): Promise<boolean> {
     return (await this.runs.findRun(organizationId, taskId)) !== null;
   }

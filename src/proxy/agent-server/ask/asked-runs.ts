@@ -115,13 +115,15 @@ export class AskedRuns {
   }
 
   /**
-   * A credential for one resource reaches only threads of its own person: other routes would not open them to it.
+   * A credential for one resource reaches only threads of its own person, because other routes would not open them to
+   * it; one of a client that acts for no person, those on which that client has posted.
    * @throws DomainError `thread_not_found`
    */
-  private async requireReachable({ organization, resource, userId }: Principal, threadId: string): Promise<void> {
-    if (resource === undefined) return;
-    const { createdBy } = await this.threads.findThread(organization.id, threadId);
-    if (createdBy === userId) return;
+  private async requireReachable(caller: Principal, threadId: string): Promise<void> {
+    if (caller.resource === undefined) return;
+    const { createdBy } = await this.threads.findThread(caller.organization.id, threadId);
+    const isOwn = caller.userId === null ? this.results.hasPosted(caller, threadId) : createdBy === caller.userId;
+    if (await isOwn) return;
     throw new DomainError('thread_not_found', 'There is no thread with this id that the credential opens.');
   }
 

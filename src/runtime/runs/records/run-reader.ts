@@ -128,6 +128,11 @@ export class RunReader {
     return ids.length === 0 ? [] : this.runs.findBy({ organizationId, id: In(ids) });
   }
 
+  /** True if the key has posted a run on the thread. */
+  hasRunOf(organizationId: string, threadId: string, apiKeyId: string): Promise<boolean> {
+    return this.runs.existsBy({ organizationId, threadId, apiKeyId });
+  }
+
   /** The run that has asked for this approval; null for none in the organization. */
   async findOfApproval(organizationId: string, approvalId: string): Promise<RunEntity | null> {
     if (!isUuid(approvalId)) return null;
