@@ -58,10 +58,10 @@ describe('the tool that runs an agent, while something is away', () => {
     await untilRun(runId, 'completed');
   });
 
-  it.each([
+  it.each<[string, () => unknown]>([
     ['2026-07-28', () => jest.spyOn(RunResultService.prototype, 'findReadable').mockRejectedValueOnce(AWAY)],
     ['2025-11-25', () => jest.spyOn(AskedTasks.prototype, 'insert').mockRejectedValueOnce(AWAY)],
-  ] as const)('cancels the run of a task whose client of %s gets no handle', async (era, fail) => {
+  ])('cancels the run of a task whose client of %s gets no handle', async (era, fail) => {
     fail();
     const call = { name: 'ask', arguments: { message: '/wait 60000' } };
     const { status } =
