@@ -7,6 +7,7 @@ import {
   type ConnectionUpdateData,
   MASK,
 } from './connection.dto.js';
+import type { MachineCredential } from './connection.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
@@ -38,10 +39,15 @@ export class AuthEditor {
       }
       return {};
     }
-    if (auth.type === 'client_credentials') return this.machineColumns(id, stored, auth, token);
-    if (auth.private_key != null) throw faultyKey(`auth.type ${auth.type} does not have this property.`, 'not_of_type');
-    if (auth.type === 'enterprise') this.requireEnterprise(auth);
-    if (auth.type === 'oauth' || auth.type === 'enterprise') return this.oauthColumns(id, stored, auth, token);
+    if (auth.type !== 'none' && auth.type !== 'token') {
+      if (token != null)
+        throw faulty('connection_token', 'token_unused', `auth.type ${auth.type} has no stored token.`);
+      if (auth.type === 'client_credentials') return this.machineColumns(id, stored, auth);
+      refuseKey(auth);
+      if (auth.type === 'enterprise') this.requireEnterprise(auth);
+      return this.oauthColumns(id, stored, auth);
+    }
+    refuseKey(auth);
     refuseOauthProperties(auth);
     const without = { oauth: null, oauthClientSecret: null };
     if (auth.type === 'token') {
@@ -63,9 +69,7 @@ export class AuthEditor {
       client_id: clientId = null,
       client_secret: secret = null,
     }: ConnectionAuthInput,
-    token: string | null | undefined,
   ): ConnectionColumns {
-    if (token != null) throw faulty('connection_token', 'token_unused', `auth.type ${type} has no stored token.`);
     if (secret !== null && clientId === null) {
       throw faulty('auth.client_id', 'required', 'A client secret requires the id of its client.');
     }
@@ -79,36 +83,24 @@ export class AuthEditor {
     };
   }
 
-  private machineColumns(
-    id: string,
-    stored: Stored,
-    { account, scope = null, client_id: clientId, client_secret: secret, private_key: key }: ConnectionAuthInput,
-    token: string | null | undefined,
-  ): ConnectionColumns {
-    if (token != null) {
-      throw faulty('connection_token', 'token_unused', 'auth.type client_credentials has no stored token.');
-    }
-    if (account === 'member') {
-      throw faulty(
-        'auth.account',
-        'not_of_type',
-        'With auth.type client_credentials, the account is that of the client.',
-      );
-    }
+  private machineColumns(id: string, stored: Stored, auth: ConnectionAuthInput): ConnectionColumns {
+    const { account, scope = null, client_id: clientId, client_secret: secret, private_key: key } = auth;
+    if (account === 'member') throw faulty('auth.account', 'not_of_type', 'The account is that of the client.');
     if (clientId == null) {
       throw faulty('auth.client_id', 'required', 'auth.type client_credentials requires this property.');
     }
     if ((secret == null) === (key == null)) {
       throw faulty('auth.client_secret', 'required', 'Send either client_secret or private_key.');
     }
-    const settings = { account: 'connection', scope, clientId } as const;
-    if (key == null) {
-      const oauthClientSecret = this.sealedSecret(id, stored, secret ?? null, 'client_secret');
-      return { connectionToken: null, oauth: { machine: 'secret', ...settings }, oauthClientSecret };
+    if (key != null && key !== MASK && parsePrivateKey(key) === undefined) {
+      throw faulty('auth.private_key', 'unusable_key', UNUSABLE_KEY);
     }
-    if (key !== MASK && parsePrivateKey(key) === undefined) throw faultyKey(UNUSABLE_KEY, 'unusable_key');
-    const oauthClientSecret = this.sealedSecret(id, stored, key, 'private_key');
-    return { connectionToken: null, oauth: { machine: 'private_key', ...settings }, oauthClientSecret };
+    const machine = key == null ? 'client_secret' : 'private_key';
+    return {
+      connectionToken: null,
+      oauth: { machine, account: 'connection', scope, clientId },
+      oauthClientSecret: this.sealedSecret(id, stored, key ?? secret ?? null, machine),
+    };
   }
 
   private requireEnterprise({ account, client_id: id, client_secret: secret }: ConnectionAuthInput): void {
@@ -127,14 +119,18 @@ export class AuthEditor {
     id: string,
     { oauth, oauthClientSecret: stored }: Stored,
     secret: string | null,
-    property: 'client_secret' | 'private_key',
+    property: MachineCredential,
   ): string | null {
     if (secret === null) return null;
     if (secret !== MASK) return this.secrets.sealClientSecret(id, secret);
-    const storedAs = oauth?.machine === 'private_key' ? 'private_key' : 'client_secret';
-    if (stored === null || storedAs !== property) throw nothingStored(`data.auth.${property}`);
+    if (stored === null || (oauth?.machine ?? 'client_secret') !== property)
+      throw nothingStored(`data.auth.${property}`);
     return stored;
   }
+}
+
+function refuseKey({ type, private_key: key }: ConnectionAuthInput): void {
+  if (key != null) throw faulty('auth.private_key', 'not_of_type', `auth.type ${type} does not have this property.`);
 }
 
 function refuseOauthProperties({
@@ -147,10 +143,6 @@ function refuseOauthProperties({
   const others = { account: account === 'connection' ? null : account, scope, client_id: id, client_secret: secret };
   const [name] = Object.entries(others).find(([, value]) => value != null) ?? [];
   if (name !== undefined) throw faulty(`auth.${name}`, 'not_of_type', `auth.type ${type} does not have this property.`);
-}
-
-function faultyKey(message: string, code: string): DomainError {
-  return faulty('auth.private_key', code, message);
 }
 
 function faulty(property: string, code: string, message: string): DomainError {

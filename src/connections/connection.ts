@@ -48,7 +48,7 @@ export const AUTH_ACCOUNTS = ['connection', 'member'] as const;
 export type AuthAccount = (typeof AUTH_ACCOUNTS)[number];
 
 /** What a client that acts for itself authenticates with at the authorization server. */
-export type MachineCredential = 'secret' | 'private_key';
+export type MachineCredential = 'client_secret' | 'private_key';
 
 /** The stored settings of a connection whose upstream demands OAuth, without the client secret. */
 export interface OauthSettings {

@@ -10,13 +10,7 @@ import { callProxy, errorIn, pathOf, type ProxyAnswer, rpcOf, toolCall } from '.
 import { connectTo } from '../../support/proxy-connections.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { authorize, connectOauth, signedIn } from './log-in.support.js';
-import {
-  MACHINE_CLIENT,
-  type OauthUpstream,
-  OTHER_MACHINE,
-  registerMachine,
-  startOauthUpstream,
-} from './oauth-upstream.js';
+import { type Machine, type OauthUpstream, registerMachine, startOauthUpstream } from './oauth-upstream.js';
 
 const TYPE = 'client_credentials';
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -26,41 +20,45 @@ const JWK = JSON.stringify({ ...privateKey.export({ format: 'jwk' }), kid: 'one'
 describe('a connection whose account is that of its client', () => {
   let service: TestService;
   let upstream: OauthUpstream;
+  /** Of one test: the sessions of others go on. */
+  let machine: Machine;
   /** A client at the upstream that has the key. */
   let client_id: string;
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    client_id = await registerMachine(upstream, { ...publicKey.export({ format: 'jwk' }), kid: 'one' });
+    const jwks = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one' }] };
+    const keyed = await registerMachine(upstream, { token_endpoint_auth_method: 'private_key_jwt', jwks });
+    client_id = keyed.client_id;
     service = await startTestService();
   });
   afterAll(async () => {
     await service?.close();
     await upstream?.close();
   });
-  beforeEach(() => {
-    upstream.calls.length = 0;
-    upstream.machineTokens = 0;
+  beforeEach(async () => {
+    machine = await registerMachine(upstream);
   });
   afterEach(() => {
     upstream.intercept = () => false;
     upstream.lifetimeS = 3600;
   });
 
-  const connect = (auth: object = MACHINE_CLIENT): Promise<string> =>
+  const connect = (auth: object = machine): Promise<string> =>
     connectTo(service, upstream.url, { auth: { type: TYPE, ...auth } });
   const update = (id: string, data: object): Promise<object> =>
     succeed(service, 'COLLECTION_CONNECTIONS_UPDATE', { id, data });
   const call = (id: string, app: TestService = service): Promise<ProxyAnswer> =>
     callProxy(app, pathOf(app, id), { key: service.apiKey, body: toolCall('whoami') });
   const textOf = (answer: ProxyAnswer): string | undefined => rpcOf(answer).result?.content?.[0]?.text;
+  const tokens = (id = machine.client_id): number => upstream.machineTokens.filter((one) => one === id).length;
   /** The failed call, whose message must not contain a secret. */
   const expectFailure = async (id: string, code: string, message: string, app = service): Promise<void> => {
     const answer = await call(id, app);
     expect(answer.status).toBe(503);
     expect(errorIn(answer)?.message).toContain(message);
     expect(errorIn(answer)?.data.code).toBe(code);
-    expect(answer.text).not.toContain(MACHINE_CLIENT.client_secret);
+    expect(answer.text).not.toContain(machine.client_secret);
   };
   /** Notes the forms and headers of token requests, which are answered with an error. */
   const noteTokenRequests = (at = upstream): { form: URLSearchParams; authorization: string | undefined }[] => {
@@ -93,9 +91,9 @@ describe('a connection whose account is that of its client', () => {
   it('calls as the client, with one token for many calls', async () => {
     const id = await connect();
     const answers = await Promise.all([call(id), call(id), call(id)]);
-    expect(answers.map(textOf)).toEqual(['machine', 'machine', 'machine']);
-    expect(textOf(await call(id))).toBe('machine');
-    expect(upstream.machineTokens).toBe(1);
+    expect(answers.map(textOf)).toEqual(Array(3).fill(machine.client_id));
+    expect(textOf(await call(id))).toBe(machine.client_id);
+    expect(tokens()).toBe(1);
     const [row] = await service.query<{ tokens: string }>(
       'SELECT tokens FROM upstream_authorizations WHERE connection_id = $1',
       [id],
@@ -141,12 +139,13 @@ describe('a connection whose account is that of its client', () => {
     const metadata = (await (await fetch(`${upstream.issuer}/.well-known/openid-configuration`)).json()) as object;
     const id = await connect({ client_id, private_key: PEM });
     answering(path, { ...metadata, token_endpoint_auth_signing_alg_values_supported: ['RS256'] });
+    const before = tokens(client_id);
     await expectFailure(id, 'upstream_unreachable', 'takes no signatures of auth.private_key');
-    expect(upstream.machineTokens).toBe(0);
+    expect(tokens(client_id)).toBe(before);
   });
 
   it('says that the server does not accept the secret, asks seldom, and works at once with the right one', async () => {
-    const id = await connect({ ...MACHINE_CLIENT, client_secret: 'wrong' });
+    const id = await connect({ ...machine, client_secret: 'wrong' });
     let asked = 0;
     upstream.intercept = (_request, _response, path) => {
       if (path === '/token') asked++;
@@ -156,17 +155,18 @@ describe('a connection whose account is that of its client', () => {
     for (let n = 0; n < 4; n++) await expectFailure(id, 'upstream_unreachable', message);
     expect(asked).toBeLessThan(4);
     // Another connection to the same server does not wait.
-    expect(textOf(await call(await connect()))).toBe('machine');
-    await update(id, { auth: { type: TYPE, ...MACHINE_CLIENT } });
-    await eventually(async () => expect(textOf(await call(id))).toBe('machine'));
+    expect(textOf(await call(await connect()))).toBe(machine.client_id);
+    await update(id, { auth: { type: TYPE, ...machine } });
+    await eventually(async () => expect(textOf(await call(id))).toBe(machine.client_id));
   });
 
   it('never uses the token of a former client, or of a person', async () => {
     const id = await connect();
-    expect(textOf(await call(id))).toBe('machine');
-    await update(id, { auth: { type: TYPE, ...OTHER_MACHINE } });
-    await eventually(async () => expect(textOf(await call(id))).toBe('other-machine'));
-    expect(textOf(await call(id))).toBe('other-machine');
+    expect(textOf(await call(id))).toBe(machine.client_id);
+    const other = await registerMachine(upstream);
+    await update(id, { auth: { type: TYPE, ...other } });
+    await eventually(async () => expect(textOf(await call(id))).toBe(other.client_id));
+    expect(textOf(await call(id))).toBe(other.client_id);
 
     await update(id, { auth: { type: 'oauth' } });
     await eventually(async () => {
@@ -175,23 +175,23 @@ describe('a connection whose account is that of its client', () => {
     const owner = await signedIn(service);
     expect((await authorize(owner, upstream, id, 'alice')).status).toBe(200);
     await eventually(async () => expect(textOf(await call(id))).toBe('alice'));
-    await update(id, { auth: { type: TYPE, ...MACHINE_CLIENT } });
-    await eventually(async () => expect(textOf(await call(id))).toBe('machine'));
+    await update(id, { auth: { type: TYPE, ...machine } });
+    await eventually(async () => expect(textOf(await call(id))).toBe(machine.client_id));
   });
 
   it('gets another token once the upstream refuses the present one, and before that ends', async () => {
     const id = await connect();
-    expect(textOf(await call(id))).toBe('machine');
-    upstream.endAccessTokens('machine');
-    expect((await Promise.all([call(id), call(id), call(id)])).map(textOf)).toEqual(['machine', 'machine', 'machine']);
-    expect(upstream.machineTokens).toBe(2);
+    expect(textOf(await call(id))).toBe(machine.client_id);
+    upstream.endAccessTokens(machine.client_id);
+    expect((await Promise.all([call(id), call(id), call(id)])).map(textOf)).toEqual(Array(3).fill(machine.client_id));
+    expect(tokens()).toBe(2);
     await service.query(
       "UPDATE upstream_authorizations SET refresh_at = now() - interval '1 second' WHERE connection_id = $1",
       [id],
     );
     await eventually(async () => {
-      expect(textOf(await call(id))).toBe('machine');
-      expect(upstream.machineTokens).toBe(3);
+      expect(textOf(await call(id))).toBe(machine.client_id);
+      expect(tokens()).toBe(3);
     });
   });
 
@@ -206,7 +206,7 @@ describe('a connection whose account is that of its client', () => {
         'does not accept the access tokens that its authorization server',
       );
     }
-    expect(upstream.machineTokens).toBe(2);
+    expect(tokens()).toBe(2);
   });
 
   it('gets one token for two processes, also at the moment at which it ends', async () => {
@@ -215,11 +215,11 @@ describe('a connection whose account is that of its client', () => {
       const id = await connect();
       const callAll = (): Promise<ProxyAnswer[]> =>
         Promise.all([service, other, service, other].map((app) => call(id, app)));
-      expect((await callAll()).map(textOf)).toEqual(Array(4).fill('machine'));
-      expect(upstream.machineTokens).toBe(1);
-      upstream.endAccessTokens('machine');
-      expect((await callAll()).map(textOf)).toEqual(Array(4).fill('machine'));
-      expect(upstream.machineTokens).toBe(2);
+      expect((await callAll()).map(textOf)).toEqual(Array(4).fill(machine.client_id));
+      expect(tokens()).toBe(1);
+      upstream.endAccessTokens(machine.client_id);
+      expect((await callAll()).map(textOf)).toEqual(Array(4).fill(machine.client_id));
+      expect(tokens()).toBe(2);
     } finally {
       await other.close();
     }
@@ -227,7 +227,7 @@ describe('a connection whose account is that of its client', () => {
 
   it('sends the secret to no other authorization server than before', async () => {
     const id = await connect();
-    expect(textOf(await call(id))).toBe('machine');
+    expect(textOf(await call(id))).toBe(machine.client_id);
     const other = await startOauthUpstream();
     try {
       const noted = noteTokenRequests(other);
@@ -235,7 +235,7 @@ describe('a connection whose account is that of its client', () => {
         resource: upstream.url,
         authorization_servers: [other.issuer],
       });
-      upstream.endAccessTokens('machine');
+      upstream.endAccessTokens(machine.client_id);
       await expectFailure(id, 'upstream_unreachable', 'names another authorization server');
       expect(noted).toEqual([]);
     } finally {
@@ -281,7 +281,7 @@ describe('a connection whose account is that of its client', () => {
 
   it('has no log-in, and revokes its token on request', async () => {
     const id = await connect();
-    expect(textOf(await call(id))).toBe('machine');
+    expect(textOf(await call(id))).toBe(machine.client_id);
     const sent = String(upstream.authorizations.at(-1));
     const refused = await service.tool('CONNECTION_AUTHORIZE', { id });
     expect(refused.status).toBe(400);
@@ -298,7 +298,7 @@ describe('a connection whose account is that of its client', () => {
     await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
     const asked = await fetch(upstream.url, { method: 'POST', headers: { authorization: sent }, body: '{}' });
     expect(asked.status).toBe(401);
-    await eventually(async () => expect(textOf(await call(id))).toBe('machine'));
+    await eventually(async () => expect(textOf(await call(id))).toBe(machine.client_id));
   });
 
   it('revokes the token of a client with a private key', async () => {
@@ -315,16 +315,16 @@ describe('a connection whose account is that of its client', () => {
     const path = gatewayPath(service, agent);
     expect((await listThrough(service, path)).names).toEqual(['whoami']);
     const { rpc } = await callThrough(service, path, 'whoami');
-    expect(rpc.result?.content?.[0]?.text).toBe('machine');
-    upstream.endAccessTokens('machine');
+    expect(rpc.result?.content?.[0]?.text).toBe(machine.client_id);
+    upstream.endAccessTokens(machine.client_id);
     const thread = await ThreadClient.create(service, agent);
     const { taskId, ...collected } = await thread.ask('/call whoami {}');
     const { parts } = await thread.expectWhole(taskId, collected);
     expect(parts.filter((part) => 'toolCallId' in part)).toEqual([
       expect.objectContaining({
-        output: expect.objectContaining({ content: [{ type: 'text', text: 'machine' }] }),
+        output: expect.objectContaining({ content: [{ type: 'text', text: machine.client_id }] }),
       }),
     ]);
-    expect(upstream.machineTokens).toBe(2);
+    expect(tokens()).toBe(2);
   });
 });

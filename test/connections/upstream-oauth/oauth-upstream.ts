@@ -26,8 +26,8 @@ export interface OauthUpstream {
   registrations: number;
   /** How many access tokens were issued for an assertion. */
   assertions: number;
-  /** How many access tokens were issued to clients for themselves. */
-  machineTokens: number;
+  /** The client of each access token that was issued to one for itself. */
+  readonly machineTokens: string[];
   /** Each tool call that was done: the account of its token and of the session that it came in. */
   readonly calls: { readonly account: string; readonly sessionAccount: string }[];
   /** The authorization headers of all requests at the MCP endpoint. */
@@ -48,15 +48,6 @@ interface Session {
 
 /** The client that an authorization server which takes assertions knows. */
 export const ENTERPRISE_CLIENT = { client_id: 'box-at-upstream', client_secret: 'secret-at-upstream' };
-/** The clients with an account of their own, which has the name of the client. */
-export const MACHINE_CLIENT = { client_id: 'machine', client_secret: 'secret-of-the-machine' };
-export const OTHER_MACHINE = { client_id: 'other-machine', client_secret: 'secret-of-the-other' };
-const MACHINES = [MACHINE_CLIENT, OTHER_MACHINE].map((client) => ({
-  ...client,
-  redirect_uris: [],
-  response_types: [],
-  grant_types: ['client_credentials'],
-}));
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const MCP_PATH = '/mcp';
 const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
@@ -79,7 +70,7 @@ export async function startOauthUpstream(
     refreshes: 0,
     registrations: 0,
     assertions: 0,
-    machineTokens: 0,
+    machineTokens: [],
     calls: [],
     authorizations: [],
     intercept: () => false,
@@ -103,9 +94,8 @@ export async function startOauthUpstream(
   const issued = new Map<string, string>();
   const ended = new Set<string>();
   const sessions = new Map<string, Session>();
-  const enterprise = { ...ENTERPRISE_CLIENT, redirect_uris: [], response_types: [], grant_types: [JWT_BEARER] };
-  const clients = trusted === undefined ? MACHINES : [...MACHINES, enterprise];
-  const provider = new Provider(origin, { ...configuration(upstream), clients } as Configuration);
+  const clients = [{ ...ENTERPRISE_CLIENT, redirect_uris: [], response_types: [], grant_types: [JWT_BEARER] }];
+  const provider = new Provider(origin, { ...configuration(upstream), ...(trusted !== undefined && { clients }) });
   if (trusted !== undefined) takeAssertions(provider, upstream, trusted);
   provider.on('access_token.saved', ({ jti, accountId, gty }: { jti: string; accountId: string; gty: string }) => {
     issued.set(jti, accountId);
@@ -115,7 +105,7 @@ export async function startOauthUpstream(
     'client_credentials.saved' as 'server_error',
     (({ jti, clientId }: { jti: string; clientId: string }) => {
       issued.set(jti, clientId);
-      upstream.machineTokens++;
+      upstream.machineTokens.push(clientId);
     }) as never,
   );
   provider.on(
@@ -194,18 +184,19 @@ function ownerOf(token: AccessToken | ClientCredentials): string {
   return String('accountId' in token ? token.accountId : token.clientId);
 }
 
-/** Registers a client with an account of its own that authenticates with a key; returns its id. */
-export async function registerMachine({ issuer }: OauthUpstream, publicKey: object): Promise<string> {
-  const metadata = {
-    token_endpoint_auth_method: 'private_key_jwt',
-    jwks: { keys: [publicKey] },
-    redirect_uris: [],
-    response_types: [],
-    grant_types: ['client_credentials'],
-  };
+/** A client with an account of its own, which has the name of the client. */
+export interface Machine {
+  readonly client_id: string;
+  readonly client_secret: string;
+}
+
+/** @param more metadata, for a client that has a key in place of the secret */
+export async function registerMachine({ issuer }: OauthUpstream, more: object = {}): Promise<Machine> {
+  const metadata = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'], ...more };
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch(`${issuer}/reg`, { method: 'POST', headers, body: JSON.stringify(metadata) });
-  return ((await answer.json()) as { client_id: string }).client_id;
+  const { client_id, client_secret } = (await answer.json()) as Machine;
+  return { client_id, client_secret };
 }
 
 /** Adds the grant of enterprise-managed authorization. The accounts are the subjects of the issuer. */

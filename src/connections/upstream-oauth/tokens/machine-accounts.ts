@@ -28,7 +28,7 @@ export class MachineAccounts {
     private readonly http: BoundedFetch,
   ) {}
 
-  /** Stores an account without a token for the connection, if it has none. Returns that account. */
+  /** Stores an account without a token for the connection, unless it has one. Returns that without a token. */
   async open(connection: Connection): Promise<Account> {
     const { url, oauth, revision } = connection;
     const connectionUrl = url ?? '';
@@ -86,6 +86,5 @@ function refusalOf(error: unknown, { oauth }: Connection): string | undefined {
   if (error.code !== 'invalid_client') {
     return `The authorization server of the upstream refused a token for auth.client_id: ${nameOf(error.code)}.`;
   }
-  const credential = oauth?.machine === 'private_key' ? 'auth.private_key' : 'auth.client_secret';
-  return `The authorization server of the upstream does not accept auth.client_id with its ${credential}.`;
+  return `The authorization server of the upstream does not accept auth.client_id with its auth.${oauth?.machine ?? ''}.`;
 }

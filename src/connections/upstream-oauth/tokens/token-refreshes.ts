@@ -86,8 +86,8 @@ export class TokenRefreshes {
       const running = this.running.get(key);
       const account = await (running ?? this.start(key, connection, known.tokens, outdated));
       // One that was in progress may have kept a token that the upstream has refused since, or that of another client.
-      const isUsable = account?.tokens.accessToken !== outdated && !(account && isOfFormerClient(account, connection));
-      if (running === undefined || isUsable) return account;
+      if (running === undefined || account === undefined) return account;
+      if (account.tokens.accessToken !== outdated && !isOfFormerClient(account, connection)) return account;
     }
   }
 

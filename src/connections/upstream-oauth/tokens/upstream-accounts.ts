@@ -134,8 +134,8 @@ export class UpstreamAccounts {
 
   /** The first token of a client for itself, or of a person if the sign-in with the issuer is enough for one. */
   private begin(connection: Connection): Promise<string> {
-    const accounts = isMachine(connection) ? this.machines : this.enterprise;
     if (!isMachine(connection) && !isEnterprise(connection)) throw this.missing(connection);
+    const accounts = isMachine(connection) ? this.machines : this.enterprise;
     return accounts.open(connection).then((account) => {
       if (account === undefined) throw this.missing(connection);
       return this.refresh(connection, account, account.tokens.accessToken);
