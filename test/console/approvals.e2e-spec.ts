@@ -8,6 +8,7 @@ import {
 } from '../runtime/approvals/approvals.support.js';
 import { connect, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
@@ -83,4 +84,28 @@ inBrowser('the questions of a run', () => {
     },
     TIMEOUT_MS,
   );
+
+  it('shorten their waits in the timeline of the run, so that the work is seen', async () => {
+    const { service } = fixture;
+    const connectionId = await connect(service, upstream.url, 'Payments');
+    const thread = await ThreadClient.create(service, await createAskingAgent(service, connectionId, 'all'));
+    model.script({ kind: 'tool-calls', calls: [{ name: 'put', arguments: {} }] });
+    const taskId = await thread.postMessage('Go', SCRIPTED);
+    await thread.waitFor(taskId, 'waiting');
+    opened = await fixture.open(`runs/${taskId}`);
+    const { page } = opened;
+    // The wait grows, the work does not.
+    await eventually(async () => {
+      await page.reload();
+      await opened.settled();
+      expect(await page.getByRole('button', { name: 'Show waits at full length' }).count()).toBe(1);
+    });
+    const timeline = page.getByRole('list', { name: 'Timeline' });
+    await timeline.getByRole('button', { name: /^Approval of put/ }).click();
+    await page.getByRole('region', { name: 'Approval of put' }).getByText('not answered yet').waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('button', { name: 'Show waits at full length' }).click();
+    await page.getByRole('button', { name: 'Shorten waits' }).waitFor();
+  });
 });

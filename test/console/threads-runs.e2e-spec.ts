@@ -146,7 +146,7 @@ inBrowser('Runs', () => {
     opened = await fixture.open(`runs/${taskId}`, { colorScheme: 'dark' });
     const { page } = opened;
     await page.getByText('word1 word2 word3').waitFor();
-    await page.getByText(/^so far/).waitFor();
+    await page.getByRole('button', { name: /^Model, call 1 .*so far/ }).waitFor();
     // Without TRACE_URL there is no link.
     const facts = page.getByRole('region', { name: 'Facts' });
     await facts.locator('code', { hasText: TRACE_ID }).waitFor();

@@ -7,10 +7,13 @@ const own = useResponses();
 
 describe("a response to OpenAI's client", () => {
   it('is the answer of a run on a new thread', async () => {
-    const { url, org, apiKey } = own.app;
+    const {
+      app: { url, org, apiKey },
+      agentId,
+    } = own;
     const openai = new OpenAI({ baseURL: `${url}/api/${org}/v1`, apiKey });
-    const response = await openai.responses.create({ model: own.agentId, input: 'hello' });
-    expect(response).toMatchObject({ object: 'response', status: 'completed', model: own.agentId, error: null });
+    const response = await openai.responses.create({ model: agentId, input: 'hello' });
+    expect(response).toMatchObject({ object: 'response', status: 'completed', model: agentId, error: null });
     expect(response.output_text).toContain('You said: hello');
     const thread = new ThreadClient(own.app, own.agentId, response.conversation?.id ?? '');
     expect(JSON.stringify((await thread.answer(taskIdOf(response)))?.parts)).toContain('You said: hello');
