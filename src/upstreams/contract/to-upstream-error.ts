@@ -71,7 +71,7 @@ export function toUpstreamError(error: unknown, address: string, hasCredential =
 
 /** Converts an error of the account at the upstream (`AccountAccess`). */
 function fromDomainError({ code, message, data }: DomainError): UpstreamError {
-  if (code === 'upstream_unauthorized') return new UpstreamError('unauthorized', message);
+  if (code === 'upstream_unauthorized') return new UpstreamError('unauthorized', message, { status: 401 });
   if (code !== 'upstream_authorization_required') return new UpstreamError('unreachable', message);
   const url = data['authorization_url'];
   return new UpstreamError('authorization_required', message, {

@@ -20,7 +20,7 @@ const JWK = JSON.stringify({ ...privateKey.export({ format: 'jwk' }), kid: 'one'
 describe('a connection whose account is that of its client', () => {
   let service: TestService;
   let upstream: OauthUpstream;
-  /** Of one test: the sessions of others go on. */
+  /** Each test has its own, because sessions of earlier tests stay open. */
   let machine: Machine;
   /** A client at the upstream that has the key. */
   let client_id: string;
@@ -236,6 +236,9 @@ describe('a connection whose account is that of its client', () => {
         authorization_servers: [other.issuer],
       });
       upstream.endAccessTokens(machine.client_id);
+      await expectFailure(id, 'upstream_unreachable', 'names another authorization server');
+      await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
+      await update(id, { title: 'Later' });
       await expectFailure(id, 'upstream_unreachable', 'names another authorization server');
       expect(noted).toEqual([]);
     } finally {

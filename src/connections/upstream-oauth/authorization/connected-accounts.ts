@@ -5,7 +5,7 @@ import { AuditEvents } from '../../../audit/events/audit-events.js';
 import { DomainError } from '../../../core/domain-error.js';
 import type { Principal } from '../../../core/principal.js';
 import { PasswordChanges } from '../../../identity/users/password-changes.js';
-import type { Connection } from '../../connection.js';
+import { type Connection, isMachine } from '../../connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
 import { UpstreamClientRepository } from '../servers/upstream-client.repository.js';
@@ -56,8 +56,8 @@ export class ConnectedAccounts {
     const account = await this.stored.remove(bound, (manager) =>
       this.record('connection.deauthorized', bound, caller, manager),
     );
-    // The next log-in can be at another authorization server.
-    if (!hasMemberAccounts(connection)) await this.registrations.removeAll(id);
+    // The next log-in can be at another authorization server. Without a log-in, nobody sees which one gets the secret.
+    if (!hasMemberAccounts(connection) && !isMachine(connection)) await this.registrations.removeAll(id);
     await this.changed(bound);
     if (account !== undefined) await this.requests.revoke(id, account.tokens);
   }

@@ -58,7 +58,7 @@ export class TokenRefreshes {
   });
   /** By organization and token endpoint, by revision of a connection, and by account. */
   private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
-  /** In progress, by account. */
+  /** In progress, by account and revision of the connection: a corrected secret does not get the failure of the old one. */
   private readonly running = new Map<string, Promise<Account | undefined>>();
 
   constructor(
@@ -81,7 +81,7 @@ export class TokenRefreshes {
    * @throws DomainError `upstream_unreachable`
    */
   async refresh(connection: Connection, known: Account, outdated: string): Promise<Account | undefined> {
-    const key = accountKey(connection);
+    const key = `${accountKey(connection)} ${connection.revision}`;
     for (;;) {
       const running = this.running.get(key);
       const account = await (running ?? this.start(key, connection, known.tokens, outdated));
@@ -139,6 +139,10 @@ export class TokenRefreshes {
     // The account was removed during the request, with tokens that were older.
     if (settled === undefined && 'replacement' in change) {
       await this.requests.revoke(connection.id, change.replacement.tokens);
+    }
+    // No row is left that knows the tokens of the former client or person.
+    if (settled !== undefined && 'replacement' in change && isOfFormerClient(account, connection)) {
+      void this.requests.revoke(connection.id, account.tokens);
     }
     return settled;
   }
@@ -218,7 +222,7 @@ function keysOf(connection: Connection, endpoint: string): string[] {
   return [endpoint, settingsKey(connection), accountKey(connection)];
 }
 
-/** Who changes the connection does not wait because of its former settings. */
+/** A change of the connection ends the pauses of its former settings. */
 function settingsKey({ id, revision }: Connection): string {
   return `${id} ${revision}`;
 }
