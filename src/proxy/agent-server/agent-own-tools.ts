@@ -64,7 +64,9 @@ export class AgentOwnTools {
     if (caller.principal === undefined) throw credentialMissing();
     const call = { exchange: context, offer, args: message.params['arguments'] };
     const isModern = isModernMessage(request.headers, message);
-    if (isModern && declaresTasks(message) && isAnswerable(request.headers, message)) {
+    // A repetition answers the questions of a call without a task, whatever it declares.
+    const isRepeated = message.params['requestState'] !== undefined;
+    if (isModern && !isRepeated && declaresTasks(message) && isAnswerable(request.headers, message)) {
       this.write(context, message, await this.asks.create(call));
     } else if (!isModern && message.params['task'] !== undefined) {
       await this.legacy.createTask({ ...context, message }, call);

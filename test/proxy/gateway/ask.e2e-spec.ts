@@ -231,6 +231,11 @@ describe('the tool that runs an agent', () => {
     // A retry that brings no answers is asked again.
     const [again] = eventsOf(await send(other, { requestState }));
     expect(again?.result).toMatchObject({ resultType: 'input_required', inputRequests });
+    // So is one that declares tasks this time: it repeats the call, and makes no task.
+    const declaring = { capabilities: { ...capabilities, ...WITH_TASKS } };
+    const repeated = modernRequest('tools/call', { ...call, requestState }, declaring);
+    const [asTask] = eventsOf(await callProxy(app, gatewayPath(app, agentId), { key: app.apiKey, ...repeated }));
+    expect(asTask?.result).toMatchObject({ resultType: 'input_required', inputRequests });
     const otherCall = { ...call, arguments: { message: 'Hello' } };
     const poster = await keyWith(app, { [agentId]: ['*'] });
     for (const wrong of [
@@ -335,12 +340,16 @@ describe('the tool that runs an agent', () => {
 
   it('begins the stream of a modern client while the run goes on', async () => {
     const agentId = await exposed();
-    const call = modernRequest('tools/call', { name: 'ask', arguments: { message: '/wait 1000\nHello' } });
+    const call = modernRequest('tools/call', { name: 'ask', arguments: { message: '/wait 60000' } });
     const response = await openProxy(app, gatewayPath(app, agentId), { key: app.apiKey, ...call });
     expect(response.headers['content-type']).toContain('text/event-stream');
+    const where = { field: ['agent_id'], operator: 'eq', value: agentId };
+    const { items } = await succeed<{ items: { id: string }[] }>(app, 'RUN_LIST', { where });
+    expect(items).toMatchObject([{ status: expect.stringMatching(/^(?:queued|running)$/) }]);
+    await succeed(app, 'RUN_CANCEL', { id: items[0]?.id });
     const received = await text(response);
     expect(received).toMatch(/^:[^\n]*\n\n/);
-    expect(textIn(eventsOf({ text: received }).at(-1)?.result)).toBe('You said: Hello');
+    expect(eventsOf({ text: received }).at(-1)?.result).toMatchObject({ isError: true });
   });
 
   it('reports progress while the run goes on', async () => {

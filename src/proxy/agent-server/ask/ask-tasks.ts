@@ -67,9 +67,9 @@ export class AskTasks {
    */
   async answer(exchange: AskExchange, message: InboundRequest): Promise<object | undefined> {
     const { method, params } = message;
+    if (exchange.caller.principal !== undefined) requireTasksExtension(message);
     const run = await this.find(exchange, params['taskId']);
     if (run === undefined) return undefined;
-    requireTasksExtension(message);
     if (method === 'tasks/get') return this.describe(exchange, run, String(params['taskId']));
     if (method === 'tasks/cancel') await this.cancellation.cancelRun(run.id, principalOf(exchange));
     else await this.approvals.takeAnswers(exchange, run, params['inputResponses']);
