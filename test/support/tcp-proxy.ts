@@ -15,6 +15,8 @@ export interface TcpProxy {
   thaw(): void;
   /** Delivers every byte of later connections this much later, in either direction. */
   delay(milliseconds: number): void;
+  /** Sends later connections to the server of another URL, as after a restart on the same port. */
+  retarget(url: string): void;
   /** Lets connections through again, on the same port. */
   restore(): Promise<void>;
   close(): Promise<void>;
@@ -33,8 +35,7 @@ export function through({ port }: TcpProxy, url: string): string {
  * @param onClient sees each connection of a client, before its first byte
  */
 export async function startTcpProxy(url: string, onClient?: (client: Socket) => void): Promise<TcpProxy> {
-  const { hostname, port: targetPort } = new URL(url);
-  const target = { host: hostname, port: Number(targetPort) };
+  let target = addressOf(url);
   const sockets = new Set<Socket>();
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
@@ -81,7 +82,14 @@ export async function startTcpProxy(url: string, onClient?: (client: Socket) => 
   await listen(0);
   const { port } = server.address() as AddressInfo;
   const delay = (milliseconds: number): void => void (delayMs = milliseconds);
-  return { port, connections: () => connections, cut, freeze, thaw, delay, restore: () => listen(port), close: cut };
+  const retarget = (other: string): void => void (target = addressOf(other));
+  const restore = (): Promise<void> => listen(port);
+  return { port, connections: () => connections, cut, freeze, thaw, delay, retarget, restore, close: cut };
+}
+
+function addressOf(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port) };
 }
 
 function relay(from: Socket, to: Socket, delayMs: number): void {

@@ -30,12 +30,14 @@ export async function answerThroughClient(
     const text = await answerText(upstream, request, message, options);
     return { status: 200, contentType: 'application/json', headers: {}, body: Buffer.from(text) };
   }
+  // The answer begins at once. An upstream that cannot be reached is a failure before that.
+  if (receiver !== undefined) await upstream.serverDescription(options.signal);
   const body = new PassThrough();
   // Without a listener, an error before the first read would end this process.
   body.on('error', () => undefined);
   const notify = (method: string, params: object): void => {
     // A caller who does not read loses notifications, instead of getting all of them at the end.
-    if (body.destroyed || body.writableNeedDrain) return;
+    if (body.destroyed || body.writableEnded || body.writableNeedDrain) return;
     body.write(messageEvent(JSON.stringify({ jsonrpc: '2.0', method, params })));
   };
   const listeners = {

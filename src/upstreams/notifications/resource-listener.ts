@@ -28,8 +28,13 @@ export async function listenToResources(
   const following = AbortSignal.any([lifetime, stopping.signal]);
   const giveUp = (): void => acknowledged.reject(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });
-  // What ends the session ends the subscription.
-  const unlisten = session.changes.add(listener);
+  // What ends the session ends the subscription. Its other streams do not concern it.
+  const unlisten = session.changes.add({
+    listChanged: () => undefined,
+    resourceUpdated: () => undefined,
+    missed: () => undefined,
+    ended: (fault) => listener.ended(fault),
+  });
   const unwatch = session.watch();
   const stop = async (): Promise<void> => {
     unlisten();

@@ -12,6 +12,7 @@ import { Program } from '../../support/program.js';
 import { callProxy, errorIn, eventsOf, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { ABOUT, Subscription } from '../../support/subscription.js';
+import { startTcpProxy, through } from '../../support/tcp-proxy.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/reporting-server.mjs', import.meta.url));
@@ -384,7 +385,8 @@ describe('a subscription at a legacy server', () => {
 
   it('continues in another session when its server forgets the session, or is restarted', async () => {
     const { url, server } = await serve('restarted');
-    const restarted = pathOf(app, await connectTo(app, url));
+    const proxy = await startTcpProxy(url);
+    const restarted = pathOf(app, await connectTo(app, through(proxy, url)));
     const filter = { resourceSubscriptions: ['note://one'], promptsListChanged: true };
     const subscription = await listen(restarted, filter);
     await subscription.next(0);
@@ -396,7 +398,7 @@ describe('a subscription at a legacy server', () => {
     ]);
     expect(linesOf('restarted')).not.toContain('unknown');
     await server.kill('SIGKILL');
-    await serve('restarted', `--port=${new URL(url).port}`);
+    proxy.retarget((await serve('restarted')).url);
     expect([await subscription.next(3), await subscription.next(4)]).toEqual([
       changed('prompts'),
       updated('note://one'),
@@ -406,5 +408,6 @@ describe('a subscription at a legacy server', () => {
       return subscription.messages.length > 5;
     });
     expect(subscription.messages[5]).toEqual(updated('note://one'));
+    await proxy.close();
   });
 });

@@ -10,6 +10,7 @@ import { Program } from '../../support/program.js';
 import { closeStreams, INITIALIZE, LegacySession, logged, logsIn, updated } from '../../support/legacy-session.js';
 import { callProxy, errorIn, pathOf, rpc, rpcOf, TAKES_JSON, toolCall } from '../../support/proxy-calls.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
+import { startTcpProxy, through } from '../../support/tcp-proxy.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 
 const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/modern-reporting-server.mjs', import.meta.url));
@@ -34,8 +35,8 @@ afterAll(async () => {
 const linesOf = (ledger: string): string[] =>
   readFileSync(join(folder, ledger), { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean);
 
-async function serve(ledger: string, ...options: string[]): Promise<{ url: string; server: Program }> {
-  const server = new Program(process.execPath, [SERVER, join(folder, ledger), '--http', ...options]);
+async function serve(ledger: string): Promise<{ url: string; server: Program }> {
+  const server = new Program(process.execPath, [SERVER, join(folder, ledger), '--http']);
   programs.push(server);
   const [, port] = await server.printed(/port (\d+)/);
   return { url: `http://127.0.0.1:${port}/mcp`, server };
@@ -192,14 +193,16 @@ it('concurrent calls of two callers in one session with a server get their own l
 
 it('a subscription goes on when its server is restarted, and everything counts as changed', async () => {
   const { url, server } = await serve('restarted');
-  const session = await LegacySession.open(app, pathOf(app, await connectTo(app, url)));
+  const proxy = await startTcpProxy(url);
+  const session = await LegacySession.open(app, pathOf(app, await connectTo(app, through(proxy, url))));
   const stream = await session.listen();
   await session.subscribe('note://one');
   await server.kill('SIGKILL');
-  await serve('restarted', `--port=${new URL(url).port}`);
+  proxy.retarget((await serve('restarted')).url);
   expect(await stream.next(0)).toEqual(updated('note://one'));
   await session.call('touch', { uri: 'note://one' });
   expect(await stream.next(1)).toEqual(updated('note://one'));
+  await proxy.close();
 });
 
 it('a subscription to a program that has ended is in its next process', async () => {

@@ -1,5 +1,5 @@
 // A server of the modern era (2026-07-28) without the SDK that reports changes of resources and sends log messages: over
-// stdio, or with `--http` over streamable HTTP, where it prints its port (`--port=PORT` asks for one). It appends to the
+// stdio, or with `--http` over streamable HTTP, where it prints its port. It appends to the
 // file that its first argument names `listen` and `close` with the resources of each subscription, and `level` with the
 // log level of each call that has one. Its resources begin with `note://`; it accepts no subscription to others. It has
 // these tools:
@@ -102,9 +102,8 @@ async function answer(request, response) {
 }
 
 if (options.includes('--http')) {
-  const port = Number(options.find((option) => option.startsWith('--port='))?.slice('--port='.length) ?? 0);
   const server = createServer((request, response) => void answer(request, response));
-  server.listen(port, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+  server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
 } else {
   const ends = new Map();
   const send = (sent) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...sent })}\n`);

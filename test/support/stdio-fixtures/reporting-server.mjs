@@ -1,5 +1,5 @@
 // A server of the legacy era (2025-11-25), made with the SDK, that reports changes: over stdio, or with `--http` over
-// streamable HTTP, where it prints its port (`--port=PORT` asks for one, and `--deaf` refuses the stream of unsolicited
+// streamable HTTP, where it prints its port (`--deaf` refuses the stream of unsolicited
 // messages). It appends to the file that its first argument names the messages about subscriptions and log levels that it
 // gets, as the method and the address or the level, and `unknown` for each message in a session that it does not know.
 // Its resources begin with `note://`; it refuses to subscribe to others. It has these tools:
@@ -132,7 +132,6 @@ async function answer(request, response) {
 }
 
 if (options.includes('--http')) {
-  const port = Number(options.find((option) => option.startsWith('--port='))?.slice('--port='.length) ?? 0);
   const server = createServer((request, response) => void answer(request, response));
-  server.listen(port, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+  server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
 } else await open().connect(new StdioServerTransport());

@@ -11,7 +11,7 @@ import { answeredRequests } from '../../protocol/client-requests.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { refusedSubscription } from '../../protocol/session-requests.js';
-import { ChangeSubscriptions } from '../../translation/subscriptions/change-subscriptions.js';
+import { ChangeSubscriptions, MAX_RESOURCES_OF_CALLER } from '../../translation/subscriptions/change-subscriptions.js';
 import { SessionSubscriptions } from '../../translation/subscriptions/session-subscriptions.js';
 import { type SubscribedPlace, WatchedResources } from '../../translation/subscriptions/watched-resources.js';
 import { UpstreamEras } from '../../translation/upstream-eras.js';
@@ -69,8 +69,13 @@ export class AgentSubscriptions {
     addresses: readonly string[],
     { onUpdate, signal }: { readonly onUpdate: (address: string) => void; readonly signal: AbortSignal },
   ): Promise<Watch> {
+    // Each address is looked up among all resources of the agent.
+    if (addresses.length > MAX_RESOURCES_OF_CALLER) {
+      throw new UpstreamError('busy', 'The caller has too many subscriptions.');
+    }
     const byConnection = new Map<string, Map<string, string>>();
     for (const address of addresses) {
+      if (signal.aborted) break;
       const { sources, uri } = await this.find(caller, address).catch(() => ({ sources: [], uri: address }));
       const [source] = sources;
       if (source === undefined) continue;

@@ -15,6 +15,10 @@ import { noAnswer, type OpenRequest } from './open-requests.js';
 import { MAX_QUESTION_SIZE, MAX_QUESTIONS } from './waiting-places.js';
 
 const EVENT_STREAM = 'text/event-stream';
+/** How many requests and withdrawals can be on their way to a client that does not read. */
+const MAX_UNSENT = 2 * MAX_QUESTIONS;
+/** How many requests of one call an upstream can take back: the client may answer each of them later. */
+const MAX_TAKEN_BACK = 256;
 
 /** The client's request that can be asked for input. */
 export interface AskingCall {
@@ -49,6 +53,7 @@ interface AskedQuestion {
 export class AskedClient implements AnsweringClient, RequestReceiver {
   /** Those whose answers are awaited. The time limit of the call runs while there are none. */
   private readonly waiting = new Set<AskedQuestion>();
+  /** Of those that the client has not answered. */
   private readonly ids = new Set<unknown>();
   private readonly unsent: Buffer[] = [];
   /** Resolved when there is a request to send. Replaced in each turn: until then it would keep every reaction. */
@@ -125,16 +130,18 @@ export class AskedClient implements AnsweringClient, RequestReceiver {
 
   private open(requests: Readonly<Record<string, UpstreamRequest>>): AskedQuestion[] {
     const texts = Object.entries(requests).map(([key, request]) => [key, this.textFor(request)] as const);
-    const isTooMany = this.waiting.size + texts.length > MAX_QUESTIONS;
+    const isTooMany =
+      this.waiting.size + texts.length > MAX_QUESTIONS ||
+      this.unsent.length + texts.length > MAX_UNSENT ||
+      this.ids.size + texts.length > MAX_QUESTIONS + MAX_TAKEN_BACK;
     if (isTooMany || texts.some(([, text]) => text.length > MAX_QUESTION_SIZE)) {
       throw new UpstreamError('protocol', 'The upstream asks for more than the service passes on.');
     }
     const opened: AskedQuestion[] = [];
     try {
       for (const [key, text] of texts) {
-        // The first one keeps the client's request too.
-        const isFirst = this.waiting.size + opened.length === 0;
-        const request = this.call.openRequest(text.length + (isFirst ? this.call.size : 0));
+        // Each one keeps the client's request too, since any of them can be the last.
+        const request = this.call.openRequest(text.length + this.call.size);
         opened.push({ key, text, id: request.id, request });
       }
     } catch (error) {
@@ -153,7 +160,8 @@ export class AskedClient implements AnsweringClient, RequestReceiver {
     for (const question of asked) {
       if (!this.waiting.delete(question)) continue;
       const { id, request } = question;
-      if (!request.isAnswered) this.send(withdrawal(id));
+      if (request.isAnswered) this.ids.delete(id);
+      else this.send(withdrawal(id));
       request.close();
       if (this.waiting.size === 0) this.call.deadline.restart();
     }

@@ -19,7 +19,7 @@ const vault = {
   open: (sealed: string, context: string) => sealed.slice(`sealed ${context} `.length),
 } as unknown as VaultService;
 
-/** What is told when the connection or the credential of a call ends. */
+/** The callbacks for the end of the connection or the credential of a call. */
 let ends: Record<'connection' | 'credential', Set<() => void>>;
 let questions: OpenQuestions;
 let count = 0;

@@ -14,7 +14,7 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 const MAX_SUBSCRIPTIONS = 2_048;
 const MAX_SUBSCRIPTIONS_OF_CALLER = 128;
 const MAX_RESOURCES = 16_384;
-const MAX_RESOURCES_OF_CALLER = 1_024;
+export const MAX_RESOURCES_OF_CALLER = 1_024;
 
 /** A stream of changes to a client. */
 export interface ChangeStream extends ChangeReader {

@@ -57,7 +57,7 @@ export class SessionNotifications {
         stream.body.destroy();
         throw noNotifications();
       }
-      // Nothing tells of the end of a stream that has ended.
+      // A destroyed stream emits no further `close`.
       if (!stream.body.destroyed) {
         this.streams.add(session, stream.body);
         if (canSubscribe) stream.body.once('close', this.subscriptions.listen({ session, caller }));

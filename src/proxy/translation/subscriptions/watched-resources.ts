@@ -1,6 +1,7 @@
 import { DomainError } from '../../../core/domain-error.js';
 import { isIn } from '../../../upstreams/channels/upstream-subscription.js';
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
+import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import type { BegunSubscription, ChangeSubscriptions } from './change-subscriptions.js';
 
@@ -66,10 +67,12 @@ export class WatchedResources {
       this.addresses = wanted;
       let accepted: readonly string[] = [];
       try {
-        const begun = this.begin(place, [...wanted.keys()], signal);
+        // While the client does not listen, this only finds out what the upstream accepts.
+        const isProbe = this.state !== 'listening';
+        const begun = this.begin(place, [...(isProbe ? added : wanted).keys()], signal);
         accepted = await this.settled(begun);
         // Without any of them, the subscription that exists is as good.
-        if (![...added.keys()].some((uri) => accepted.includes(uri) && !before.has(uri))) begun.stop();
+        if (isProbe || ![...added.keys()].some((uri) => accepted.includes(uri) && !before.has(uri))) begun.stop();
         else this.replaceBy(begun, before);
         return accepted.filter((uri) => added.has(uri));
       } finally {
@@ -124,12 +127,15 @@ export class WatchedResources {
     }).catch(() => this.retryLater());
   }
 
-  /** Subscribes to all resources. */
+  /** Subscribes to all resources. @throws UpstreamError also if the upstream accepts none any more */
   private async open(): Promise<void> {
     const place = await this.place();
     this.claim(place, this.addresses.size);
     const begun = this.begin(place, [...this.addresses.keys()]);
-    await this.settled(begun);
+    if ((await this.settled(begun)).length === 0) {
+      begun.stop();
+      throw new UpstreamError('protocol', 'The upstream accepts no subscription any more.');
+    }
     this.replaceBy(begun, this.addresses);
   }
 
