@@ -26,8 +26,8 @@ const typesOf = (step: number, lastStep?: number): string[] =>
 
 const STEP = [
   'tool-input-available a',
-  'tool-approval-request a',
   'tool-input-available b',
+  'tool-approval-request a',
   'tool-approval-request b',
   'tool-approval-response',
   'tool-output-available a',
@@ -39,6 +39,13 @@ const TEXT = ['text-start', 'text-delta', 'text-end'];
 describe('the chunks of a stored answer', () => {
   it('have all requests for approvals of a step before its decisions, and these before the next step', () => {
     expect(typesOf(0)).toEqual(['start-step', ...STEP, 'start-step', ...TEXT]);
+  });
+
+  it('have what a tool returned after all that the model has said in the step', () => {
+    const call = { ...approved('a'), approval: undefined } as UIMessage['parts'][number];
+    const parts: UIMessage['parts'] = [{ type: 'step-start' }, call, { type: 'text', text: 'Wait.', state: 'done' }];
+    const types = chunksAfterStep(parts, 0).map(({ type }) => type);
+    expect(types).toEqual(['start-step', 'tool-input-available', ...TEXT, 'tool-output-available']);
   });
 
   it('begin within a step that the reader has, and end after one', () => {

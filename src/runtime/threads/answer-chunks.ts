@@ -5,28 +5,31 @@ type Part = UIMessage['parts'][number];
 
 /**
  * The chunks of a stored answer that a reader lacks. The reader has the first `step` steps and has dropped the content
- * of the last of them (`reset-step`); for a reader without any, `step` is 0. As in the live stream, all requests for
- * approvals of a step come before its decisions.
+ * of the last of them (`reset-step`); for a reader without any, `step` is 0. As in the live stream, what becomes of the
+ * calls of a step follows all that the model has said in it, and requests for approvals come before decisions.
  * @param lastStep leaves out the steps after this one
  */
 export function chunksAfterStep(parts: readonly Part[], step: number, lastStep = Infinity): UIMessageChunk[] {
   const chunks: UIMessageChunk[] = [];
+  let ended: UIMessageChunk[] = [];
   let decided: UIMessageChunk[] = [];
   let current = 0;
   for (const [index, part] of parts.entries()) {
     if (part.type === 'step-start') {
-      chunks.push(...decided);
-      decided = [];
+      chunks.push(...ended, ...decided);
+      [ended, decided] = [[], []];
       if (++current > lastStep) break;
     }
     if (current > step || (current === step && part.type !== 'step-start')) {
       const ofPart = chunksOfPart(part, `part-${index}`);
       const decision = ofPart.findIndex(({ type }) => type === 'tool-approval-response');
       if (decision >= 0) decided.push(...ofPart.splice(decision));
+      const call = ofPart.findIndex(({ type }) => type === 'tool-input-available');
+      if (call >= 0) ended.push(...ofPart.splice(call + 1));
       chunks.push(...ofPart);
     }
   }
-  return [...chunks, ...decided];
+  return [...chunks, ...ended, ...decided];
 }
 
 function chunksOfPart(part: Part, id: string): UIMessageChunk[] {

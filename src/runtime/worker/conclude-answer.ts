@@ -55,8 +55,9 @@ async function closeOpenParts(
   const pending = answer.pendingToolCalls();
   const isSettled = pending.length + answer.gatedToolCalls().length === 0;
   if (answer.isResumed && isSettled && !answer.hasOpenStep) await answer.append({ type: 'start-step' });
-  await denyGatedCalls(answer, approvals, status, errorText);
   for (const { toolCallId } of pending) {
     await answer.append({ type: 'tool-output-error', toolCallId, errorText, dynamic: true });
   }
+  // A denial begins the next answer of the run, and these calls belong to the one before.
+  await denyGatedCalls(answer, approvals, status, errorText);
 }
