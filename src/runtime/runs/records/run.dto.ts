@@ -47,7 +47,8 @@ export class RunItem extends CallerItem {
 
   /**
    * The beginning of the message that the run answers, up to 500 characters. Null for a caller without
-   * COLLECTION_THREAD_MESSAGES_LIST, and for a message without text or of more than 64 KiB.
+   * COLLECTION_THREAD_MESSAGES_LIST, and for a message without text. In a list of n runs, also for a message that is
+   * larger than 8 MiB / n.
    */
   @MayBeNull()
   @IsString()
