@@ -102,7 +102,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
             <Section title="Question">
               <p className="break-words whitespace-pre-wrap">
                 {run.question}
-                {run.question.length === QUESTION_LENGTH && '…'}
+                {[...run.question].length === QUESTION_LENGTH && '…'}
               </p>
             </Section>
           )}

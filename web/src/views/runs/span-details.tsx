@@ -40,8 +40,9 @@ export function SpanDetails({
       {span.kind === 'approval' && <ApprovalDetails span={span} />}
       {span.kind === 'queue' && (
         <p className="text-sm">
-          The run was queued for {formatDuration(span.end - span.start)}: runs of one thread follow each other, and each
-          caller has a share of the workers.
+          {span.id === 'queue'
+            ? 'A run begins once the runs of its thread before it are over and its caller has a worker.'
+            : 'After an approval or the loss of a worker, another worker goes on.'}
         </p>
       )}
       {raw !== undefined && (
@@ -109,7 +110,14 @@ function partsOfStep({ parts }: ChatMessage, step: number): readonly MessagePart
 
 function ToolDetails({ span: { toolCall: call, part } }: { readonly span: Span }) {
   const { slug } = useOrganization();
-  if (call === undefined) return null;
+  if (call === undefined) {
+    return (
+      <>
+        <p className="text-sm">The call has not ended, so it has no record yet.</p>
+        {part?.input !== undefined && <ToolArguments input={part.input} toolName={part.toolName} />}
+      </>
+    );
+  }
   const name = call.tool_name;
   return (
     <>
@@ -171,10 +179,11 @@ function allowedBy({ public: isPublic, status }: NonNullable<Span['toolCall']>, 
   return isPublic ? 'the tool: it is public' : 'a permission of the caller';
 }
 
-function ApprovalDetails({ span: { part, answer, isOpen } }: { readonly span: Span }) {
+function ApprovalDetails({ span: { part, answer } }: { readonly span: Span }) {
   if (part === undefined) return null;
   const { approval } = part;
-  const word = isOpen ? 'not answered yet' : approval?.approved ? 'approved' : 'denied';
+  const decision = approval?.approved ? 'approved' : 'denied';
+  const word = approval?.approved === undefined ? (answer ? 'answered' : 'not answered yet') : decision;
   return (
     <>
       <Facts

@@ -50,7 +50,7 @@ export function scaleOf(spans: readonly Span[], { areWaitsShortened = true } = {
   return { start, segments, at, ticks: ticksOf(start, segments, at) };
 }
 
-/** The stretches in which no model and no tool worked. */
+/** The stretches in which the run waited for a worker or a person, and no model and no tool worked. */
 function waitsBetween(spans: readonly Span[], start: number, end: number): { start: number; end: number }[] {
   const waits: { start: number; end: number }[] = [];
   let position = start;
@@ -60,7 +60,8 @@ function waitsBetween(spans: readonly Span[], start: number, end: number): { sta
     position = Math.max(position, span.end);
   }
   if (end > position) waits.push({ start: position, end });
-  return waits;
+  const known = spans.filter(({ kind }) => kind === 'queue' || kind === 'approval');
+  return waits.filter((wait) => known.some((span) => span.start < wait.end && span.end > wait.start));
 }
 
 function segmentsOf(

@@ -86,6 +86,7 @@ export function timelineOf({ run, modelOf, calls, parts, answers, now }: Timelin
   const gaps = gapsBetween(busy, started, end, {
     isRunning: finished === undefined && run.status === 'running',
     recorded: run.model_calls.length,
+    running: parts.filter((part) => part.type === 'dynamic-tool').find(isBeingMade),
   });
   return [queue, ...[...busy, ...gaps].sort(byTime)];
 }
@@ -146,12 +147,15 @@ function modelLabel(number: number): string {
  * can have a prefix. Calls with the same name are in the order of their parts.
  */
 function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[]): Span[] {
-  const open = parts.filter((part) => part.type === 'dynamic-tool');
+  // A call that was denied has no record.
+  const open = parts.filter((part) => part.type === 'dynamic-tool').filter(({ state }) => state !== 'output-denied');
   return calls.map((call) => {
-    const named = (isSame: (name: string) => boolean): number => open.findIndex(({ toolName }) => isSame(toolName));
+    const named = (isSame: (name: string) => boolean): ToolPart[] => open.filter(({ toolName }) => isSame(toolName));
     const exact = named((name) => name === call.tool_name);
-    const index = exact >= 0 ? exact : named((name) => name.endsWith(`_${call.tool_name}`));
-    const [part] = index >= 0 ? open.splice(index, 1) : [];
+    const candidates = exact.length > 0 ? exact : named((name) => name.endsWith(`_${call.tool_name}`));
+    const recorded = JSON.stringify(call.arguments);
+    const part = candidates.find(({ input }) => JSON.stringify(input) === recorded) ?? candidates[0];
+    if (part !== undefined) open.splice(open.indexOf(part), 1);
     return callSpan(call, part);
   });
 }
@@ -219,7 +223,11 @@ function gapsBetween(
   busy: readonly Span[],
   start: number,
   end: number,
-  { isRunning, recorded }: { readonly isRunning: boolean; readonly recorded: number },
+  {
+    isRunning,
+    recorded,
+    running,
+  }: { readonly isRunning: boolean; readonly recorded: number; readonly running: ToolPart | undefined },
 ): Span[] {
   const gaps: Span[] = [];
   let models = recorded;
@@ -231,8 +239,11 @@ function gapsBetween(
     const isApproved = before?.kind === 'approval' && before.outcome === 'success' && next?.kind === 'tool';
     const waits = isApproved || (next?.attempt ?? attempt) > attempt;
     if (!waits && recorded > 0 && !isOpen) return;
-    if (!waits) models += 1;
-    const what = waits ? WAITS : ({ kind: 'model', label: modelLabel(models) } as const);
+    const call = isOpen && !waits ? running : undefined;
+    if (!waits && call === undefined) models += 1;
+    const model = { kind: 'model', label: modelLabel(models) } as const;
+    const work = call === undefined ? model : ({ kind: 'tool', label: call.toolName, part: call } as const);
+    const what = waits ? WAITS : work;
     gaps.push({ id: `gap-${gaps.length}`, ...what, start: position, end: until, isOpen });
   };
   for (const span of busy) {
@@ -243,6 +254,11 @@ function gapsBetween(
   }
   if (position < end) add(end, undefined);
   return gaps;
+}
+
+/** A call that is being made: it has no record yet. */
+function isBeingMade({ state, approval }: ToolPart): boolean {
+  return state === 'input-available' || (state === 'approval-responded' && approval?.approved === true);
 }
 
 /** When a UUID of version 7 was made (RFC 9562 §5.7); undefined for other versions. */

@@ -21,15 +21,24 @@ export function treeOf(spans: readonly Span[]): TraceNode[] {
   const steps: { number: number; spans: Span[] }[] = [];
   for (const span of spans) {
     const last = steps.at(-1);
-    // A model call that has not ended has no record yet.
-    const number = span.kind === 'model' ? (span.modelCall?.step ?? (last?.number ?? 0) + 1) : undefined;
-    if (number !== undefined && number !== last?.number) steps.push({ number, spans: [span] });
-    else (last?.spans ?? before).push(span);
+    const number = span.kind === 'model' ? (span.modelCall?.step ?? nextNumber(last)) : undefined;
+    // The clocks of two workers can differ by more than a step took.
+    const known = number === undefined ? last : steps.find((step) => step.number === number);
+    if (known !== undefined) known.spans.push(span);
+    else if (number === undefined) before.push(span);
+    else steps.push({ number, spans: [span] });
   }
   return [
     ...before.map((span) => ({ span })),
     ...steps.map((step) => ({ step: { ...step, ...extentOf(step.spans) } })),
   ];
+}
+
+/** The step of a model call that has not ended, and has no record yet: the same one again if its last call has failed. */
+function nextNumber(last: { readonly number: number; readonly spans: readonly Span[] } | undefined): number {
+  if (last === undefined) return 1;
+  const call = last.spans.findLast(({ modelCall }) => modelCall !== undefined)?.modelCall;
+  return call !== undefined && call.error_code !== null ? last.number : last.number + 1;
 }
 
 function extentOf(spans: readonly Span[]): Pick<Step, 'start' | 'end' | 'isOpen'> {
