@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import { spawnSync } from 'node:child_process';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 // Loading the modules registers their migrations.
@@ -12,7 +11,7 @@ import {
 import { migrate } from '../../src/platform/database/migrate.js';
 import { migrateQueue } from '../../src/platform/queue/migrate-queue.js';
 import { TEMPLATE_DATABASE } from './database.js';
-import { makeRunFolder } from './run-folder.js';
+import { makeRunFolder, removeRunFolder } from './run-folder.js';
 import { serveTenantServices } from './tenant-services.js';
 import { TENANT_SERVICES_URL } from './tenant.js';
 
@@ -24,6 +23,7 @@ export default async function globalSetup(): Promise<void> {
   requireRedisInCi();
   const folder = await makeRunFolder();
   // What the tests and their services write outside of the checkout.
+  const { TMPDIR: before } = process.env;
   process.env['TMPDIR'] = folder;
   const postgres = await startPostgres(join(folder, 'postgres'));
   const template = new URL(postgres.url);
@@ -40,7 +40,10 @@ export default async function globalSetup(): Promise<void> {
   (globalThis as { stopTestServices?: () => Promise<void> }).stopTestServices = async () => {
     await tenantServices.stop();
     await postgres.stop();
-    await rm(folder, { recursive: true, force: true });
+    await removeRunFolder(folder);
+    // With `--watch`, the next run is in this process.
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
   };
 }
 

@@ -2,7 +2,8 @@
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
-  } catch {
-    return false;
+  } catch (error) {
+    // It belongs to another account.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

@@ -21,7 +21,14 @@ async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const owner = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
     if (owner !== undefined && !isAlive(Number(owner))) {
-      await rm(join(tmpdir(), name), { recursive: true, force: true });
+      await removeRunFolder(join(tmpdir(), name));
     }
   }
+}
+
+/** Removes the folder of a run. What belongs to another account, or is still written to, stays. */
+export async function removeRunFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }).catch((error: Error) => {
+    process.stderr.write(`The data of a run of the tests stays in ${folder}: ${error.message}\n`);
+  });
 }
