@@ -20,6 +20,7 @@ import {
   sendResult,
   startScripted,
 } from '../support/scripted-upstream.js';
+import { WITH_TASKS } from '../support/task-upstream.js';
 
 const schema = { type: 'object' };
 const TOOLS = [
@@ -32,7 +33,7 @@ const VERSION = '2026-07-28';
 const ENVELOPE = {
   _meta: {
     'io.modelcontextprotocol/protocolVersion': VERSION,
-    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientCapabilities': WITH_TASKS,
     'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
   },
 };

@@ -18,7 +18,7 @@ import { addPerson, newEmail } from '../sign-in/people.js';
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const TYPE = 'oauth-id-jag+jwt';
-/** Of JWTs; nobody knows it. */
+/** A critical extension of the header (RFC 7515 §4.1.11) that the service does not implement. */
 const EXTENSION = 'https://example.com/extension';
 
 let issuer: IssuerServer;

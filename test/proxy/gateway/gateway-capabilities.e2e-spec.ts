@@ -97,6 +97,8 @@ describe('the declared capabilities of an agent', () => {
   it('are the same in the modern era', async () => {
     const discoverAgent = async (url: string) => discover(gatewayPath(app, await agentOf(app, [await knownAt(url)])));
     expect(await discoverAgent(plain.url)).toEqual(['tools']);
-    expect(await discoverAgent(fixture.url)).toEqual(['completions', 'logging', 'prompts', 'resources', 'tools']);
+    const all = ['completions', 'logging', 'prompts', 'resources', 'tools'];
+    // The fixture has tasks, which are an extension.
+    expect(await discoverAgent(fixture.url)).toEqual([...all, 'extensions'].toSorted());
   });
 });
