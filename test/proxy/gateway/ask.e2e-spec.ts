@@ -344,9 +344,12 @@ describe('the tool that runs an agent', () => {
     const response = await openProxy(app, gatewayPath(app, agentId), { key: app.apiKey, ...call });
     expect(response.headers['content-type']).toContain('text/event-stream');
     const where = { field: ['agent_id'], operator: 'eq', value: agentId };
-    const { items } = await succeed<{ items: { id: string }[] }>(app, 'RUN_LIST', { where });
-    expect(items).toMatchObject([{ status: expect.stringMatching(/^(?:queued|running)$/) }]);
-    await succeed(app, 'RUN_CANCEL', { id: items[0]?.id });
+    const id = await eventually(async () => {
+      const { items } = await succeed<{ items: { id: string }[] }>(app, 'RUN_LIST', { where });
+      expect(items).toMatchObject([{ status: expect.stringMatching(/^(?:queued|running)$/) }]);
+      return String(items[0]?.id);
+    });
+    await succeed(app, 'RUN_CANCEL', { id });
     const received = await text(response);
     expect(received).toMatch(/^:[^\n]*\n\n/);
     expect(eventsOf({ text: received }).at(-1)?.result).toMatchObject({ isError: true });
