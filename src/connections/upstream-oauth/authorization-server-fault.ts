@@ -22,6 +22,13 @@ export function faultOf(error: unknown): string | undefined {
   return undefined;
 }
 
+/** @throws AuthorizationServerFault for a token that is not a bearer token (RFC 6750) */
+export function requireBearer({ token_type: type }: { readonly token_type: string }): void {
+  if (type.toLowerCase() !== 'bearer') {
+    throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
+  }
+}
+
 /** The error code of an authorization server, which is another party's text. */
 export function nameOf(code: string): string {
   return /^[\w.-]{1,64}$/.test(code) ? code : 'an error';

@@ -12,7 +12,7 @@ import { DomainError } from '../../../core/domain-error.js';
 import { type Connection, isEnterprise } from '../../connection.js';
 import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
-import { AuthorizationServerFault, faultOf, nameOf } from '../authorization-server-fault.js';
+import { AuthorizationServerFault, faultOf, nameOf, requireBearer } from '../authorization-server-fault.js';
 import { ConfiguredClients } from '../servers/configured-clients.js';
 import { type DiscoveredServer, requireCodeFlow, ServerDiscovery } from '../servers/server-discovery.js';
 import { type Account, accountOf, tokenServerOf } from '../tokens/account-tokens.js';
@@ -162,9 +162,7 @@ export class UpstreamLogIns {
         resource,
         fetchFn: this.http.fetch,
       });
-      if (tokens.token_type.toLowerCase() !== 'bearer') {
-        throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
-      }
+      requireBearer(tokens);
       await this.configured.bind(connection, server.issuer);
       return accountOf(tokens, { server, client, resource, scope }, connectionUrl);
     } catch (cause) {

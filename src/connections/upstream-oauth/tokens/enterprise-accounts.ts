@@ -5,7 +5,7 @@ import { IdentityAssertions, IssuerRefusal } from '../../../identity/openid/iden
 import { IdTokens } from '../../../identity/openid/id-tokens.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import type { Connection } from '../../connection.js';
-import { AuthorizationServerFault, nameOf } from '../authorization-server-fault.js';
+import { AuthorizationServerFault, nameOf, requireBearer } from '../authorization-server-fault.js';
 import { ConfiguredClients } from '../servers/configured-clients.js';
 import { ServerDiscovery } from '../servers/server-discovery.js';
 import { type Account, accountOf, tokenServerOf } from './account-tokens.js';
@@ -87,9 +87,7 @@ export class EnterpriseAccounts {
     provider.saveResourceUrl?.(resource);
     const options = { metadata, resource, fetchFn: this.http.fetch, ...(scope !== undefined && { scope }) };
     const tokens = await fetchToken(provider, issuer, options).catch(explain);
-    if (tokens.token_type.toLowerCase() !== 'bearer') {
-      throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
-    }
+    requireBearer(tokens);
     await this.clients.bind(connection, issuer);
     return {
       ...accountOf(tokens, { server: tokenServerOf(metadata), client, resource, scope }, url),

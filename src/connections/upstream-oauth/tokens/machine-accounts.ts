@@ -3,7 +3,7 @@ import { ClientCredentialsProvider, fetchToken, StaticPrivateKeyJwtProvider } fr
 import { withTimeout } from '../../../core/with-timeout.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import type { Connection } from '../../connection.js';
-import { AuthorizationServerFault, faultOf, nameOf } from '../authorization-server-fault.js';
+import { AuthorizationServerFault, faultOf, nameOf, requireBearer } from '../authorization-server-fault.js';
 import { clientAssertionFor } from '../servers/client-assertion.js';
 import { ConfiguredClients } from '../servers/configured-clients.js';
 import { ServerDiscovery } from '../servers/server-discovery.js';
@@ -72,9 +72,7 @@ export class MachineAccounts {
     const scope = oauth?.scope ?? offered;
     const options = { metadata, resource, fetchFn: this.http.fetch, ...(scope !== undefined && { scope }) };
     const { refresh_token: _unused, ...tokens } = await fetchToken(provider, issuer, options);
-    if (tokens.token_type.toLowerCase() !== 'bearer') {
-      throw new AuthorizationServerFault('The authorization server issued a token that is not a bearer token.');
-    }
+    requireBearer(tokens);
     await this.clients.bind(connection, issuer);
     return accountOf(tokens, { server, client, resource, scope, machineRevision: revision }, url);
   }
