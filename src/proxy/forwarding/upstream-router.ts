@@ -9,6 +9,7 @@ import { type InboundMessage, type InboundRequest, isModernMessage } from '../pr
 import { requireSessionless, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
 import { isOfSession } from '../protocol/session-requests.js';
+import { answeredRequests } from '../protocol/client-requests.js';
 import { requireTranslatable } from '../protocol/translatable-methods.js';
 import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
@@ -112,6 +113,17 @@ export function pooledRoute(
  */
 function declaredAt({ type, sharedState }: Connection, { answers }: Session): ClientCapabilities | undefined {
   return type === 'HTTP' || type === 'VIRTUAL' || sharedState ? undefined : answers;
+}
+
+/**
+ * What a client of the modern era answers during a request. Where callers share a session, nothing tells which of them
+ * an upstream asks.
+ */
+export function usableCapabilities(
+  { principal, connection }: Pick<ProxyCaller, 'principal' | 'connection'>,
+  message: InboundMessage,
+): ClientCapabilities | undefined {
+  return principal === undefined || connection.sharedState ? undefined : answeredRequests(message);
 }
 
 /**

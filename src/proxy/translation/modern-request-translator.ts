@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import { hasOwnSessions } from '../../connections/connection.js';
@@ -8,10 +7,14 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { ConnectionTasks } from '../forwarding/tasks/connection-tasks.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
 import { invalidState } from '../forwarding/session/request-states.js';
-import { answeringRoute, type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
+import {
+  answeringRoute,
+  type McpRequestContext,
+  pooledRoute,
+  usableCapabilities,
+} from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
-import { answeredRequests } from '../protocol/client-requests.js';
 import { type InboundRequest, isSubscription } from '../protocol/inbound-message.js';
 import { withoutInputResponses } from '../protocol/input-responses.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
@@ -179,7 +182,7 @@ export class ModernRequestTranslator {
 function toLegacy(context: McpRequestContext<InboundRequest>): McpRequestContext<InboundRequest> {
   const { caller, message, taskIdFor } = context;
   const { principal } = caller;
-  const capabilities = usableCapabilities(context);
+  const capabilities = usableCapabilities(caller, message);
   // Lists are requested in the session of all callers, whose level is nobody's.
   const logLevel = canAsk(message.method) && caller.getsLog ? logLevelIn(message.params['_meta']) : undefined;
   return {
@@ -202,16 +205,8 @@ function askable(
   const { caller, message } = context;
   // A task would be kept for as long as the client can be asked.
   if (!canAsk(message.method) || caller.callsAsTask) return undefined;
-  const capabilities = usableCapabilities(context) ?? (bringsAnswers(message) ? {} : undefined);
+  const capabilities = usableCapabilities(caller, message) ?? (bringsAnswers(message) ? {} : undefined);
   return capabilities && { message, capabilities };
-}
-
-/** Where callers share a session, nothing tells which of them an upstream asks. */
-function usableCapabilities({
-  caller: { principal, connection },
-  message,
-}: McpRequestContext<InboundRequest>): ClientCapabilities | undefined {
-  return principal === undefined || connection.sharedState ? undefined : answeredRequests(message);
 }
 
 /** @param id JSON text */

@@ -6,8 +6,7 @@ import { DomainError } from '../../../core/domain-error.js';
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
-import { answeringRoute, pooledRoute } from '../../forwarding/upstream-router.js';
-import { answeredRequests } from '../../protocol/client-requests.js';
+import { answeringRoute, pooledRoute, usableCapabilities } from '../../forwarding/upstream-router.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { refusedSubscription } from '../../protocol/session-requests.js';
@@ -135,7 +134,7 @@ export class AgentSubscriptions {
     connection: Connection,
   ): Promise<StateOwner | undefined> {
     const { principal } = caller;
-    const capabilities = connection.sharedState ? undefined : answeredRequests(message);
+    const capabilities = usableCapabilities({ principal, connection }, message);
     const { owner } = pooledRoute(caller, {});
     if (principal === undefined || capabilities === undefined) return owner;
     const { isModern } = await this.eras.describeUpstream(connection, AbortSignal.timeout(DESCRIPTION_TIMEOUT_MS));
