@@ -90,6 +90,11 @@ const PLACES: Readonly<Record<string, fc.Arbitrary<string>>> = {
     { weight: 2, arbitrary: fc.constant('resp_@@approval:0@@') },
     { weight: 1, arbitrary: oddSegment },
   ),
+  model: fc.oneof(
+    { weight: 12, arbitrary: fc.constant('@@agent-here:0@@') },
+    { weight: 2, arbitrary: ref('agent') },
+    { weight: 1, arbitrary: oddSegment },
+  ),
   fileId: fc.oneof(
     { weight: 12, arbitrary: fc.nat(3).map((index) => `@@file:${index}@@`) },
     { weight: 2, arbitrary: fc.constant('@@run:0@@') },
