@@ -41,6 +41,7 @@ const INPUTS = [
   'packages/tsconfig.json',
   'scripts/build.mjs',
   'scripts/build-console.mjs',
+  'scripts/build-service.mjs',
 ];
 const SOURCES = ['src', 'packages/client/src', 'packages/cli/src', 'web'];
 const SOURCE_FILE = /\.(?:ts|tsx|sql|css|html|svg)$/;
@@ -124,6 +125,7 @@ async function compileTo(folder) {
     // The command line and the client it uses, in `dist/packages`. They import nothing of the service.
     ['typescript/bin/tsc', '--project', 'packages', '--outDir', join(folder, 'dist/packages')],
     [join(ROOT, 'scripts/build-console.mjs'), join(folder, 'dist/web')],
+    [join(ROOT, 'scripts/build-service.mjs'), join(folder, 'dist')],
   ]) {
     // Its spinner never ends in a terminal that has no width.
     const env = { ...process.env, CI: 'true' };
