@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
@@ -36,7 +36,7 @@ type Client = Pick<TestApp, 'url' | 'apiKey' | 'org' | 'tool'> & { process: Serv
 let database: TestDatabase;
 let upstream: ScriptedServer;
 let env: Record<string, string>;
-/** Three processes behind a load balancer without sticky routing. A test may kill the first one. */
+/** Three processes behind a load balancer without sticky routing. The first one is killed in the end. */
 let [a, b, c]: Client[] = [];
 let paths: Record<string, string>;
 /** The tool calls that wait for the client's answer. */
@@ -64,16 +64,13 @@ beforeAll(async () => {
   };
 }, START_MS);
 
-beforeEach(async () => {
-  if (a?.process.hasEnded === true) a = await start();
-}, START_MS);
-
 afterAll(async () => {
   await Promise.all([a, b, c].map((client) => client?.process.kill('SIGTERM')));
   await upstream?.close();
   await database?.drop();
 });
 
+const ASKING_KINDS = ['a connection over HTTP', 'an agent over HTTP'];
 const KINDS = ['a connection over HTTP', 'a program', 'an agent over HTTP', 'an agent over a program'];
 
 describe.each(KINDS)('a session with %s', (kind) => {
@@ -86,38 +83,14 @@ describe.each(KINDS)('a session with %s', (kind) => {
     // A second DELETE finds nothing that could hang.
     expect([200, 404]).toContain((await end(b, kind, session)).status);
   });
-
-  it('outlives the process that opened it and was killed', async () => {
-    const session = await open(a, kind);
-    expect((await echo(a, kind, session)).status).toBe(200);
-    const stream = await openProxy(at(a), pathFor(kind), { method: 'GET', key: key(), headers: session });
-    const broken = new Promise((resolve) => stream.once('close', resolve).resume().once('error', resolve));
-    await a?.process.kill('SIGKILL');
-    await broken;
-    expectUsableOrUnknown(await echo(b, kind, session));
-    expectUsableOrUnknown(await echo(c, kind, session));
-    const again = await openProxy(at(b), pathFor(kind), { method: 'GET', key: key(), headers: session });
-    expect([200, 404, 405]).toContain(again.statusCode);
-    again.destroy();
-    expect([200, 404]).toContain((await end(c, kind, session)).status);
-  });
 });
 
-describe.each(['a connection over HTTP', 'an agent over HTTP'])('a request of the server behind %s', (kind) => {
+describe.each(ASKING_KINDS)('a request of the server behind %s', (kind) => {
   it('can be answered in another process than the one that relayed it', async () => {
     const session = await open(a, kind);
     const { id, rest } = await ask(a, kind, session);
     expect((await answer(b, kind, session, id)).status).toBe(202);
     expect(await rest).toContain('answered');
-  });
-
-  it('is not waited for after the process that relayed it was killed', async () => {
-    const session = await open(a, kind);
-    const { id, rest } = await ask(a, kind, session);
-    await a?.process.kill('SIGKILL');
-    await expect(rest).rejects.toThrow();
-    expect([202, 404]).toContain((await answer(b, kind, session, id)).status);
-    expectUsableOrUnknown(await echo(b, kind, session));
   });
 });
 
@@ -136,14 +109,50 @@ describe('a request of a program', () => {
     expect((await answer(a, kind, session, id)).status).toBe(202);
     expect(await rest).toContain('answered');
   });
+});
 
-  it('is answered with 404 after its process was killed', async () => {
-    const session = await open(a, kind);
-    const { id, rest } = await ask(a, kind, session);
+describe('when the process that opened sessions is killed', () => {
+  const sessions = {} as Record<string, Record<string, string>>;
+  const asked: Record<string, { session: Record<string, string>; id: unknown }> = {};
+
+  beforeAll(async () => {
+    const ends: Promise<unknown>[] = [];
+    for (const kind of KINDS) {
+      const session = (sessions[kind] = await open(a, kind));
+      expect((await echo(a, kind, session)).status).toBe(200);
+      const stream = await openProxy(at(a), pathFor(kind), { method: 'GET', key: key(), headers: session });
+      ends.push(new Promise((resolve) => stream.once('close', resolve).resume().once('error', resolve)));
+    }
+    for (const kind of [...ASKING_KINDS, 'a program']) {
+      const session = await open(a, kind);
+      const { id, rest } = await ask(a, kind, session);
+      asked[kind] = { session, id };
+      ends.push(expect(rest).rejects.toThrow());
+    }
     await a?.process.kill('SIGKILL');
-    await expect(rest).rejects.toThrow();
-    expect((await answer(b, kind, session, id)).status).toBe(404);
+    await Promise.all(ends);
+  }, START_MS);
+
+  it.each(KINDS)('a session with %s outlives it', async (kind) => {
+    const session = sessions[kind] ?? {};
     expectUsableOrUnknown(await echo(b, kind, session));
+    expectUsableOrUnknown(await echo(c, kind, session));
+    const again = await openProxy(at(b), pathFor(kind), { method: 'GET', key: key(), headers: session });
+    expect([200, 404, 405]).toContain(again.statusCode);
+    again.destroy();
+    expect([200, 404]).toContain((await end(c, kind, session)).status);
+  });
+
+  it.each(ASKING_KINDS)('a request of the server behind %s is not waited for', async (kind) => {
+    const { session = {}, id } = asked[kind] ?? {};
+    expect([202, 404]).toContain((await answer(b, kind, session, id)).status);
+    expectUsableOrUnknown(await echo(b, kind, session));
+  });
+
+  it('a request of a program is answered with 404', async () => {
+    const { session = {}, id } = asked['a program'] ?? {};
+    expect((await answer(b, 'a program', session, id)).status).toBe(404);
+    expectUsableOrUnknown(await echo(b, 'a program', session));
   });
 });
 

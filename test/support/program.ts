@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events';
 
 /** How a program ended: its exit code, or the signal that ended it. */
-type ProgramEnd = number | NodeJS.Signals | null;
+export type ProgramEnd = number | NodeJS.Signals | null;
 
 /** A program that a test starts, as a process of its own. */
 export class Program {

@@ -118,19 +118,36 @@ describe('An HTTP upstream of the legacy era', () => {
     expect(server.streams()).toHaveLength(1);
   });
 
-  it.each([
-    ['405', 405, ''],
-    ['409', 409, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict"},"id":null}'],
-    ['404, although it knows the session', 404, 'Cannot GET /mcp'],
-    ['500', 500, ''],
-  ])('that answers the request for a stream with %s gets no second one, and works', async (_what, status, body) => {
-    const server = await started(() => startLegacyServer((response) => void response.writeHead(status).end(body)));
-    const { agent } = await listenedTo(server);
-    for (let call = 0; call < 5; call++) expect((await callThrough(app, agent, 'first')).status).toBe(200);
-    await sleep(2_500);
-    expect(server.streams()).toHaveLength(1);
-    // The service's own session, which listens, and the caller's.
-    expect(server.calls('initialize')).toHaveLength(2);
+  describe('that refuses the request for a stream', () => {
+    const refusals: [what: string, status: number, body: string][] = [
+      ['405', 405, ''],
+      ['409', 409, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict"},"id":null}'],
+      ['404, although it knows the session', 404, 'Cannot GET /mcp'],
+      ['500', 500, ''],
+    ];
+    const refusing = new Map<string, ChangingServer>();
+
+    beforeAll(async () => {
+      await Promise.all(
+        refusals.map(async ([what, status, body]) => {
+          const server = await startLegacyServer((response) => void response.writeHead(status).end(body));
+          refusing.set(what, server);
+          const { agent } = await listenedTo(server);
+          for (let call = 0; call < 5; call++) expect((await callThrough(app, agent, 'first')).status).toBe(200);
+        }),
+      );
+      await sleep(2_500);
+    });
+    afterAll(async () => {
+      for (const server of refusing.values()) await server.close();
+    });
+
+    it.each(refusals)('with %s gets no second one, and works', (what) => {
+      const server = refusing.get(what);
+      expect(server?.streams()).toHaveLength(1);
+      // The service's own session, which listens, and the caller's.
+      expect(server?.calls('initialize')).toHaveLength(2);
+    });
   });
 
   it('that floods the stream loses it, and its connection works', async () => {

@@ -19,6 +19,8 @@ const JWK = JSON.stringify({ ...privateKey.export({ format: 'jwk' }), kid: 'one'
 
 describe('a connection whose account is that of its client', () => {
   let service: TestService;
+  /** Another process, which may reach the upstream, and nothing else at a private address. */
+  let strict: TestService;
   let upstream: OauthUpstream;
   /** Each test has its own, because sessions of earlier tests stay open. */
   let machine: Machine;
@@ -31,8 +33,11 @@ describe('a connection whose account is that of its client', () => {
     const keyed = await registerMachine(upstream, { token_endpoint_auth_method: 'private_key_jwt', jwks });
     client_id = keyed.client_id;
     service = await startTestService();
+    const env = { UPSTREAM_ALLOW_PRIVATE: 'false', UPSTREAM_ALLOW: new URL(upstream.url).host };
+    strict = await startTestService({ database: service.database, env });
   });
   afterAll(async () => {
+    await strict?.close();
     await service?.close();
     await upstream?.close();
   });
@@ -210,19 +215,14 @@ describe('a connection whose account is that of its client', () => {
   });
 
   it('gets one token for two processes, also at the moment at which it ends', async () => {
-    const other = await startTestService({ database: service.database });
-    try {
-      const id = await connect();
-      const callAll = (): Promise<ProxyAnswer[]> =>
-        Promise.all([service, other, service, other].map((app) => call(id, app)));
-      expect((await callAll()).map(textOf)).toEqual(Array(4).fill(machine.client_id));
-      expect(tokens()).toBe(1);
-      upstream.endAccessTokens(machine.client_id);
-      expect((await callAll()).map(textOf)).toEqual(Array(4).fill(machine.client_id));
-      expect(tokens()).toBe(2);
-    } finally {
-      await other.close();
-    }
+    const id = await connect();
+    const callAll = (): Promise<ProxyAnswer[]> =>
+      Promise.all([service, strict, service, strict].map((app) => call(id, app)));
+    expect((await callAll()).map(textOf)).toEqual(Array(4).fill(machine.client_id));
+    expect(tokens()).toBe(1);
+    upstream.endAccessTokens(machine.client_id);
+    expect((await callAll()).map(textOf)).toEqual(Array(4).fill(machine.client_id));
+    expect(tokens()).toBe(2);
   });
 
   it('sends the secret to no other authorization server than before', async () => {
@@ -248,8 +248,6 @@ describe('a connection whose account is that of its client', () => {
 
   it('sends the secret to no private address, unless that is allowed', async () => {
     const hidden = await startOauthUpstream();
-    const env = { UPSTREAM_ALLOW_PRIVATE: 'false', UPSTREAM_ALLOW: new URL(upstream.url).host };
-    const strict = await startTestService({ database: service.database, env });
     try {
       const noted = noteTokenRequests(hidden);
       const id = await connect();
@@ -257,7 +255,6 @@ describe('a connection whose account is that of its client', () => {
       await expectFailure(id, 'upstream_unreachable', 'is a loopback address', strict);
       expect(noted).toEqual([]);
     } finally {
-      await strict.close();
       await hidden.close();
     }
   });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestService, type TestService } from '../../support/service.js';
 import {
   callProxy,
   errorIn,
@@ -11,18 +10,21 @@ import {
   toolCall,
 } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
+import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { eventually } from '../../support/eventually.js';
 import { authorize, connectOauth, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 describe('calls to an upstream that demands OAuth', () => {
-  let service: TestService;
+  let service: Tenant;
+  /** The same, as another process has it. */
+  let other: Tenant;
   let upstream: OauthUpstream;
   let owner: Person;
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    service = await startTestService();
+    [service, other] = await newTenantOfTwo();
     owner = await signedIn(service);
   });
   afterAll(async () => {
@@ -128,23 +130,18 @@ describe('calls to an upstream that demands OAuth', () => {
   });
 
   it('refresh the token once, with two processes at the moment at which it expires', async () => {
-    const other = await startTestService({ database: service.database });
-    try {
-      upstream.lifetimeS = 4;
-      const id = await authorized();
-      upstream.lifetimeS = 3600;
-      const answers = new Set<unknown>();
-      await eventually(async () => {
-        const calls = [service, other, service, other, service, other].map((app) => call(id, app));
-        for (const answer of await Promise.all(calls)) answers.add(textOf(answer));
-        expect(upstream.refreshes).toBeGreaterThan(0);
-      });
-      for (const app of [service, other]) answers.add(textOf(await call(id, app)));
-      expect([...answers]).toEqual(['alice']);
-      expect(upstream.refreshes).toBe(1);
-    } finally {
-      await other.close();
-    }
+    upstream.lifetimeS = 4;
+    const id = await authorized();
+    upstream.lifetimeS = 3600;
+    const answers = new Set<unknown>();
+    await eventually(async () => {
+      const calls = [service, other, service, other, service, other].map((app) => call(id, app));
+      for (const answer of await Promise.all(calls)) answers.add(textOf(answer));
+      expect(upstream.refreshes).toBeGreaterThan(0);
+    });
+    for (const app of [service, other]) answers.add(textOf(await call(id, app)));
+    expect([...answers]).toEqual(['alice']);
+    expect(upstream.refreshes).toBe(1);
   });
 
   it('are refused again after the upstream has revoked the account, until a person logs in again', async () => {
@@ -164,19 +161,14 @@ describe('calls to an upstream that demands OAuth', () => {
   });
 
   it('are refused in every process after CONNECTION_DEAUTHORIZE, which revokes the tokens', async () => {
-    const other = await startTestService({ database: service.database });
-    try {
-      const id = await authorized();
-      expect(textOf(await call(id, other))).toBe('alice');
-      const sent = upstream.authorizations.at(-1);
-      await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
-      expect(errorIn(await call(id))).toMatchObject(required(id));
-      await eventually(async () => expect((await call(id, other)).status).toBe(403));
-      const asked = await fetch(upstream.url, { method: 'POST', headers: { authorization: String(sent) }, body: '{}' });
-      expect(asked.status).toBe(401);
-    } finally {
-      await other.close();
-    }
+    const id = await authorized();
+    expect(textOf(await call(id, other))).toBe('alice');
+    const sent = upstream.authorizations.at(-1);
+    await succeed(service, 'CONNECTION_DEAUTHORIZE', { id });
+    expect(errorIn(await call(id))).toMatchObject(required(id));
+    await eventually(async () => expect((await call(id, other)).status).toBe(403));
+    const asked = await fetch(upstream.url, { method: 'POST', headers: { authorization: String(sent) }, body: '{}' });
+    expect(asked.status).toBe(401);
   });
 
   it('need log-ins and log-outs that are on record', async () => {

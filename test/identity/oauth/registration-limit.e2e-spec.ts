@@ -66,13 +66,13 @@ async function registerMany(source: string, count: number, atOnce: number): Prom
   return statuses;
 }
 
-describe('of 1,000 registrations from one source', () => {
+describe('of 200 registrations from one source', () => {
   it('100 are accepted, one after the other', async () => {
-    expect(await registerMany(newSource(), 1_000, 1)).toEqual({ 201: 100, 429: 900 });
+    expect(await registerMany(newSource(), 200, 1)).toEqual({ 201: 100, 429: 100 });
   });
 
   it('100 are accepted, all at once at two processes', async () => {
-    expect(await registerMany(newSource(), 1_000, 100)).toEqual({ 201: 100, 429: 900 });
+    expect(await registerMany(newSource(), 200, 100)).toEqual({ 201: 100, 429: 100 });
   });
 });
 

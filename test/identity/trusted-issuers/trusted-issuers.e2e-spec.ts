@@ -20,15 +20,19 @@ const EMAIL = 'ann@example.com';
 
 let issuer: IssuerServer;
 let strict: IssuerServer;
+/** Trusted issuers whose keys the service has not read. */
+let unread: IssuerServer[];
 let service: TestService;
 let userId: string;
 let otherId: string;
 
 beforeAll(async () => {
   [issuer, strict] = await Promise.all([startIssuer(), startIssuer()]);
+  unread = await Promise.all(Array.from({ length: 5 }, () => startIssuer()));
   const trusted = [
     { issuer: issuer.issuer, audience: AUDIENCE },
     { issuer: strict.issuer, audience: AUDIENCE, algorithms: ['RS256'], email_claim: 'mail' },
+    ...unread.map((one) => ({ issuer: one.issuer, audience: AUDIENCE })),
   ];
   service = await startTestService({ env: { TRUSTED_ISSUERS: JSON.stringify(trusted) } });
   otherId = (await startSecondOrganization(service, 'other')).id;
@@ -36,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service?.close();
-  await Promise.all([issuer?.close(), strict?.close()]);
+  await Promise.all([issuer, strict, ...(unread ?? [])].map((one) => one?.close()));
 });
 beforeEach(() => {
   issuer.respond = undefined;
@@ -250,37 +254,29 @@ describe('the keys of an issuer', () => {
     expect(issuer.reads - reads).toBeLessThanOrEqual(1 + (Date.now() - since) / 2000);
   });
 
-  describe('of a new process', () => {
-    let other: TestService;
-    const callOther = (token: string): supertest.Test =>
-      supertest(other.url).post('/api/default/tools/MODEL_TIERS_GET').set('authorization', `Bearer ${token}`).send({});
-
-    beforeEach(async () => {
-      const env = { TRUSTED_ISSUERS: JSON.stringify([{ issuer: issuer.issuer, audience: AUDIENCE }]) };
-      other = await startTestService({ env, database: service.database });
-    });
-
-    it.each<[string, () => void]>([
-      ['that answers 500', () => (issuer.respond = (_request, response) => response.writeHead(500).end())],
+  describe('that were not read yet', () => {
+    const disturbances: [string, (disturbed: IssuerServer) => void][] = [
+      ['that answers 500', (disturbed) => (disturbed.respond = (_request, response) => response.writeHead(500).end())],
       [
         'that redirects',
-        () => (issuer.respond = (_request, response) => response.writeHead(302, { location: '/keys' }).end()),
+        (disturbed) =>
+          (disturbed.respond = (_request, response) => response.writeHead(302, { location: '/keys' }).end()),
       ],
       [
         'that answers more than 64 KiB',
-        () => (issuer.respond = (_request, response) => response.end(`{"keys":[],"x":"${'x'.repeat(70_000)}"}`)),
+        (disturbed) =>
+          (disturbed.respond = (_request, response) => response.end(`{"keys":[],"x":"${'x'.repeat(70_000)}"}`)),
       ],
-      ['that answers no JSON', () => (issuer.respond = (_request, response) => response.end('<html>'))],
-      ['whose metadata names another issuer', () => (issuer.named = 'https://elsewhere.example')],
-    ])('cannot come from a server %s', async (_what, disturb) => {
-      disturb();
-      try {
-        const answer = await callOther(await signed());
-        expectProblem(answer, 503, 'service_unavailable');
-        expect(answer.headers['retry-after']).toBe('2');
-      } finally {
-        await other.close();
-      }
+      ['that answers no JSON', (disturbed) => (disturbed.respond = (_request, response) => response.end('<html>'))],
+      ['whose metadata names another issuer', (disturbed) => (disturbed.named = 'https://elsewhere.example')],
+    ];
+
+    it.each(disturbances)('cannot come from a server %s', async (what, disturb) => {
+      const disturbed = unread[disturbances.findIndex(([name]) => name === what)] as IssuerServer;
+      disturb(disturbed);
+      const answer = await call(await disturbed.sign({ email: EMAIL }));
+      expectProblem(answer, 503, 'service_unavailable');
+      expect(answer.headers['retry-after']).toBe('2');
     });
   });
 });

@@ -12,12 +12,12 @@ const ifRedis = command === '' ? describe.skip : describe;
 const START_MS = 120_000;
 const PATIENCE_MS = 120_000;
 const THREADS = 8;
-const TEXT = '/random 30\n/wait 150\n/random 30\n/wait 150\n/random 10';
+const TEXT = '/random 30\n/wait 400\n/random 30\n/wait 400\n/random 10';
 
 ifRedis.each([
   ['behind Sentinels', startSentinels],
   ['as a cluster', startCluster],
-])('Redis %s', (_, start) => {
+])('Redis %s', (kind, start) => {
   let redis: RedisTopology;
   let api: TestService;
   let worker: TestService;
@@ -52,6 +52,26 @@ ifRedis.each([
     await thread.cancel(taskId).expect(202);
     await thread.waitFor(taskId, 'cancelled');
   });
+
+  if (kind === 'as a cluster') {
+    it('has all keys of one thread in one slot, and other threads in others', async () => {
+      const slots = new Set<number>();
+      for (let i = 0; i < 4; i++) {
+        const thread = await ThreadClient.create(api, agentId);
+        const runs = [await thread.ask('One'), await thread.ask('Two')];
+        const keys = await keysOf(redis, ({ key }) => runs.some(({ taskId }) => key.includes(taskId)));
+        // A hash and a stream for each run.
+        expect(keys).toHaveLength(4);
+        const ofThread = new Set(keys.map(({ slot }) => slot));
+        expect(ofThread.size).toBe(1);
+        ofThread.forEach((slot) => slots.add(slot));
+      }
+      expect(slots.size).toBeGreaterThan(1);
+      const queue = await keysOf(redis, ({ key }) => key.startsWith('{sbx-queue}:'));
+      expect(queue.length).toBeGreaterThan(0);
+      expect(new Set(queue.map(({ slot }) => slot)).size).toBe(1);
+    });
+  }
 
   it.each<[how: string, fail: (master: RedisProcess) => Promise<() => unknown>]>([
     ['hangs', async (master) => stopProcess(master.pid)],
@@ -96,40 +116,6 @@ ifRedis.each([
     },
     3 * PATIENCE_MS,
   );
-});
-
-ifRedis('Redis as a cluster', () => {
-  let redis: RedisTopology;
-  let app: TestService;
-
-  beforeAll(async () => {
-    redis = await startCluster(command);
-    app = await startTestService({ env: { REDIS_URL: redis.url } });
-  }, START_MS);
-
-  afterAll(async () => {
-    await app?.close();
-    await redis?.stop();
-  }, START_MS);
-
-  it('has all keys of one thread in one slot, and other threads in others', async () => {
-    const agentId = await createAgent(app);
-    const slots = new Set<number>();
-    for (let i = 0; i < 4; i++) {
-      const thread = await ThreadClient.create(app, agentId);
-      const runs = [await thread.ask('One'), await thread.ask('Two')];
-      const keys = await keysOf(redis, ({ key }) => runs.some(({ taskId }) => key.includes(taskId)));
-      // A hash and a stream for each run.
-      expect(keys).toHaveLength(4);
-      const ofThread = new Set(keys.map(({ slot }) => slot));
-      expect(ofThread.size).toBe(1);
-      ofThread.forEach((slot) => slots.add(slot));
-    }
-    expect(slots.size).toBeGreaterThan(1);
-    const queue = await keysOf(redis, ({ key }) => key.startsWith('{sbx-queue}:'));
-    expect(queue.length).toBeGreaterThan(0);
-    expect(new Set(queue.map(({ slot }) => slot)).size).toBe(1);
-  });
 });
 
 interface Conversation {

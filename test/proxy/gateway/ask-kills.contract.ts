@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { type CallToolResult, CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
@@ -16,6 +17,7 @@ import { type AskTask, createTask, idsIn, requestTask, taskIn, textIn, untilTask
 const ENV = { RUN_LOCK_MS: '600000', UPSTREAM_ALLOW_PRIVATE: 'true' };
 const START_MS = 120_000;
 const YES = { action: 'accept', content: { approve: true } };
+const TAKEN = { kind: 'hang-after' as const, deltas: ['Taken'] };
 const ANSWER = { kind: 'text' as const, deltas: ['The', ' answer.'] };
 
 const callOf = (name: string) => ({ kind: 'tool-calls' as const, calls: [{ name, arguments: {} }] });
@@ -47,10 +49,6 @@ export function askKillsContract(name: string, startBackend: () => Promise<Strea
       await backend?.close();
       await model?.close();
       await upstream?.close();
-    });
-
-    beforeEach(() => {
-      upstream.calls.length = 0;
     });
 
     /** A process of its own, as its clients see it. */
@@ -101,136 +99,91 @@ export function askKillsContract(name: string, startBackend: () => Promise<Strea
       await untilTask(api, agentId, { taskId, status: 'completed' });
     }
 
-    it(
-      'ends in the answer, once, when its process is killed while the run is queued',
-      async () => {
-        const { service, at } = await start('api');
-        model.script(ANSWER);
-        const task = await createTask(at, agentId, 'Which one?');
-        await service.kill('SIGKILL');
-        await untilTask(api, agentId, { taskId: task.taskId, status: 'working' });
-        const next = await start();
-        await expectOneAnswer(task, next.at, 1);
-        await next.service.kill('SIGTERM');
-      },
-      START_MS,
-    );
+    describe('ends in the answer, once, when its process is killed', () => {
+      const tasks = {} as Record<'over' | 'model' | 'tool' | 'approval' | 'answered' | 'queued', AskTask>;
+      const questions = {} as Record<'approval' | 'answered', string>;
+      let next: Tenant;
+      let older: { tasks: Client['experimental']['tasks']; taskId: string; waiting: Promise<CallToolResult> };
 
-    it(
-      '… while the model answers',
-      async () => {
+      /** A task whose run gets these replies of the model, when `look` holds. */
+      async function begin(at: Tenant, replies: Parameters<FakeOpenAI['script']>, look: () => unknown) {
+        model.script(...replies);
+        const task = await createTask(at, agentId, 'Which one?');
+        await eventually(look);
+        return task;
+      }
+
+      beforeAll(async () => {
         const { service, at } = await start();
-        model.script({ kind: 'hang-after', deltas: ['Taken'] }, ANSWER);
+        const runsIn = async (status: string): Promise<number> => {
+          const { items } = await succeed<{ items: { status: string }[] }>(api, 'RUN_LIST', {});
+          return items.filter((run) => run.status === status).length;
+        };
+        tasks.over = await begin(at, [ANSWER], async () => expect(await runsIn('completed')).toBe(1));
         const asked = model.requests.length;
-        const task = await createTask(at, agentId, 'Which one?');
-        await eventually(() => expect(model.requests.length).toBe(asked + 1));
-        await service.kill('SIGKILL');
-        const next = await start();
-        await expectOneAnswer(task, next.at, 2);
-        await next.service.kill('SIGTERM');
-      },
-      START_MS,
-    );
-
-    it(
-      '… while a tool is called',
-      async () => {
-        const { service, at } = await start();
-        const release = hang('look');
-        model.script(callOf('look'), ANSWER);
-        const task = await createTask(at, agentId, 'Which one?');
-        await eventually(() => expect(callsOf('look')).toBe(1));
-        await service.kill('SIGKILL');
-        release();
-        const next = await start();
-        await expectOneAnswer(task, next.at, 2);
-        await next.service.kill('SIGTERM');
-      },
-      START_MS,
-    );
-
-    it(
-      '… while an approval waits, whose question stays the same',
-      async () => {
-        const { service, at } = await start();
-        model.script(callOf('send'), ANSWER);
-        const task = await createTask(at, agentId, 'Which one?');
-        const question = await questionOf(at, task);
-        await service.kill('SIGKILL');
-        expect(await questionOf(api, task)).toBe(question);
-        const next = await start();
-        expect(await questionOf(next.at, task)).toBe(question);
-        await answer(next.at, task, question);
-        await expectOneAnswer(task, next.at, 2);
-        expect(callsOf('send')).toBe(1);
-        await next.service.kill('SIGTERM');
-      },
-      START_MS,
-    );
-
-    it(
-      '… between the answer to an approval and the result of its call, which is not repeated',
-      async () => {
-        const { service, at } = await start();
-        const release = hang('send');
-        model.script(callOf('send'), ANSWER);
-        const task = await createTask(at, agentId, 'Which one?');
-        const question = await questionOf(at, task);
-        await answer(at, task, question);
+        tasks.model = await begin(at, [TAKEN], () => expect(model.requests.length).toBe(asked + 1));
+        const releaseLook = hang('look');
+        tasks.tool = await begin(at, [callOf('look')], () => expect(callsOf('look')).toBe(1));
+        tasks.approval = await begin(at, [callOf('send')], () => undefined);
+        questions.approval = await questionOf(at, tasks.approval);
+        const releaseSend = hang('send');
+        tasks.answered = await begin(at, [callOf('send')], () => undefined);
+        questions.answered = await questionOf(at, tasks.answered);
+        await answer(at, tasks.answered, questions.answered);
         await eventually(() => expect(callsOf('send')).toBe(1));
-        await service.kill('SIGKILL');
-        release();
-        const next = await start();
-        // A client that does not know whether its answer has arrived sends it again.
-        await answer(next.at, task, question);
-        await expectOneAnswer(task, next.at, 3);
-        expect(callsOf('send')).toBe(1);
-        await next.service.kill('SIGTERM');
-      },
-      START_MS,
-    );
 
-    it(
-      '… while a client of 2025-11-25 waits for the result, which another process then has',
-      async () => {
-        const { service, at } = await start();
-        model.script({ kind: 'hang-after', deltas: ['Taken'] }, ANSWER);
-        const asked = model.requests.length;
+        model.script(TAKEN);
         const { client } = await openLegacy(at, `gateway/${agentId}`);
         const call = { name: 'ask', arguments: { message: 'Which one?' }, task: {} };
         const { task } = await client.request({ method: 'tools/call', params: call }, CreateTaskResultSchema);
-        const lost = client.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema);
-        lost.catch(() => undefined);
-        await eventually(() => expect(model.requests.length).toBe(asked + 1));
+        client.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema).catch(() => undefined);
+        await eventually(() => expect(model.requests.length).toBe(asked + 5));
+
         await service.kill('SIGKILL');
+        // No process executes runs now.
+        const asking = await start('api');
+        tasks.queued = await begin(asking.at, [], async () => expect(await runsIn('queued')).toBe(1));
+        await asking.service.kill('SIGKILL');
+        releaseLook();
+        releaseSend();
         const { client: another } = await openLegacy(api, `gateway/${agentId}`);
         const waiting = another.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema);
-        const next = await start();
-        expect(textIn(await waiting)).toBe('The answer.');
-        const { tasks } = await another.experimental.tasks.listTasks();
-        expect(tasks).toMatchObject([{ taskId: task.taskId, status: 'completed' }]);
-        await Promise.all([client.close(), another.close()]);
-        await next.service.kill('SIGTERM');
-      },
-      START_MS,
-    );
+        waiting.catch(() => undefined);
+        older = { tasks: another.experimental.tasks, taskId: task.taskId, waiting };
+        await untilTask(api, agentId, { taskId: tasks.queued.taskId, status: 'working' });
+        expect(await questionOf(api, tasks.approval)).toBe(questions.approval);
+        // In each run, that is all that remains.
+        model.script(...Array.from({ length: 6 }, () => ANSWER));
+        next = (await start()).at;
+      }, START_MS);
 
-    it(
-      '… after the run is over, before the client has read the answer',
-      async () => {
-        const { service, at } = await start();
-        model.script(ANSWER);
-        const task = await createTask(at, agentId, 'Which one?');
-        await eventually(async () => {
-          const { items } = await succeed<{ items: { status: string }[] }>(api, 'RUN_LIST', { limit: 1 });
-          expect(items).toMatchObject([{ status: 'completed' }]);
-        });
-        await service.kill('SIGKILL');
-        const next = await start();
-        await expectOneAnswer(task, next.at, 1);
-        await next.service.kill('SIGTERM');
-      },
-      START_MS,
-    );
+      it('while the run is queued', () => expectOneAnswer(tasks.queued, next, 1));
+
+      it('while the model answers', () => expectOneAnswer(tasks.model, next, 2));
+
+      it('while a tool is called', () => expectOneAnswer(tasks.tool, next, 2));
+
+      it('while an approval waits, whose question stays the same', async () => {
+        expect(await questionOf(next, tasks.approval)).toBe(questions.approval);
+        await answer(next, tasks.approval, questions.approval);
+        await expectOneAnswer(tasks.approval, next, 2);
+      });
+
+      it('between the answer to an approval and the result of its call, which is not repeated', async () => {
+        // A client that does not know whether its answer has arrived sends it again.
+        await answer(next, tasks.answered, questions.answered);
+        await expectOneAnswer(tasks.answered, next, 3);
+        // With the call of the other one that waited for an approval.
+        expect(callsOf('send')).toBe(2);
+      });
+
+      it('while a client of 2025-11-25 waits for the result, which another process then has', async () => {
+        expect(textIn(await older.waiting)).toBe('The answer.');
+        const { tasks: listed } = await older.tasks.listTasks();
+        expect(listed).toMatchObject([{ taskId: older.taskId, status: 'completed' }]);
+      });
+
+      it('after the run is over, before the client has read the answer', () => expectOneAnswer(tasks.over, next, 1));
+    });
   });
 }

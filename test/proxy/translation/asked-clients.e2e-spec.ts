@@ -23,7 +23,10 @@ import {
 const FORM = { type: 'object', properties: { name: { type: 'string' } } };
 const KINDS = ['server', 'program'] as const;
 const WAYS = ['a', 'an agent over a', 'an agent over an agent over a'] as const;
-const PLACES = KINDS.flatMap((kind) => WAYS.map((way) => [`${way} modern ${kind}`, kind] as const));
+// An agent over an agent does what an agent does: once is enough.
+const PLACES = KINDS.flatMap((kind) => WAYS.map((way) => [`${way} modern ${kind}`, kind] as const)).filter(
+  ([place]) => place !== 'an agent over a modern program',
+);
 
 const upstream = useModernAsking();
 let app: Tenant;

@@ -239,6 +239,21 @@ const cellOf = (direct: boolean | undefined, agent: boolean | undefined): string
   return direct === true ? 'direct' : 'agent';
 };
 
+/** What clients of both eras find at a server. */
+async function columnsOf({ era, transport }: { era: Era; transport: string }) {
+  const ledger = join(folder, `${era}-${transport}`);
+  const connectionId = await connect(era, transport, ledger);
+  const agent = gatewayPath(app, await agentOf(app, [connectionId]));
+  const columns: { title: string; cells: Record<string, string> }[] = [];
+  for (const clientEra of ERAS) {
+    const direct = await featuresAt(clientEra, pathOf(app, connectionId), ledger);
+    const through = await featuresAt(clientEra, agent, ledger);
+    const cells = Object.fromEntries(FEATURES.map(([name]) => [name, cellOf(direct[name], through[name])]));
+    columns.push({ title: `${clientEra} → ${era}, ${transport}`, cells });
+  }
+  return columns;
+}
+
 /** The rows of the table in the document, its head first. */
 function rowsOf(document: string): string[][] {
   const [, table = ''] = document.split(/<!-- \/?eras -->/);
@@ -261,22 +276,12 @@ function tableText(rows: readonly (readonly string[])[]): string {
 }
 
 it('which features work between the eras is what docs/mcp-proxy.md says', async () => {
-  const head = ['Feature'];
-  const columns: Record<string, string>[] = [];
-  for (const serverEra of ERAS) {
-    for (const transport of TRANSPORTS) {
-      const ledger = join(folder, `${serverEra}-${transport}`);
-      const connectionId = await connect(serverEra, transport, ledger);
-      const agent = gatewayPath(app, await agentOf(app, [connectionId]));
-      for (const clientEra of ERAS) {
-        const direct = await featuresAt(clientEra, pathOf(app, connectionId), ledger);
-        const through = await featuresAt(clientEra, agent, ledger);
-        head.push(`${clientEra} → ${serverEra}, ${transport}`);
-        columns.push(Object.fromEntries(FEATURES.map(([name]) => [name, cellOf(direct[name], through[name])])));
-      }
-    }
-  }
-  const rows = [head, ...FEATURES.map(([name]) => [name, ...columns.map((column) => column[name] ?? '')])];
+  const servers = ERAS.flatMap((era) => TRANSPORTS.map((transport) => ({ era, transport })));
+  // The servers are asked at the same time: what takes long is waiting.
+  const columns = await Promise.all(servers.map(columnsOf));
+  const head = ['Feature', ...columns.flatMap((pair) => pair.map(({ title }) => title))];
+  const cells = columns.flatMap((pair) => pair.map((column) => column.cells));
+  const rows = [head, ...FEATURES.map(([name]) => [name, ...cells.map((column) => column[name] ?? '')])];
   const document = readFileSync(DOCUMENT, 'utf8');
   if (process.env['UPDATE_ERAS'] !== undefined) {
     const [before = '', rest = ''] = document.split('<!-- eras -->\n');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
 import type { McpUpstream, UpstreamTool } from '../../../src/boot/testing/mcp-upstream.js';
@@ -27,8 +27,9 @@ const ENV = {
   UPSTREAM_ALLOW_PRIVATE: 'true',
 };
 const YES = { approved: true };
-const SEND = { name: 'send', arguments: {} };
-const LOOK = { name: 'look', arguments: {} };
+/** Calls by the run that makes them. */
+const send = (run: string) => ({ name: 'send', arguments: { run } });
+const look = (run: string) => ({ name: 'look', arguments: { run } });
 
 let database: TestDatabase;
 let api: TestService;
@@ -37,7 +38,8 @@ let upstream: McpUpstream;
 let agentId: string;
 /** A process of its own, which a test leaves to the next one. */
 let worker: ServiceProcess | undefined;
-const original: Record<string, UpstreamTool> = {};
+/** The runs whose calls of these tools do not end. */
+const hanging: Record<'look' | 'send', Set<unknown>> = { look: new Set(), send: new Set() };
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -46,15 +48,15 @@ beforeAll(async () => {
     startFakeOpenAI(),
     startUpstream(),
   ]);
-  Object.assign(original, upstream.tools);
+  for (const [name, runs] of Object.entries(hanging)) {
+    const tool = upstream.tools[name] as UpstreamTool;
+    const handler: UpstreamTool['handler'] = (args, signal) =>
+      runs.has(args['run']) ? new Promise(() => undefined) : tool.handler(args, signal);
+    upstream.tools[name] = { ...tool, handler };
+  }
   await useScriptedModel(api, model);
   agentId = await createAskingAgent(api, await connect(api, upstream.url), ['send', 'wipe']);
 }, START_MS);
-
-beforeEach(() => {
-  upstream.calls.length = 0;
-  Object.assign(upstream.tools, original);
-});
 
 afterAll(async () => {
   await endWorker('SIGKILL');
@@ -74,13 +76,14 @@ async function endWorker(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
   worker = undefined;
 }
 
-/** Lets the tool begin its work and never answer. */
-function hang(name: string): void {
-  const tool = original[name];
-  if (tool) upstream.tools[name] = { ...tool, handler: () => new Promise(() => undefined) };
+/** Lets the calls that hang be repeated. */
+function endHanging(): void {
+  for (const runs of Object.values(hanging)) runs.clear();
 }
 
-const callsOf = (name: string): number => upstream.calls.filter(({ tool }) => tool === name).length;
+/** How many calls of the tool the run has made. */
+const callsOf = (tool: string, run: string): number =>
+  upstream.calls.filter((call) => call.tool === tool && call.arguments['run'] === run).length;
 const query = (text: string, values: unknown[] = []) => api.query(text, values);
 
 /** A run whose reader is there from the beginning, through everything. */
@@ -170,15 +173,15 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
     async () => {
       await startWorker();
       const barrier = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
-      const run = await WatchedRun.start(SEND);
+      const run = await WatchedRun.start(send('step'));
       await eventually(isBlocked);
       await endWorker('SIGKILL');
       await barrier.dropAfterKill();
-      model.script({ kind: 'tool-calls', calls: [SEND] });
+      model.script({ kind: 'tool-calls', calls: [send('step')] });
       await startWorker();
       await run.approve(await run.waits());
       expect(await run.end()).toEqual(['output-available']);
-      expect(callsOf('send')).toBe(1);
+      expect(callsOf('send', 'step')).toBe(1);
       const rows: unknown[] = await query('SELECT id FROM run_approvals WHERE run_id = $1', [run.taskId]);
       expect(rows).toHaveLength(1);
     },
@@ -190,7 +193,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
     async () => {
       await startWorker();
       const storing = await Barrier.raise('LOCK TABLE run_approvals IN SHARE MODE');
-      const run = await WatchedRun.start(SEND);
+      const run = await WatchedRun.start(send('stream'));
       await eventually(isBlocked);
       const streaming = await Barrier.raise('SELECT FROM run_event_streams WHERE run_id = $1 FOR UPDATE', [run.taskId]);
       await storing.drop();
@@ -202,43 +205,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       expect(await run.waits()).toBe(id);
       await run.approve(id);
       expect(await run.end()).toEqual(['output-available']);
-      expect(callsOf('send')).toBe(1);
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    'after the approval was requested, before the run waits',
-    async () => {
-      await startWorker();
-      hang('look');
-      const run = await WatchedRun.start(LOOK, SEND);
-      const id = await run.approvalId();
-      await eventually(() => expect(callsOf('look')).toBe(1));
-      await endWorker('SIGKILL');
-      Object.assign(upstream.tools, original);
-      await startWorker();
-      expect(await run.waits()).toBe(id);
-      await run.approve(id);
-      expect(await run.end()).toEqual(['output-available', 'output-available']);
-      expect(callsOf('send')).toBe(1);
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    'when the request is answered before the run waits',
-    async () => {
-      await startWorker();
-      hang('look');
-      const run = await WatchedRun.start(LOOK, SEND);
-      await run.approve(await run.approvalId());
-      await eventually(() => expect(callsOf('look')).toBe(1));
-      await endWorker('SIGKILL');
-      Object.assign(upstream.tools, original);
-      await startWorker();
-      expect(await run.end()).toEqual(['output-available', 'output-available']);
-      expect(callsOf('send')).toBe(1);
+      expect(callsOf('send', 'stream')).toBe(1);
     },
     PATIENCE_MS,
   );
@@ -248,13 +215,14 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
     async () => {
       await startWorker();
       const waiting = Promise.withResolvers<string>();
-      const { look } = original;
-      if (look) upstream.tools['look'] = { ...look, handler: () => waiting.promise };
-      const run = await WatchedRun.start(LOOK, SEND);
+      const original = upstream.tools['look'] as UpstreamTool;
+      upstream.tools['look'] = { ...original, handler: () => waiting.promise };
+      const run = await WatchedRun.start(look('wait'), send('wait'));
       const id = await run.approvalId();
-      await eventually(() => expect(callsOf('look')).toBe(1));
+      await eventually(() => expect(callsOf('look', 'wait')).toBe(1));
       // The next write to the run's row is the one that stores the other call's outcome, then the waiting.
       const barrier = await Barrier.raise('SELECT FROM runs WHERE id = $1 FOR UPDATE', [run.taskId]);
+      upstream.tools['look'] = original;
       waiting.resolve('seen');
       await eventually(isBlocked);
       await endWorker('SIGKILL');
@@ -263,39 +231,7 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
       expect(await run.waits()).toBe(id);
       await run.approve(id);
       expect(await run.end()).toEqual(['output-available', 'output-available']);
-      expect(callsOf('send')).toBe(1);
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    'after the wait is stored',
-    async () => {
-      await startWorker();
-      const run = await WatchedRun.start(SEND);
-      const id = await run.waits();
-      await endWorker('SIGKILL');
-      // Answered while there is no worker at all.
-      await run.approve(id);
-      await startWorker();
-      expect(await run.end()).toEqual(['output-available']);
-      expect(callsOf('send')).toBe(1);
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    'after the answer is stored, and the job of the continuation is lost',
-    async () => {
-      await startWorker();
-      const run = await WatchedRun.start(SEND);
-      const id = await run.waits();
-      await endWorker('SIGKILL');
-      await run.approve(id);
-      await loseJobs();
-      await startWorker();
-      expect(await run.end()).toEqual(['output-available']);
-      expect(callsOf('send')).toBe(1);
+      expect(callsOf('send', 'wait')).toBe(1);
     },
     PATIENCE_MS,
   );
@@ -304,80 +240,103 @@ describe('nothing is lost and nothing happens twice when the worker is killed', 
     'after the continuation began, before the approved call is made',
     async () => {
       await startWorker();
-      const run = await WatchedRun.start(SEND);
+      const run = await WatchedRun.start(send('continuation'));
       const id = await run.waits();
       await endWorker('SIGTERM');
       await run.approve(id);
       const barrier = await Barrier.raise('SELECT FROM run_approvals WHERE id = $1 FOR UPDATE', [id]);
       await startWorker();
       await eventually(isBlocked);
-      expect(callsOf('send')).toBe(0);
+      expect(callsOf('send', 'continuation')).toBe(0);
       await endWorker('SIGKILL');
       await barrier.dropAfterKill();
       await startWorker();
       expect(await run.end()).toEqual(['output-available']);
-      expect(callsOf('send')).toBe(1);
+      expect(callsOf('send', 'continuation')).toBe(1);
     },
     PATIENCE_MS,
   );
 
-  it(
-    'while the approved call is made: it is not made again',
-    async () => {
+  describe('with runs in several states', () => {
+    const names = ['requested', 'decided', 'called', 'asked', 'stored', 'lost', 'cancelled'] as const;
+    const runs = {} as Record<(typeof names)[number], WatchedRun>;
+    const ids = {} as Record<(typeof names)[number], string>;
+
+    beforeAll(async () => {
       await startWorker();
-      hang('send');
-      const run = await WatchedRun.start(SEND);
-      const id = await run.waits();
-      await run.approve(id);
-      await eventually(() => expect(callsOf('send')).toBe(1));
+      for (const name of ['requested', 'decided'] as const) {
+        hanging.look.add(name);
+        runs[name] = await WatchedRun.start(look(name), send(name));
+        ids[name] = await runs[name].approvalId();
+        await eventually(() => expect(callsOf('look', name)).toBe(1));
+      }
+      await runs.decided.approve(ids.decided);
+
+      for (const name of ['called', 'asked', 'stored', 'lost', 'cancelled'] as const) {
+        runs[name] = await WatchedRun.start(send(name));
+        ids[name] = await runs[name].waits();
+      }
+      hanging.send.add('called');
+      await runs.called.approve(ids.called);
+      await eventually(() => expect(callsOf('send', 'called')).toBe(1));
+      const asked = model.requests.length;
+      model.script({ kind: 'hang' });
+      await runs.asked.approve(ids.asked);
+      await eventually(() => expect(model.requests.length).toBeGreaterThan(asked));
+
       await endWorker('SIGKILL');
-      Object.assign(upstream.tools, original);
+      endHanging();
+      await runs.lost.approve(ids.lost);
+      await runs.cancelled.thread.cancel().expect(202);
+      expect((await answer(api, runs.cancelled.thread.id, ids.cancelled, YES)).status).toBe(409);
+      await loseJobs();
+      // Answered while there is no worker at all.
+      await runs.stored.approve(ids.stored);
       await startWorker();
-      expect(await run.end()).toEqual(['output-error']);
-      expect(callsOf('send')).toBe(1);
-      const [part] = toolPartsOf((await run.thread.answer(run.taskId)).parts);
+    }, PATIENCE_MS);
+
+    it('after the approval was requested, before the run waits', async () => {
+      expect(await runs.requested.waits()).toBe(ids.requested);
+      await runs.requested.approve(ids.requested);
+      expect(await runs.requested.end()).toEqual(['output-available', 'output-available']);
+      expect(callsOf('send', 'requested')).toBe(1);
+    });
+
+    it('when the request is answered before the run waits', async () => {
+      expect(await runs.decided.end()).toEqual(['output-available', 'output-available']);
+      expect(callsOf('send', 'decided')).toBe(1);
+    });
+
+    it('after the wait is stored', async () => {
+      expect(await runs.stored.end()).toEqual(['output-available']);
+      expect(callsOf('send', 'stored')).toBe(1);
+    });
+
+    it('after the answer is stored, and the job of the continuation is lost', async () => {
+      expect(await runs.lost.end()).toEqual(['output-available']);
+      expect(callsOf('send', 'lost')).toBe(1);
+    });
+
+    it('while the approved call is made: it is not made again', async () => {
+      expect(await runs.called.end()).toEqual(['output-error']);
+      expect(callsOf('send', 'called')).toBe(1);
+      const [part] = toolPartsOf((await runs.called.thread.answer(runs.called.taskId)).parts);
       expect(part).toMatchObject({
-        approval: { id, approved: true },
+        approval: { id: ids.called, approved: true },
         errorText: expect.stringContaining('not repeated'),
       });
-    },
-    PATIENCE_MS,
-  );
+    });
 
-  it(
-    'after the outcome of the approved call: it is not made again',
-    async () => {
-      await startWorker();
-      const run = await WatchedRun.start(SEND);
-      const id = await run.waits();
-      const asked = model.requests.length;
-      model.script({ kind: 'hang' }, { kind: 'text', deltas: ['Done.'] });
-      await run.approve(id);
-      await eventually(() => expect(model.requests.length).toBeGreaterThan(asked));
-      await endWorker('SIGKILL');
-      await startWorker();
-      expect(await run.end()).toEqual(['output-available']);
-      expect(callsOf('send')).toBe(1);
-    },
-    PATIENCE_MS,
-  );
+    it('after the outcome of the approved call: it is not made again', async () => {
+      expect(await runs.asked.end()).toEqual(['output-available']);
+      expect(callsOf('send', 'asked')).toBe(1);
+    });
 
-  it(
-    'while a cancelled run is to be ended',
-    async () => {
-      await startWorker();
-      const run = await WatchedRun.start(SEND);
-      const id = await run.waits();
-      await endWorker('SIGKILL');
-      await run.thread.cancel().expect(202);
-      expect((await answer(api, run.thread.id, id, YES)).status).toBe(409);
-      await loseJobs();
-      await startWorker();
-      expect(await run.end('cancelled')).toEqual(['output-denied']);
-      expect(callsOf('send')).toBe(0);
-    },
-    PATIENCE_MS,
-  );
+    it('while a cancelled run is to be ended', async () => {
+      expect(await runs.cancelled.end('cancelled')).toEqual(['output-denied']);
+      expect(callsOf('send', 'cancelled')).toBe(0);
+    });
+  });
 });
 
 describe('while workers restart in good order', () => {
@@ -385,7 +344,7 @@ describe('while workers restart in good order', () => {
     'runs wait, are answered and continue, without counting attempts',
     async () => {
       await startWorker();
-      const calls = Array.from({ length: 6 }, () => SEND);
+      const calls = Array.from({ length: 6 }, () => send('restarted'));
       const thread = await ThreadClient.create(api, agentId);
       const stream = await thread.stream();
       for (const call of calls) model.script({ kind: 'tool-calls', calls: [call] });
@@ -406,7 +365,7 @@ describe('while workers restart in good order', () => {
       }
       const message = await thread.expectWhole(taskId, await stream.collectUntilDone(PATIENCE_MS));
       expect(toolPartsOf(message.parts)).toHaveLength(calls.length);
-      expect(callsOf('send')).toBe(calls.length);
+      expect(callsOf('send', 'restarted')).toBe(calls.length);
       const { attempt, status } = await thread.run(taskId);
       expect({ attempt, status }).toEqual({ attempt: calls.length + 1, status: 'completed' });
       const { item } = await succeed<{ item: { status: string } }>(api, 'COLLECTION_THREADS_GET', { id: thread.id });

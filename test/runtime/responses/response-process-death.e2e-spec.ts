@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { createAgent } from '../../support/agent-runs.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
-import { freePort } from '../../support/free-port.js';
 import { startTestService, type TestService } from '../../support/service.js';
-import { ServiceProcess, startWorkerProcess, testEnvironment } from '../../support/service-process.js';
+import { ServiceProcess, testEnvironment } from '../../support/service-process.js';
+import type { Tenant } from '../../support/tenant.js';
 import { expectPublishedShapes, faultsIn } from './checked-fetch.js';
 import { collect, finalOf, openAiClient, textsIn, textsOf } from './responses.support.js';
 
@@ -28,21 +27,10 @@ afterAll(async () => {
 });
 expectPublishedShapes();
 
-/** Takes over from a worker that is killed, for as long as `work` takes. */
-async function withAnotherWorker<T>(work: () => Promise<T>): Promise<T> {
-  const worker = await startTestService({ database, env: { ...RUN_LOCK, ROLE: 'worker' } });
-  try {
-    return await work();
-  } finally {
-    await worker.close();
-  }
-}
+type Events = AsyncIterator<ResponseStreamEvent>;
 
 /** Reads events until the response has said so much. */
-async function readSome(
-  events: AsyncIterator<ResponseStreamEvent>,
-  deltas: number,
-): Promise<{ seen: ResponseStreamEvent[]; id: string }> {
+async function readSome(events: Events, deltas: number): Promise<{ seen: ResponseStreamEvent[]; id: string }> {
   const seen: ResponseStreamEvent[] = [];
   while (seen.filter(({ type }) => type === 'response.output_text.delta').length < deltas) {
     const { value, done } = await events.next();
@@ -54,7 +42,10 @@ async function readSome(
   return { seen, id: created.response.id };
 }
 
-const stream = (openai: OpenAI) => openai.responses.create({ model: agentId, input: INPUT, stream: true });
+async function startStream(at: Pick<Tenant, 'url' | 'org' | 'apiKey'>): Promise<Events> {
+  const events = await openAiClient(at).responses.create({ model: agentId, input: INPUT, stream: true });
+  return events[Symbol.asyncIterator]();
+}
 
 /** The events are one whole: the text that was taken back is an incomplete item, and the next one is the answer. */
 async function expectWhole(events: ResponseStreamEvent[]): Promise<void> {
@@ -70,18 +61,29 @@ async function expectWhole(events: ResponseStreamEvent[]): Promise<void> {
 }
 
 describe('a response whose process is killed in the middle of its text', () => {
+  let other: TestService;
+  /** Of a reader of another process, and of one of the process itself. */
+  const readers = {} as Record<'elsewhere' | 'there', { events: Events; seen: ResponseStreamEvent[]; id: string }>;
+
+  beforeAll(async () => {
+    const doomed = new ServiceProcess({ ...testEnvironment(database.url), ...RUN_LOCK });
+    const { url } = await doomed.listening();
+    const read = async (at: typeof api) => {
+      const events = await startStream(at);
+      return { events, ...(await readSome(events, 10)) };
+    };
+    [readers.elsewhere, readers.there] = await Promise.all([read(api), read({ ...api, url })]);
+    await doomed.kill('SIGKILL');
+    other = await startTestService({ database, env: { ...RUN_LOCK, ROLE: 'worker' } });
+  }, START_MS);
+  afterAll(() => other?.close());
+
   it(
     'goes on for a reader of another process, with a new item',
     async () => {
-      const port = String(await freePort());
-      const doomed = await startWorkerProcess({ ...testEnvironment(database.url), ...RUN_LOCK, PORT: port });
-      const events = (await stream(openAiClient(api)))[Symbol.asyncIterator]();
-      const { seen } = await readSome(events, 10);
-      await doomed.kill('SIGKILL');
-      await withAnotherWorker(async () => {
-        for (let next = await events.next(); next.done !== true; next = await events.next()) seen.push(next.value);
-        await expectWhole(seen);
-      });
+      const { events, seen } = readers.elsewhere;
+      for (let next = await events.next(); next.done !== true; next = await events.next()) seen.push(next.value);
+      await expectWhole(seen);
     },
     START_MS,
   );
@@ -89,24 +91,18 @@ describe('a response whose process is killed in the middle of its text', () => {
   it(
     'goes on at another process for a reader that comes back after its last event',
     async () => {
-      const doomed = new ServiceProcess({ ...testEnvironment(database.url), ...RUN_LOCK });
-      const { url } = await doomed.listening();
-      const events = (await stream(openAiClient({ url, org: api.org, apiKey: api.apiKey })))[Symbol.asyncIterator]();
-      const { seen, id } = await readSome(events, 10);
-      await doomed.kill('SIGKILL');
+      const { events, seen, id } = readers.there;
       for (let next = await nextOf(events); next !== undefined; next = await nextOf(events)) seen.push(next);
-      await withAnotherWorker(async () => {
-        const startingAfter = seen.at(-1)?.sequence_number ?? 0;
-        const rest = await openAiClient(api).responses.retrieve(id, { stream: true, starting_after: startingAfter });
-        await expectWhole([...seen, ...(await collect(rest))]);
-      });
+      const startingAfter = seen.at(-1)?.sequence_number ?? 0;
+      const rest = await openAiClient(api).responses.retrieve(id, { stream: true, starting_after: startingAfter });
+      await expectWhole([...seen, ...(await collect(rest))]);
     },
     START_MS,
   );
 });
 
 /** What the reader still gets of a connection that is broken; undefined at its end. */
-async function nextOf(events: AsyncIterator<ResponseStreamEvent>): Promise<ResponseStreamEvent | undefined> {
+async function nextOf(events: Events): Promise<ResponseStreamEvent | undefined> {
   const next = await events.next().catch(() => undefined);
   return next?.done === true ? undefined : next?.value;
 }

@@ -33,6 +33,8 @@ let api: TestService;
 let fake: FakeOpenAI;
 let upstream: ScriptedServer;
 let agentId: string;
+/** A process of its own, which a test leaves to the next one. */
+let worker: ServiceProcess | undefined;
 /** Each tool's first call gets no answer while this is set. */
 let swallowing = true;
 
@@ -50,6 +52,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  await worker?.kill('SIGKILL');
   await api?.close();
   await fake?.close();
   await upstream?.close();
@@ -78,14 +81,17 @@ function callsOf(tool: string): number {
   return upstream.calls('tools/call').filter(({ message }) => message.params?.['name'] === tool).length;
 }
 
-/** A worker that can be killed: the built service as a process. */
-function startDoomedWorker(): Promise<ServiceProcess> {
-  return startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
+/** Starts the worker unless it runs. */
+async function startWorker(): Promise<void> {
+  worker ??= await startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
 }
 
-/** The worker that takes over. */
-function startOtherWorker(): Promise<TestService> {
-  return startTestService({ database, env: { ...ENV, ROLE: 'worker' } });
+/** Starts the worker that takes over, and returns the one before. */
+async function replaceWorker(): Promise<ServiceProcess | undefined> {
+  const before = worker;
+  worker = undefined;
+  await startWorker();
+  return before;
 }
 
 /** Waits until `look` holds, and what has just happened has been streamed, too. */
@@ -121,14 +127,38 @@ class WatchedRun {
   }
 }
 
+describe('when there is no worker', () => {
+  it('runs wait for one, and keep their order', async () => {
+    const thread = await ThreadClient.create(api, agentId);
+    const taskIds = [await thread.postMessage('one'), await thread.postMessage('two')];
+    expect(await thread.run(taskIds[0] ?? '')).toMatchObject({ status: 'queued', attempt: 0 });
+    await startWorker();
+    for (const taskId of taskIds) await thread.expectWhole(taskId, await thread.collect(taskId));
+    expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+  });
+});
+
+describe('a worker whose heartbeats are late', () => {
+  it('does not take over the run that it executes', async () => {
+    await startWorker();
+    const { thread, taskId } = await WatchedRun.start(`/wait ${RUN_LOCK_MS}\nStill here`);
+    await thread.waitFor(taskId, 'running');
+    // The worker searches for lost runs several times within its lock time.
+    while ((await thread.run(taskId)).status === 'running') {
+      const late = `UPDATE runs SET heartbeat_at = now() - interval '1 hour' WHERE id = $1 AND status = 'running'`;
+      await api.query(late, [taskId]);
+    }
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 1 });
+  });
+});
+
 describe('when a worker is killed', () => {
   const runs = {} as Record<'answering' | 'look' | 'put' | 'send' | 'unwanted', WatchedRun>;
-  let survivor: TestService;
   let behind: string;
   let killedAt: number;
 
   beforeAll(async () => {
-    const doomed = await startDoomedWorker();
+    await startWorker();
     fake.script({ kind: 'tool-calls', calls: [{ name: 'put', arguments: { n: 1 } }] });
     fake.script({ kind: 'hang-after', deltas: ['Half ', 'an '] }, { kind: 'text', deltas: ['A ', 'whole ', 'one.'] });
     swallowing = false;
@@ -143,13 +173,11 @@ describe('when a worker is killed', () => {
     runs.unwanted = await WatchedRun.start('So far\n/wait 60000');
     await runs.unwanted.thread.waitFor(runs.unwanted.taskId, 'running');
     await streamed(() => expect(callsOf('look') + callsOf('put') + callsOf('send')).toBe(3));
-    survivor = await startOtherWorker();
-    await doomed.kill('SIGKILL');
+    const doomed = await replaceWorker();
+    await doomed?.kill('SIGKILL');
     killedAt = Date.now();
     await runs.unwanted.thread.cancel(runs.unwanted.taskId);
   }, START_MS);
-
-  afterAll(() => survivor?.close());
 
   it('another makes the open step again, and readers see one whole answer', async () => {
     const { thread, taskId } = runs.answering;
@@ -205,54 +233,26 @@ describe('when a worker is killed', () => {
   });
 });
 
-describe('when there is no worker', () => {
-  it('runs wait for one, and keep their order', async () => {
-    const thread = await ThreadClient.create(api, agentId);
-    const taskIds = [await thread.postMessage('one'), await thread.postMessage('two')];
-    expect(await thread.run(taskIds[0] ?? '')).toMatchObject({ status: 'queued', attempt: 0 });
-    const worker = await startOtherWorker();
-    for (const taskId of taskIds) await thread.expectWhole(taskId, await thread.collect(taskId));
-    expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
-    await worker.close();
-  });
-});
-
 describe('a worker that is stopped', () => {
   it(
     'lets short runs end, and hands long ones over',
     async () => {
-      const stopped = await startDoomedWorker();
+      await startWorker();
       const before = fake.requests.length;
       fake.script({ kind: 'hang-after', deltas: ['Half '] }, { kind: 'text', deltas: ['Whole.'] });
       const long = await WatchedRun.start('Go', 'thinking');
       const short = await WatchedRun.start('/wait 1500\nAt ease');
       await short.thread.waitFor(short.taskId, 'running');
       await streamed(() => expect(fake.requests).toHaveLength(before + 1));
-      const other = await startOtherWorker();
-      expect(await stopped.kill('SIGTERM')).toBe(0);
+      const stopped = await replaceWorker();
+      expect(await stopped?.kill('SIGTERM')).toBe(0);
 
       await short.end();
       expect(await short.run()).toMatchObject({ status: 'completed', attempt: 1 });
       const { message } = await long.end();
       expect(message.parts.filter((part) => 'text' in part)).toMatchObject([{ text: 'Whole.' }]);
       expect(await long.run()).toMatchObject({ status: 'completed', attempt: 2 });
-      await other.close();
     },
     START_MS,
   );
-});
-
-describe('a worker whose heartbeats are late', () => {
-  it('does not take over the run that it executes', async () => {
-    const worker = await startOtherWorker();
-    const { thread, taskId } = await WatchedRun.start(`/wait ${RUN_LOCK_MS}\nStill here`);
-    await thread.waitFor(taskId, 'running');
-    // The worker searches for lost runs several times within its lock time.
-    while ((await thread.run(taskId)).status === 'running') {
-      const late = `UPDATE runs SET heartbeat_at = now() - interval '1 hour' WHERE id = $1 AND status = 'running'`;
-      await api.query(late, [taskId]);
-    }
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 1 });
-    await worker.close();
-  });
 });

@@ -118,31 +118,67 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       );
     });
 
-    describe.each([
-      ['completed', '/random 10\n/call search {}\n/random 10', 'finish'],
-      ['failed', '/random 10\n/call search {}\n/random 10\n/fail out of coal', 'error'],
-    ])('of a run that is %s, but whose stream has no end', (status, text, last) => {
-      it.each(LOSSES)('when the live buffer has lost %s', async (_, keptOf) => {
-        const worker = await backend.start({ ROLE: 'worker', UPSTREAM_ALLOW_PRIVATE: 'true' });
-        const thread = await ThreadClient.create(api, agentId);
-        const { taskId, ...whole } = await thread.ask(text);
-        await worker.close();
-        expect((await thread.run(taskId)).status).toBe(status);
-        // The frames are kept, but for those that the loss takes; the end is not.
-        await backend.lose(taskId, keptOf(whole.ids.length));
-        await backdateEnd(api, taskId);
+    describe('when runs are over and their worker has ended', () => {
+      type Over = CollectedStream & { thread: ThreadClient; taskId: string };
+      const ends = [
+        ['completed', '/random 10\n/call search {}\n/random 10', 'finish'],
+        ['failed', '/random 10\n/call search {}\n/random 10\n/fail out of coal', 'error'],
+      ] as const;
+      const over = new Map<string, Over>();
 
-        const kept = Math.min(keptOf(whole.ids.length), 5);
-        const options = kept > 0 ? { lastEventId: whole.ids[kept - 1] ?? '' } : undefined;
-        const begun = { ids: whole.ids.slice(0, kept), chunks: whole.chunks.slice(0, kept) };
-        // Of what is over and lost as a whole nothing is left to stream.
-        if (options === undefined) return expect((await thread.stream({ query: { taskId } })).status).toBe(410);
-        const rest = await (await thread.stream(options)).collectUntilDone();
-        await thread.expectAnswer(taskId, join([begun, rest]));
-        const replayed = await thread.collect(taskId);
-        await thread.expectAnswer(taskId, replayed);
-        expect(replayed.chunks.at(-1)?.type).toBe(last);
-        expect(replayed.chunks.filter(({ type }) => type === last)).toHaveLength(1);
+      beforeAll(async () => {
+        const worker = await backend.start({ ROLE: 'worker', UPSTREAM_ALLOW_PRIVATE: 'true' });
+        const ask = async (name: string, text: string): Promise<void> => {
+          const thread = await ThreadClient.create(api, agentId);
+          over.set(name, { thread, ...(await thread.ask(text)) });
+        };
+        const asked = ends.flatMap(([status, text]) => LOSSES.map(([lost]) => ask(`${status} ${lost}`, text)));
+        await Promise.all([...asked, ask('whole', '/random 10'), ask('long', '/random 20')]);
+        await worker.close();
+      }, START_MS);
+
+      const runThat = (name: string): Over => over.get(name) ?? raise('The run was not started.');
+
+      describe.each(ends)('of a run that is %s, but whose stream has no end', (status, _, last) => {
+        it.each(LOSSES)('when the live buffer has lost %s', async (lost, keptOf) => {
+          const { thread, taskId, ...whole } = runThat(`${status} ${lost}`);
+          expect((await thread.run(taskId)).status).toBe(status);
+          // The frames are kept, but for those that the loss takes; the end is not.
+          await backend.lose(taskId, keptOf(whole.ids.length));
+          await backdateEnd(api, taskId);
+
+          const kept = Math.min(keptOf(whole.ids.length), 5);
+          const options = kept > 0 ? { lastEventId: whole.ids[kept - 1] ?? '' } : undefined;
+          const begun = { ids: whole.ids.slice(0, kept), chunks: whole.chunks.slice(0, kept) };
+          // Of what is over and lost as a whole nothing is left to stream.
+          if (options === undefined) return expect((await thread.stream({ query: { taskId } })).status).toBe(410);
+          const rest = await (await thread.stream(options)).collectUntilDone();
+          await thread.expectAnswer(taskId, join([begun, rest]));
+          const replayed = await thread.collect(taskId);
+          await thread.expectAnswer(taskId, replayed);
+          expect(replayed.chunks.at(-1)?.type).toBe(last);
+          expect(replayed.chunks.filter(({ type }) => type === last)).toHaveLength(1);
+        });
+      });
+
+      it('ends a stream at once when the answer is whole and only the end is missing', async () => {
+        const { thread, taskId, ...whole } = runThat('whole');
+        await backend.lose(taskId, whole.ids.length);
+        expect(await thread.collect(taskId)).toEqual(whole);
+      });
+
+      it('goes on with a later position that a reader got from the transcript', async () => {
+        const { thread, taskId } = runThat('long');
+        await backend.lose(taskId, 3);
+        await backdateEnd(api, taskId);
+        const first = await (await thread.stream({ query: { taskId } })).collectUntilDone();
+        await thread.expectAnswer(taskId, first);
+        for (let n = 3; n < first.ids.length; n++) {
+          const lastEventId = first.ids.slice(0, n).findLast((id) => id !== '') ?? '';
+          const rest = await (await thread.stream({ lastEventId })).collectUntilDone();
+          const begun = { ids: first.ids.slice(0, n), chunks: first.chunks.slice(0, n) };
+          await thread.expectAnswer(taskId, join([begun, rest]));
+        }
       });
     });
 
@@ -179,66 +215,42 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       START_MS,
     );
 
-    it('begins again at once when the live buffer has lost the stream of a worker that lives', async () => {
-      const worker = await backend.start({ ROLE: 'worker', RUN_LOCK_MS: '600000' });
-      const thread = await ThreadClient.create(api, agentId);
-      const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
-      const taskId = await thread.postMessage('/random 20\n/wait 1000\n/random 20');
-      const received = await take(frames, 20);
-      await backend.lose(taskId, 0);
-      await thread.expectAnswer(taskId, join([toStream(received), await framesUntilDone(frames)]));
-      expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
-      await worker.close();
-    });
+    describe('while the worker lives', () => {
+      beforeAll(async () => {
+        await backend.start({ ROLE: 'worker', RUN_LOCK_MS: '600000' });
+      });
 
-    it('ends a stream at once when the answer is whole and only the end is missing', async () => {
-      const worker = await backend.start({ ROLE: 'worker' });
-      const thread = await ThreadClient.create(api, agentId);
-      const { taskId, ...whole } = await thread.ask('/random 10');
-      await worker.close();
-      await backend.lose(taskId, whole.ids.length);
-      expect(await thread.collect(taskId)).toEqual(whole);
-    });
+      it('begins again at once when the live buffer has lost the stream', async () => {
+        const thread = await ThreadClient.create(api, agentId);
+        const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
+        const taskId = await thread.postMessage('/random 20\n/wait 1000\n/random 20');
+        const received = await take(frames, 20);
+        await backend.lose(taskId, 0);
+        await thread.expectAnswer(taskId, join([toStream(received), await framesUntilDone(frames)]));
+        expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
+      });
 
-    it('sends a reader that has the whole answer nothing again, whatever the live buffer has lost', async () => {
-      const worker = await backend.start({ ROLE: 'worker' });
-      const thread = await ThreadClient.create(api, agentId);
-      const { taskId, ...whole } = await thread.ask('/random 10');
-      await backend.lose(taskId, 3);
-      const lastEventId = whole.ids.at(-1) ?? '';
-      expect(await (await thread.stream({ lastEventId })).collectUntilDone()).toEqual({ ids: [], chunks: [] });
+      it('sends a reader that has the whole answer nothing again, whatever the live buffer has lost', async () => {
+        const thread = await ThreadClient.create(api, agentId);
+        const { taskId, ...whole } = await thread.ask('/random 10');
+        await backend.lose(taskId, 3);
+        const lastEventId = whole.ids.at(-1) ?? '';
+        expect(await (await thread.stream({ lastEventId })).collectUntilDone()).toEqual({ ids: [], chunks: [] });
 
-      // With `follow`, it continues with the next run.
-      const following = await thread.stream({ lastEventId, query: { follow: 'true' } });
-      const next = await thread.postMessage('/random 5');
-      const frames = following.frames()[Symbol.asyncIterator]();
-      expect(await framesUntilDone(frames)).toEqual({ ids: [], chunks: [] });
-      await thread.expectAnswer(next, await framesUntilDone(frames));
-      await worker.close();
+        // With `follow`, it continues with the next run.
+        const following = await thread.stream({ lastEventId, query: { follow: 'true' } });
+        const next = await thread.postMessage('/random 5');
+        const frames = following.frames()[Symbol.asyncIterator]();
+        expect(await framesUntilDone(frames)).toEqual({ ids: [], chunks: [] });
+        await thread.expectAnswer(next, await framesUntilDone(frames));
 
-      // The transcript completes the stream of a reader that lacks something; it has everything then.
-      await backdateEnd(api, taskId);
-      const first = await thread.stream({ lastEventId: whole.ids[4] ?? '' });
-      const completed = await first.collectUntilDone();
-      const again = await thread.stream({ lastEventId: completed.ids.at(-1) ?? '' });
-      expect(await again.collectUntilDone()).toEqual({ ids: [], chunks: [] });
-    });
-
-    it('goes on with a later position that a reader got from the transcript', async () => {
-      const worker = await backend.start({ ROLE: 'worker' });
-      const thread = await ThreadClient.create(api, agentId);
-      const { taskId } = await thread.ask('/random 20');
-      await worker.close();
-      await backend.lose(taskId, 3);
-      await backdateEnd(api, taskId);
-      const first = await (await thread.stream({ query: { taskId } })).collectUntilDone();
-      await thread.expectAnswer(taskId, first);
-      for (let n = 3; n < first.ids.length; n++) {
-        const lastEventId = first.ids.slice(0, n).findLast((id) => id !== '') ?? '';
-        const rest = await (await thread.stream({ lastEventId })).collectUntilDone();
-        const begun = { ids: first.ids.slice(0, n), chunks: first.chunks.slice(0, n) };
-        await thread.expectAnswer(taskId, join([begun, rest]));
-      }
+        // The transcript completes the stream of a reader that lacks something; it has everything then.
+        await backdateEnd(api, taskId);
+        const first = await thread.stream({ lastEventId: whole.ids[4] ?? '' });
+        const completed = await first.collectUntilDone();
+        const again = await thread.stream({ lastEventId: completed.ids.at(-1) ?? '' });
+        expect(await again.collectUntilDone()).toEqual({ ids: [], chunks: [] });
+      });
     });
   });
 }

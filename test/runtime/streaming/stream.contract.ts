@@ -6,7 +6,7 @@ import { startSecondOrganization } from '../../support/second-organization.js';
 import { framesUntilDone } from '../../support/stream-frames.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 
-const READERS = 50;
+const READERS = 20;
 
 /** What a reader of a thread may ask for, and what it gets, whatever carries the frames between processes. */
 export function streamContract(name: string, startBackend: () => Promise<StreamBackend>): void {
@@ -56,9 +56,9 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
     });
 
     it(`gives ${READERS} readers that join at any time exactly the same frames`, async () => {
-      const taskId = await thread.postMessage('/words 200\n/wait 300\n/words 200\n/wait 300\n/words 200');
+      const taskId = await thread.postMessage('/words 100\n/wait 300\n/words 100\n/wait 300\n/words 100');
       const readers = Array.from({ length: READERS }, async (_, i) => {
-        await sleep(i * 15);
+        await sleep(i * 40);
         return thread.collect(taskId);
       });
       const [one, ...others] = await Promise.all(readers);

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { connect, createAgent, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
@@ -23,11 +22,17 @@ export function steeringKillsContract(name: string, startBackend: () => Promise<
     let upstream: McpUpstream;
     let agentId: string;
     const workers: ServiceProcess[] = [];
-    let gate = Promise.withResolvers<string>();
-    const release = (): void => gate.resolve('held');
+    /** What ends the calls of `hold`, in their order, until the worker is killed. */
+    const held: (() => void)[] = [];
+    let isHolding = true;
 
     beforeAll(async () => {
-      const hold = { annotations: { readOnlyHint: true }, handler: () => gate.promise };
+      const handler = () =>
+        new Promise<string>((resolve) => {
+          if (isHolding) held.push(() => resolve('held'));
+          else resolve('held');
+        });
+      const hold = { annotations: { readOnlyHint: true }, handler };
       [backend, model, upstream] = await Promise.all([startBackend(), startFakeOpenAI(), startMcpUpstream({ hold })]);
       api = await backend.start({ ...ENV, ROLE: 'api' });
       await useScriptedModel(api, model);
@@ -41,33 +46,43 @@ export function steeringKillsContract(name: string, startBackend: () => Promise<
       await upstream?.close();
     });
 
-    beforeEach(() => {
-      gate = Promise.withResolvers();
-      upstream.calls.length = 0;
-    });
-
-    /** A run whose tool call is held, and its worker. */
-    async function startHeld(): Promise<{ doomed: ServiceProcess; thread: ThreadClient; taskId: string }> {
-      const thread = await ThreadClient.create(api, agentId);
-      const taskId = await thread.postMessage('Which one?', SCRIPTED);
-      const doomed = await startWorker();
-      await eventually(() => expect(upstream.calls).toHaveLength(1));
-      return { doomed, thread, taskId };
-    }
-
     async function startWorker(): Promise<ServiceProcess> {
       const worker = await startWorkerProcess({ ...backend.env, ...ENV });
       workers.push(worker);
       return worker;
     }
 
-    /** The texts of users in the newest request to the model. */
-    const askedByUsers = (): unknown[] =>
-      (model.requests.at(-1)?.body.messages ?? []).filter(({ role }) => role === 'user').map(({ content }) => content);
+    interface Run {
+      readonly question: string;
+      readonly thread: ThreadClient;
+      readonly taskId: string;
+    }
 
-    async function expectTakenOnce(thread: ThreadClient, taskId: string, texts: readonly string[]): Promise<void> {
+    async function post(question: string): Promise<Run> {
+      const thread = await ThreadClient.create(api, agentId);
+      return { question, thread, taskId: await thread.postMessage(question, SCRIPTED) };
+    }
+
+    /** A run whose tool call is held. */
+    async function startHeld(question: string): Promise<Run> {
+      const before = held.length;
+      const run = await post(question);
+      await eventually(() => expect(held).toHaveLength(before + 1));
+      return run;
+    }
+
+    /** The texts of users in the newest request to the model for the run. */
+    function askedByUsers({ question }: Run): unknown[] {
+      const texts = model.requests.map(({ body: { messages = [] } }) =>
+        messages.filter(({ role }) => role === 'user').map(({ content }) => content),
+      );
+      return texts.findLast(([first]) => first === question) ?? [];
+    }
+
+    async function expectTakenOnce(run: Run, texts: readonly string[]): Promise<void> {
+      const { question, thread, taskId } = run;
       expect(await thread.waitFor(taskId, 'completed', 'failed')).toMatchObject({ status: 'completed' });
-      expect(askedByUsers()).toEqual(['Which one?', ...texts]);
+      expect(askedByUsers(run)).toEqual([question, ...texts]);
       const { parts } = await thread.answer(taskId);
       expect(parts).toEqual(
         expect.arrayContaining(
@@ -79,63 +94,53 @@ export function steeringKillsContract(name: string, startBackend: () => Promise<
       expect(await thread.messages()).toHaveLength(texts.length + 2);
     }
 
-    it(
-      'is taken by a run that was queued, and by one whose worker was killed before it took it',
-      async () => {
+    describe('whose worker is killed', () => {
+      const runs = {} as Record<'queued' | 'streamed' | 'stored' | 'taken', Run>;
+
+      beforeAll(async () => {
         model.script(HOLD);
-        const thread = await ThreadClient.create(api, agentId);
-        const taskId = await thread.postMessage('Which one?', SCRIPTED);
-        expect(await steer(thread, 'first')).toEqual({ taskId, steered: true });
+        runs.queued = await post('Which one was queued?');
+        expect(await steer(runs.queued.thread, 'first')).toEqual({ taskId: runs.queued.taskId, steered: true });
         const doomed = await startWorker();
-        await eventually(() => expect(upstream.calls).toHaveLength(1));
-        expect(askedByUsers()).toEqual(['Which one?', 'first']);
-        expect(await steer(thread, 'second')).toEqual({ taskId, steered: true });
-        await doomed.kill('SIGKILL');
-        release();
-        const next = await startWorker();
-        await expectTakenOnce(thread, taskId, ['first', 'second']);
-        await next.kill('SIGTERM');
-      },
-      START_MS,
-    );
+        await eventually(() => expect(held).toHaveLength(1));
+        expect(askedByUsers(runs.queued)).toEqual([runs.queued.question, 'first']);
+        expect(await steer(runs.queued.thread, 'second')).toEqual({ taskId: runs.queued.taskId, steered: true });
 
-    it.each([
-      ['and the stream has it', Infinity],
-      ['and only the transcript has it', 0],
-    ])(
-      'is heard again when the worker is killed before it was answered, %s',
-      async (_, kept) => {
-        model.script(HOLD, { kind: 'hang-after', deltas: ['I'] });
-        const { doomed, thread, taskId } = await startHeld();
-        expect(await steer(thread, 'mine')).toEqual({ taskId, steered: true });
-        release();
-        await eventually(async () =>
-          expect(JSON.stringify((await thread.answer(taskId)).parts)).toMatch(/"data-steer".*"text":"I"/),
-        );
-        await doomed.kill('SIGKILL');
-        if (kept === 0) await backend.lose(taskId, 0);
-        const next = await startWorker();
-        await expectTakenOnce(thread, taskId, ['mine']);
-        expect(await thread.run(taskId)).toMatchObject({ attempt: 2, steps: 2 });
-        await next.kill('SIGTERM');
-      },
-      START_MS,
-    );
+        for (const kept of ['streamed', 'stored'] as const) {
+          model.script(HOLD, { kind: 'hang-after', deltas: ['I'] });
+          const run = (runs[kept] = await startHeld(`Which one was ${kept}?`));
+          expect(await steer(run.thread, 'mine')).toEqual({ taskId: run.taskId, steered: true });
+          held.at(-1)?.();
+          await eventually(async () =>
+            expect(JSON.stringify((await run.thread.answer(run.taskId)).parts)).toMatch(/"data-steer".*"text":"I"/),
+          );
+        }
 
-    it(
-      'is heard when the worker is killed right after it took it',
-      async () => {
         model.script(HOLD);
-        const { doomed, thread, taskId } = await startHeld();
-        await steer(thread, 'mine');
+        runs.taken = await startHeld('Which one was taken?');
+        await steer(runs.taken.thread, 'mine');
+
         await doomed.kill('SIGKILL');
-        await api.app.get(DataSource).query('UPDATE runs SET steers_taken = steers WHERE id = $1', [taskId]);
-        release();
-        const next = await startWorker();
-        await expectTakenOnce(thread, taskId, ['mine']);
-        await next.kill('SIGTERM');
-      },
-      START_MS,
-    );
+        isHolding = false;
+        for (const release of held) release();
+        await backend.lose(runs.stored.taskId, 0);
+        await api.query('UPDATE runs SET steers_taken = steers WHERE id = $1', [runs.taken.taskId]);
+        await startWorker();
+      }, START_MS);
+
+      it('is taken by a run that was queued, and by one whose worker was killed before it took it', () =>
+        expectTakenOnce(runs.queued, ['first', 'second']));
+
+      it.each([
+        ['and the stream has it', 'streamed'],
+        ['and only the transcript has it', 'stored'],
+      ] as const)('is heard again when the worker is killed before it was answered, %s', async (_, kept) => {
+        const { thread, taskId } = runs[kept];
+        await expectTakenOnce(runs[kept], ['mine']);
+        expect(await thread.run(taskId)).toMatchObject({ attempt: 2, steps: 2 });
+      });
+
+      it('is heard when the worker is killed right after it took it', () => expectTakenOnce(runs.taken, ['mine']));
+    });
   });
 }
