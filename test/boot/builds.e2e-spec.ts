@@ -17,6 +17,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const CONFIGURATION = [
   'scripts/build.mjs',
   'scripts/build-console.mjs',
+  'scripts/build-service.mjs',
   'package.json',
   'package-lock.json',
   'nest-cli.json',
@@ -29,6 +30,7 @@ const CONFIGURATION = [
 /** The least sources that the scripts build: how they build does not depend on how much there is. */
 const SMALL_SOURCES = {
   'src/main.ts': 'export const started: string = new Date().toISOString();\n',
+  'src/start-service.ts': "export { started } from './main.js';\n",
   'packages/client/src/index.ts': 'export const name = "client";\n',
   'packages/cli/src/main.ts': 'import { name } from "../../client/src/index.js";\nprocess.stdout.write(name);\n',
   'web/index.html': '<!doctype html><title>Console</title>\n',
