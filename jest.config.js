@@ -72,7 +72,7 @@ export default {
     // They take minutes, and need the npm registry.
     ...(process.env['CI'] === undefined ? [] : [packages]),
   ],
-  testSequencer: '<rootDir>/test/support/packages-first.mjs',
+  testSequencer: '<rootDir>/test/support/longest-first.mjs',
   testTimeout: 60_000,
   // A third of what a worker does is waiting: three keep two cores busy.
   maxWorkers: 3,

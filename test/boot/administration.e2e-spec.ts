@@ -5,6 +5,7 @@ import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js'
 import { pathOf } from '../identity/organizations/organizations.support.js';
 import { addPerson, Browser, newEmail, PASSWORD } from '../identity/sign-in/people.js';
 import { startTestService, type TestService } from '../support/service.js';
+import { COMPILED } from '../support/service-process.js';
 
 const LIMIT_MS = 60_000;
 
@@ -20,6 +21,7 @@ function run(command: string, ...args: string[]): Promise<{ code: number; stdout
   const file = fileURLToPath(new URL(`../../dist/boot/${command}.js`, import.meta.url));
   const env = {
     PATH: process.env['PATH'],
+    NODE_COMPILE_CACHE: COMPILED,
     DATABASE_URL: service.database.url,
     ENCRYPTION_KEYS: generateEncryptionKey('test'),
     BASE_URL: service.url,

@@ -1,43 +1,40 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  appendFile,
-  cp,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import supertest from 'supertest';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import { copyContext, copyCurrentBuild } from '../support/build-context.js';
 import { createTestDatabase } from '../support/database.js';
 import { runProgram } from '../support/program.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 import { ServiceProcess } from '../support/service-process.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** All that a build reads. */
-const INPUTS = [
-  'src',
-  'packages',
-  'web',
+/** What decides over a build beside the sources. */
+const CONFIGURATION = [
   'scripts/build.mjs',
   'scripts/build-console.mjs',
+  'scripts/build-service.mjs',
   'package.json',
   'package-lock.json',
   'nest-cli.json',
   'tsconfig.json',
   'tsconfig.build.json',
   '.swcrc',
+  'packages/tsconfig.json',
+  'web/vite.config.ts',
 ];
+/** The least sources that the scripts build: how they build does not depend on how much there is. */
+const SMALL_SOURCES = {
+  'src/main.ts': 'export const started: string = new Date().toISOString();\n',
+  'src/start-service.ts': "export { started } from './main.js';\n",
+  'packages/client/src/index.ts': 'export const name = "client";\n',
+  'packages/cli/src/main.ts': 'import { name } from "../../client/src/index.js";\nprocess.stdout.write(name);\n',
+  'web/index.html': '<!doctype html><title>Console</title>\n',
+};
 /** A thread checks the arguments of this tool, because its schema has a regular expression. */
 const TOOL = {
   name: 'greet',
@@ -45,99 +42,152 @@ const TOOL = {
 };
 const BUILD_MS = 240_000;
 
-let checkout: string;
-let upstream: ScriptedServer;
+let folder: string;
 
 beforeAll(async () => {
-  checkout = await mkdtemp(join(tmpdir(), 'signalbox-checkout-'));
-  for (const input of INPUTS) await cp(join(ROOT, input), join(checkout, input), { recursive: true });
-  await symlink(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
-  // The build that this run of the tests made or found.
-  const current = dirname(await realpath(join(ROOT, 'dist')));
-  await mkdir(join(checkout, '.builds'));
-  await cp(current, current.replace(ROOT, `${checkout}/`), { recursive: true });
-
-  const { script } = legacyServer(({ message }, response) =>
-    sendResult(
-      response,
-      message,
-      message.method === 'tools/list' ? { tools: [TOOL] } : { content: [{ type: 'text', text: 'Hello' }] },
-    ),
-  );
-  upstream = await startScripted(script);
+  folder = await mkdtemp(join(tmpdir(), 'signalbox-checkouts-'));
 });
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
-afterAll(async () => {
-  await upstream.close();
-  await rm(checkout, { recursive: true, force: true });
-});
+/** A folder with sources and the packages of this checkout, in which builds are made. */
+class Checkout {
+  private constructor(readonly path: string) {}
 
-function build() {
-  const options = { cwd: checkout, env: { PATH: process.env['PATH'] } };
-  return runProgram(process.execPath, [join(checkout, 'scripts/build.mjs')], options);
+  /** What the Dockerfile builds from: the sources as they are, and nothing that a build does not read. */
+  static async ofContext(): Promise<Checkout> {
+    const path = join(folder, 'context');
+    await copyContext(ROOT, '.', path);
+    return Checkout.#withPackages(path);
+  }
+
+  static async ofSmallSources(): Promise<Checkout> {
+    const path = join(folder, 'small');
+    for (const file of CONFIGURATION) await cp(join(ROOT, file), join(path, file));
+    for (const [file, text] of Object.entries(SMALL_SOURCES)) {
+      await mkdir(dirname(join(path, file)), { recursive: true });
+      await writeFile(join(path, file), text);
+    }
+    return Checkout.#withPackages(path);
+  }
+
+  static async #withPackages(path: string): Promise<Checkout> {
+    await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
+    return new Checkout(path);
+  }
+
+  build() {
+    const options = { cwd: this.path, env: { PATH: process.env['PATH'] } };
+    return runProgram(process.execPath, [join(this.path, 'scripts/build.mjs')], options);
+  }
+
+  dist(): Promise<string> {
+    return readlink(join(this.path, 'dist'));
+  }
+
+  builds(): Promise<string[]> {
+    return readdir(join(this.path, '.builds'));
+  }
+
+  /** Changes a source. */
+  async edit(file: string, change: (text: string) => string): Promise<void> {
+    const text = await readFile(join(this.path, file), 'utf8');
+    const changed = change(text);
+    expect(changed).not.toBe(text);
+    await writeFile(join(this.path, file), changed);
+  }
 }
 
-const dist = (): Promise<string> => readlink(join(checkout, 'dist'));
-const builds = (): Promise<string[]> => readdir(join(checkout, '.builds'));
+const COMPLETE = { end: 0, output: expect.stringContaining('Found 0 issues') };
 
 describe('npm run build', () => {
-  it(
-    'uses a build of the present sources as it is',
-    async () => {
-      const [name = ''] = await builds();
-      expect(await build()).toEqual({ end: 0, output: '' });
-      expect(await dist()).toBe(`.builds/${name}/dist`);
-      expect(await builds()).toEqual([name]);
-    },
-    BUILD_MS,
-  );
+  describe('in the context of the image', () => {
+    let checkout: Checkout;
+    let upstream: ScriptedServer;
 
-  it(
-    'leaves a running service the files that it started from, late imports and worker threads included',
-    async () => {
-      const before = await dist();
-      await using running = await startFromDist();
-
-      const worker = join(checkout, 'src/upstreams/arguments/check-thread.worker.ts');
-      const source = await readFile(worker, 'utf8');
-      const changed = source.replace(
-        "{ kind: 'checked', faults: validate(JSON.parse(args)) }",
-        "{ kind: 'failed', reason: args + ' changed' }",
+    beforeAll(async () => {
+      checkout = await Checkout.ofContext();
+      const { script } = legacyServer(({ message }, response) =>
+        sendResult(
+          response,
+          message,
+          message.method === 'tools/list' ? { tools: [TOOL] } : { content: [{ type: 'text', text: 'Hello' }] },
+        ),
       );
-      expect(changed).not.toBe(source);
-      await writeFile(worker, changed);
-      // Two terminals at once.
-      const ended = await Promise.all([build(), build()]);
-      const complete = { end: 0, output: expect.stringContaining('Found 0 issues') };
-      expect(ended).toEqual([complete, complete]);
-      expect(await builds()).toHaveLength(2);
-      expect(await dist()).not.toBe(before);
+      upstream = await startScripted(script);
+    });
+    afterAll(() => upstream?.close());
 
-      // Its first check starts the thread, which imports the schema compiler.
-      expect((await running.greet('ada')).body.result).toEqual({ content: [{ type: 'text', text: 'Hello' }] });
-      expect((await running.greet('ADA')).body.result).toMatchObject({ isError: true });
-      await using next = await startFromDist();
-      expect((await next.greet('ada')).body.error.message).toContain('changed');
-    },
-    BUILD_MS,
-  );
+    it(
+      'uses a build of the present sources as it is',
+      async () => {
+        const name = await copyCurrentBuild(ROOT, checkout.path);
+        expect(await checkout.build()).toEqual({ end: 0, output: '' });
+        expect(await checkout.dist()).toBe(`.builds/${name}/dist`);
+        expect(await checkout.builds()).toEqual([name]);
+      },
+      BUILD_MS,
+    );
 
-  it(
-    'fails on a type error and keeps the build that is there',
-    async () => {
-      const [before, whole] = await Promise.all([dist(), builds()]);
-      await appendFile(join(checkout, 'src/core/version.ts'), 'export const build: number = version;\n');
-      const { end, output } = await build();
-      expect(end).not.toBe(0);
-      expect(output).toContain('src/core/version.ts');
-      expect([await dist(), await builds()]).toEqual([before, whole]);
-    },
-    BUILD_MS,
-  );
+    it(
+      'leaves a running service the files that it started from, late imports and worker threads included',
+      async () => {
+        const before = await checkout.dist();
+        await using running = await startFromDist(checkout, upstream);
+
+        await checkout.edit('src/upstreams/arguments/check-thread.worker.ts', (source) =>
+          source.replace(
+            "{ kind: 'checked', faults: validate(JSON.parse(args)) }",
+            "{ kind: 'failed', reason: args + ' changed' }",
+          ),
+        );
+        expect(await checkout.build()).toEqual(COMPLETE);
+        expect(await checkout.builds()).toHaveLength(2);
+        expect(await checkout.dist()).not.toBe(before);
+
+        // Its first check starts the thread, which imports the schema compiler.
+        expect((await running.greet('ada')).body.result).toEqual({ content: [{ type: 'text', text: 'Hello' }] });
+        expect((await running.greet('ADA')).body.result).toMatchObject({ isError: true });
+        await using next = await startFromDist(checkout, upstream);
+        expect((await next.greet('ada')).body.error.message).toContain('changed');
+      },
+      BUILD_MS,
+    );
+  });
+
+  describe('of small sources', () => {
+    let checkout: Checkout;
+    beforeAll(async () => {
+      checkout = await Checkout.ofSmallSources();
+    });
+
+    it(
+      'makes one build in two terminals at once',
+      async () => {
+        expect(await Promise.all([checkout.build(), checkout.build()])).toEqual([COMPLETE, COMPLETE]);
+        const [name = '', ...others] = await checkout.builds();
+        expect(others).toEqual([]);
+        expect(await checkout.dist()).toBe(`.builds/${name}/dist`);
+      },
+      BUILD_MS,
+    );
+
+    it(
+      'fails on a type error and keeps the build that is there',
+      async () => {
+        const [before, whole] = await Promise.all([checkout.dist(), checkout.builds()]);
+        await checkout.edit('src/main.ts', (source) => `${source}export const build: number = started;\n`);
+        const { end, output } = await checkout.build();
+        expect(end).not.toBe(0);
+        expect(output).toContain('src/main.ts');
+        expect([await checkout.dist(), await checkout.builds()]).toEqual([before, whole]);
+      },
+      BUILD_MS,
+    );
+  });
 });
 
 /** The service as `node dist/main.js` starts it, with a connection to the upstream. */
-async function startFromDist() {
+async function startFromDist(checkout: Checkout, upstream: ScriptedServer) {
   const database = await createTestDatabase();
   const apiKey = generateApiKey();
   const service = new ServiceProcess(
@@ -147,7 +197,7 @@ async function startFromDist() {
       BOOTSTRAP_API_KEY: apiKey,
       UPSTREAM_ALLOW_PRIVATE: 'true',
     },
-    join(checkout, 'dist/main.js'),
+    join(checkout.path, 'dist/main.js'),
   );
   const { url } = await service.listening();
   const post = (path: string, body: object): supertest.Test =>

@@ -14,7 +14,7 @@ import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js'
 import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { Program } from '../support/program.js';
-import { type Announced, ServiceProcess } from '../support/service-process.js';
+import { type Announced, COMPILED, ServiceProcess } from '../support/service-process.js';
 import { eventually } from '../support/eventually.js';
 import { isAlive } from '../support/is-alive.js';
 
@@ -72,10 +72,22 @@ describe('a new data folder', () => {
   }
 
   it(
-    'gets a database and a working key; SIGTERM stops the service and its PostgreSQL',
+    'gets no key from a start that finds its port taken; the next one prints a key that works; SIGTERM stops the service and its PostgreSQL',
     async () => {
+      const occupant = createServer().listen(0, '127.0.0.1');
+      try {
+        await once(occupant, 'listening');
+        const { port } = occupant.address() as AddressInfo;
+        const refused = start({ DATA_DIR: dataDir, PORT: String(port), LOG_LEVEL: 'silent' });
+        expect(await refused.exit()).toBe(1);
+        expect(refused.output).toBe(`The port ${port} is in use. Set PORT to another one.\n`);
+      } finally {
+        occupant.close();
+      }
+
       const service = start({ DATA_DIR: dataDir });
       const announced = await service.listening();
+      expect(announced.apiKey).toBeDefined();
       apiKey = announced.apiKey ?? '';
       await createThread(announced.url, apiKey, 'kept');
       await supertest(announced.url).get('/health/ready').expect(200);
@@ -84,34 +96,34 @@ describe('a new data folder', () => {
       expect(existsSync(lockFile())).toBe(false);
       await expectGone(postmaster);
     },
-    START_MS,
+    2 * START_MS,
   );
 
   it(
-    'is reused by the second start, which prints no key',
-    async () => {
-      const announced = await start({ DATA_DIR: dataDir }).listening();
-      expect(announced.apiKey).toBeUndefined();
-      await expectThread(announced);
-    },
-    START_MS,
-  );
-
-  it(
-    'is reused after kill -9 with the PostgreSQL left running; SIGINT stops both',
+    'is reused by the second start, which prints no key, and after kill -9 with the PostgreSQL left running; SIGINT stops both',
     async () => {
       const killed = start({ DATA_DIR: dataDir });
-      await killed.listening();
+      const announced = await killed.listening();
+      expect(announced.apiKey).toBeUndefined();
+      await expectThread(announced);
       const postmaster = await postmasterPid();
       expect(await killed.kill('SIGKILL')).toBe('SIGKILL');
 
-      const service = start({ DATA_DIR: dataDir });
+      const service = start({ DATA_DIR: dataDir, BOOTSTRAP_API_KEY: BOOTSTRAP_KEY });
       await expectThread(await service.listening());
+      expect(service.output).toContain('Use the key in BOOTSTRAP_API_KEY: export API_KEY=');
       expect(await postmasterPid()).toBe(postmaster);
+
+      // One service at a time.
+      const second = start({ DATA_DIR: dataDir });
+      expect(await second.exit()).toBe(1);
+      // Each start also removes clusters whose data folder is gone, and says so.
+      expect(second.output).toMatch(/^The data folder \S+ is in use by another Signalbox process .*\n$/m);
+
       expect(await service.kill('SIGINT')).toBe(0);
       expect(existsSync(lockFile())).toBe(false);
     },
-    START_MS,
+    2 * START_MS,
   );
 
   it(
@@ -126,41 +138,25 @@ describe('a new data folder', () => {
   );
 
   it(
-    'gets no key from a start that finds its port taken, and the next start prints one',
+    'is used by `npm start`, which ends the service when it is killed',
     async () => {
-      const other = await mkdtemp(join(tmpdir(), 'signalbox-dist-'));
-      if (process.getuid?.() === 0) await chmod(other, 0o711);
-      const occupant = createServer().listen(0, '127.0.0.1');
+      const env = {
+        ...process.env,
+        NODE_COMPILE_CACHE: COMPILED,
+        DATA_DIR: dataDir,
+        DATABASE_URL: '',
+        REDIS_URL: '',
+        PORT: '0',
+        METRICS_PORT: '0',
+      };
+      const npm = new Program('npm', ['start'], { cwd: fileURLToPath(new URL('../../', import.meta.url)), env });
       try {
-        await once(occupant, 'listening');
-        const { port } = occupant.address() as AddressInfo;
-        const refused = start({ DATA_DIR: other, PORT: String(port), LOG_LEVEL: 'silent' });
-        expect(await refused.exit()).toBe(1);
-        expect(refused.output).toBe(`The port ${port} is in use. Set PORT to another one.\n`);
-
-        const first = start({ DATA_DIR: other });
-        expect((await first.listening()).apiKey).toBeDefined();
-        await first.kill('SIGTERM');
-        const configured = start({ DATA_DIR: other, BOOTSTRAP_API_KEY: BOOTSTRAP_KEY });
-        await configured.listening();
-        expect(configured.output).toContain('Use the key in BOOTSTRAP_API_KEY: export API_KEY=');
-        await configured.kill('SIGTERM');
+        await npm.printed(/listens on/);
+        await npm.kill('SIGTERM');
+        expect(npm.output).toContain('The service has stopped');
       } finally {
-        occupant.close();
-        await rm(other, { recursive: true, force: true });
+        npm.signal('SIGKILL');
       }
-    },
-    2 * START_MS,
-  );
-
-  it(
-    'can be used by one service at a time',
-    async () => {
-      await start({ DATA_DIR: dataDir }).listening();
-      const second = start({ DATA_DIR: dataDir });
-      expect(await second.exit()).toBe(1);
-      // Each start also removes clusters whose data folder is gone, and says so.
-      expect(second.output).toMatch(/^The data folder \S+ is in use by another Signalbox process .*\n$/m);
     },
     START_MS,
   );
@@ -210,28 +206,21 @@ describe('processes that share a database', () => {
   }
 
   it(
-    'start concurrently on an empty one and create one organization and one key',
-    async () => {
-      const announced = await Promise.all([start(env).listening(), start(env).listening()]);
-      const [apiKey, ...others] = announced.flatMap((each) => each.apiKey ?? []);
-      expect(others).toEqual([]);
-      expect([await count('organizations'), await count('api_keys')]).toEqual([1, 1]);
-      for (const { url } of announced) await tool(url, apiKey ?? '', 'RUN_LIST', {}).expect(200);
-    },
-    START_MS,
-  );
-
-  it(
-    'complete a run as ROLE=api and ROLE=worker',
+    'start concurrently on an empty one, create one organization and one key, and complete a run as ROLE=api and ROLE=worker',
     async () => {
       const port = String(await findFreePort());
       start({ ...env, ROLE: 'worker', PORT: port });
-      const withKey = { ...env, ROLE: 'api', BOOTSTRAP_API_KEY: BOOTSTRAP_KEY };
-      const { url } = await start(withKey).listening();
-      const agentId = await createThread(url, BOOTSTRAP_KEY, 'shared');
+      const apis = [start({ ...env, ROLE: 'api' }), start({ ...env, ROLE: 'api' })];
+      const announced = await Promise.all(apis.map((each) => each.listening()));
+      const [apiKey = '', ...others] = announced.flatMap((each) => each.apiKey ?? []);
+      expect(others).toEqual([]);
+      expect([await count('organizations'), await count('api_keys')]).toEqual([1, 1]);
+      for (const { url } of announced) await tool(url, apiKey, 'RUN_LIST', {}).expect(200);
 
+      const [{ url } = { url: '' }] = announced;
+      const agentId = await createThread(url, apiKey, 'shared');
       const thread = `${url}/api/default/agent-runtime/threads/shared`;
-      const authorization = `Bearer ${BOOTSTRAP_KEY}`;
+      const authorization = `Bearer ${apiKey}`;
       const stream = await fetch(`${thread}/stream`, { headers: { authorization } });
       await supertest(thread)
         .post('/messages')
@@ -241,13 +230,13 @@ describe('processes that share a database', () => {
       const frames = await stream.text();
       expect(frames).toContain('"delta":"You ');
       expect(frames).toMatch(/data: \[DONE\]\n\n$/);
-      const { body } = await tool(url, BOOTSTRAP_KEY, 'COLLECTION_THREADS_GET', { id: 'shared' });
+      const { body } = await tool(url, apiKey, 'COLLECTION_THREADS_GET', { id: 'shared' });
       expect(body.item.status).toBe('completed');
       // A worker responds only to health checks.
       await supertest(`http://127.0.0.1:${port}`).get('/health/ready').expect(200);
       await supertest(`http://127.0.0.1:${port}`).get('/api/default/tools').expect(404);
     },
-    START_MS,
+    2 * START_MS,
   );
 });
 
@@ -272,25 +261,4 @@ it('a log whose reader has ended does not keep the process from ending', async (
   } finally {
     child.kill('SIGKILL');
   }
-});
-
-describe('`npm start`', () => {
-  it(
-    'ends the service when it is killed',
-    async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-npm-'));
-      if (process.getuid?.() === 0) await chmod(dataDir, 0o711); // for the user that PostgreSQL runs as
-      const env = { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', REDIS_URL: '', PORT: '0', METRICS_PORT: '0' };
-      const npm = new Program('npm', ['start'], { cwd: fileURLToPath(new URL('../../', import.meta.url)), env });
-      try {
-        await npm.printed(/listens on/);
-        await npm.kill('SIGTERM');
-        expect(npm.output).toContain('The service has stopped');
-      } finally {
-        npm.signal('SIGKILL');
-        await rm(dataDir, { recursive: true, force: true });
-      }
-    },
-    START_MS,
-  );
 });

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createTestDatabase } from '../support/database.js';
+import { COMPILED } from '../support/service-process.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const LIMIT_MS = 240_000;
@@ -16,7 +17,12 @@ interface Ended {
 /** Runs a program of Node.js in the folder of the project; returns its exit code and what it prints. */
 function run(args: readonly string[], env: Record<string, string>): Promise<Ended> {
   return new Promise((resolve) => {
-    const own = { PATH: process.env['PATH'], ENCRYPTION_KEYS: generateEncryptionKey('test'), ...env };
+    const own = {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: COMPILED,
+      ENCRYPTION_KEYS: generateEncryptionKey('test'),
+      ...env,
+    };
     execFile(process.execPath, args, { cwd: ROOT, env: own }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
     });

@@ -3,10 +3,10 @@ import { Redis } from 'ioredis';
 import supertest from 'supertest';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { createAgent, openStream, ThreadClient } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { expectProblem } from '../support/problem.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../support/redis-server.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 import { eventually } from '../support/eventually.js';
@@ -44,12 +44,12 @@ afterAll(async () => {
 });
 
 ifRedis('while Redis is unavailable', () => {
-  let app: TestApp;
+  let app: TestService;
   let thread: ThreadClient;
 
   beforeAll(async () => {
     const { REDIS_URL = '', ENCRYPTION_KEYS = '' } = env;
-    app = await startTestApp({ database, env: { REDIS_URL, ENCRYPTION_KEYS, ROLE: 'api' } });
+    app = await startTestService({ database, env: { REDIS_URL, ENCRYPTION_KEYS, ROLE: 'api' } });
     thread = await ThreadClient.create(app, await createAgent(app));
   }, START_MS);
 

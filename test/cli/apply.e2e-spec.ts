@@ -60,7 +60,7 @@ let cli: CliFixture;
 let signalbox: Signalbox;
 
 beforeAll(async () => {
-  cli = await CliFixture.start({ UPSTREAM_ALLOW: '127.0.0.1' });
+  cli = await CliFixture.start();
   signalbox = new Signalbox(cli);
 }, 120_000);
 afterAll(() => cli?.close());

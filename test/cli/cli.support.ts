@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type BuiltService, startBuiltService } from '../client/client.support.js';
+import { COMPILED } from '../support/service-process.js';
+import { newTenant, type Tenant } from '../support/tenant.js';
 
 const BIN = fileURLToPath(new URL('../../bin/signalbox.mjs', import.meta.url));
 
@@ -20,19 +21,23 @@ interface RunOptions {
   readonly stopReading?: boolean;
 }
 
-/** A service, and the command line in an empty folder next to it. */
+/** An organization of a service, and the command line in an empty folder. */
 export class CliFixture {
   private constructor(
-    private readonly service: BuiltService,
+    private readonly service: Tenant,
     readonly folder: string,
   ) {}
 
-  static async start(env: Record<string, string> = {}): Promise<CliFixture> {
-    return new CliFixture(await startBuiltService(env), await mkdtemp(join(tmpdir(), 'signalbox-cli-')));
+  static async start(): Promise<CliFixture> {
+    return new CliFixture(await newTenant(), await mkdtemp(join(tmpdir(), 'signalbox-cli-')));
   }
 
   get url(): string {
     return this.service.url;
+  }
+
+  get org(): string {
+    return this.service.org;
   }
 
   get apiKey(): string {
@@ -52,7 +57,14 @@ export class CliFixture {
   async run(args: string[], { env = {}, input = '', stopReading = false }: RunOptions = {}): Promise<CommandResult> {
     const child = spawn(process.execPath, [BIN, ...args], {
       cwd: this.folder,
-      env: { PATH: process.env['PATH'], SIGNALBOX_URL: this.url, API_KEY: this.apiKey, ...env },
+      env: {
+        PATH: process.env['PATH'],
+        NODE_COMPILE_CACHE: COMPILED,
+        SIGNALBOX_URL: this.url,
+        SIGNALBOX_ORG: this.org,
+        API_KEY: this.apiKey,
+        ...env,
+      },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const result: CommandResult = { code: null, output: '', errors: '' };

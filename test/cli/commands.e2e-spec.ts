@@ -12,7 +12,7 @@ let signalbox: Signalbox;
 
 beforeAll(async () => {
   everything = await startEverything();
-  cli = await CliFixture.start({ UPSTREAM_ALLOW: '127.0.0.1', STDIO_COMMANDS: 'node' });
+  cli = await CliFixture.start();
   signalbox = new Signalbox(cli);
 }, 120_000);
 
@@ -77,7 +77,7 @@ describe('signalbox', () => {
     const key = (
       await cli.output('key', 'create', 'reader', '--permission', 'self:RUN_LIST', '--expires', '1h')
     ).trim();
-    const reader = new Signalbox({ url: cli.url, apiKey: key });
+    const reader = new Signalbox({ url: cli.url, org: cli.org, apiKey: key });
     await expect(reader.tool('RUN_LIST', {})).resolves.toMatchObject({ items: expect.any(Array) });
     await expect(reader.tool('API_KEY_LIST', {})).rejects.toMatchObject({ status: 403 });
     expect(await cli.run(['key', 'create', 'x', '--permission', 'RUN_LIST'])).toMatchObject({

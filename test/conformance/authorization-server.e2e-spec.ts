@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { follow } from '../identity/oauth/oauth-client.js';
 import { addPerson, Browser, newEmail } from '../identity/sign-in/people.js';
+import { COMPILED } from '../support/service-process.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { freePort } from '../support/free-port.js';
 import { type Checks, readChecks } from './run-suite.js';
@@ -66,7 +67,7 @@ async function runAuthorizationSuite(
       folder,
     ];
     const child = spawn(process.execPath, [entry, 'authorization', ...options], {
-      env: { PATH: process.env['PATH'] },
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILED },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: TIMEOUT_MS,
       killSignal: 'SIGKILL',

@@ -45,6 +45,17 @@ export const AUTH_SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   'auth/wif-jwt-bearer': EXTENSION,
 };
 
+/** Where the suite lets the client give up, because it must not go on. */
+export const MAY_GIVE_UP: ReadonlySet<string> = new Set([
+  'auth/scope-retry-limit',
+  'auth/resource-mismatch',
+  'auth/iss-supported-missing',
+  'auth/iss-wrong-issuer',
+  'auth/iss-unexpected',
+  'auth/iss-normalized',
+  'auth/metadata-issuer-mismatch',
+]);
+
 const NO_DPOP = 'An extension. The service uses bearer tokens only.';
 const DPOP_CHECKS = [
   'sep-1932-client-token-request-proof',

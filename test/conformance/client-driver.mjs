@@ -5,7 +5,8 @@
  */
 const [address, url] = process.argv.slice(2);
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
-const answer = await fetch(address, { method: 'POST', body: JSON.stringify({ url, context }) });
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
+const answer = await fetch(address, { method: 'POST', body: JSON.stringify({ scenario, url, context }) });
 if (!answer.ok) {
   console.error(await answer.text());
   process.exitCode = 1;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { COMPILED } from '../support/service-process.js';
 import type { Suite } from './suites.js';
 
 /** The outcome of one check. `INFO` lines of a suite's log are none. */
@@ -34,7 +35,7 @@ export async function runSuite({ entry, runs }: Suite, url: string): Promise<Che
   try {
     for (const args of runs) {
       const child = spawn(process.execPath, [entry, 'server', '--url', url, '-o', folder, ...args], {
-        env: { PATH: process.env['PATH'] },
+        env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILED },
         stdio: 'ignore',
         timeout: TIMEOUT_MS,
         killSignal: 'SIGKILL',

@@ -191,6 +191,13 @@ describe('a signed-in browser', () => {
 });
 
 describe('a session ends in every process', () => {
+  /** Another process of the service. */
+  let other: TestService;
+  beforeAll(async () => {
+    other = await startTestService({ database: service.database });
+  });
+  afterAll(() => other?.close());
+
   it.each<[string, (member: { id: string; person: ConsoleBrowser }) => Promise<unknown>, number, string]>([
     ['with signing out', ({ person }) => person.signOut(), 401, 'credential_invalid'],
     [
@@ -200,20 +207,15 @@ describe('a session ends in every process', () => {
       'organization_mismatch',
     ],
   ])('%s, with open streams', async (_how, end, status, code) => {
-    const other = await startTestService({ database: service.database });
-    try {
-      const { id, person } = await signedIn(service);
-      const { credentials } = person;
-      const stream = await openStream(other.url, await createThread(service, agentId), person);
-      expect(stream.status).toBe(200);
-      const call = async () => supertest(service.url).post('/api/default/tools/RUN_LIST').set(credentials).send({});
-      expect((await call()).status).toBe(200);
-      await end({ id, person });
-      expectProblem(await untilStatus(status, call), status, code);
-      await stream.ended;
-    } finally {
-      await other.close();
-    }
+    const { id, person } = await signedIn(service);
+    const { credentials } = person;
+    const stream = await openStream(other.url, await createThread(service, agentId), person);
+    expect(stream.status).toBe(200);
+    const call = async () => supertest(service.url).post('/api/default/tools/RUN_LIST').set(credentials).send({});
+    expect((await call()).status).toBe(200);
+    await end({ id, person });
+    expectProblem(await untilStatus(status, call), status, code);
+    await stream.ended;
   });
 
   it('ends streams when the role changes', async () => {

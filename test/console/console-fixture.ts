@@ -4,16 +4,25 @@ import { expect } from '@jest/globals';
 import type { AxeResults, RunOptions } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { addPerson, Browser as HttpBrowser, newEmail } from '../identity/sign-in/people.js';
-import { launchChromium } from '../support/chromium.js';
+import { connectChromium } from '../support/chromium.js';
 import type { Tenant } from '../support/tenant.js';
 import { layoutFaults } from './layout-faults.js';
 
-const AXE: RunOptions = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] };
+const AXE: RunOptions = {
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+  // Describing what is right takes longer than looking at all of it.
+  resultTypes: ['violations'],
+};
 /** How often and after which pauses a page is looked at again. */
 const LOOKS = 150;
 const LOOK_MS = 100;
 const QUIET_LOOKS = 2;
 const WIDE = { width: 1280, height: 800 };
+
+/** Waits in the page until a change of the theme is shown. */
+const CHANGED = `new Promise((resolve) => requestAnimationFrame(resolve)).then(() => Promise.all(
+  document.getAnimations().filter((each) => each instanceof CSSTransition).map(({ finished }) => finished.catch(() => {}))))
+  .then(() => undefined)`;
 
 /** Runs in the page. */
 declare const axe: { run(options: RunOptions): Promise<AxeResults> };
@@ -37,7 +46,7 @@ export class ConsoleFixture<Service extends Tenant = Tenant> {
   static async start<Service extends Tenant>(start: () => Promise<Service>): Promise<ConsoleFixture<Service>> {
     const service = await start();
     const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-    return new ConsoleFixture(service, await launchChromium(), axeSource);
+    return new ConsoleFixture(service, await connectChromium(), axeSource);
   }
 
   async close(): Promise<void> {
@@ -129,15 +138,26 @@ export class ConsolePage {
     const height: number = await this.page.evaluate('document.documentElement.scrollHeight');
     if (before !== null && height > before.height) await this.page.setViewportSize({ width: before.width, height });
     // Through the debugger, which the page's policy does not concern.
-    await this.page.evaluate(this.axeSource);
-    const { violations } = await this.page
-      .evaluate((options) => axe.run(options), AXE)
+    if (!(await this.page.evaluate<boolean>(`'axe' in globalThis`))) await this.page.evaluate(this.axeSource);
+    const violations = await this.page
+      .evaluate(async (options) => (await axe.run(options)).violations, AXE)
       .finally(() => before && this.page.setViewportSize(before));
     const found = violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
     );
     expect(found).toEqual([]);
     expect(this.problems).toEqual([]);
+  }
+
+  /** The same in the light and in the dark theme, which the page follows as that of the system. */
+  async expectAccessibleInBothThemes(): Promise<void> {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await this.page.emulateMedia({ colorScheme });
+      // A colour that is still changing has another contrast.
+      await this.page.evaluate(CHANGED);
+      await this.expectAccessible();
+    }
+    await this.page.emulateMedia({ colorScheme: 'light' });
   }
 
   /**

@@ -1,5 +1,6 @@
-import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
-import { join, matchesGlob, resolve } from 'node:path';
+import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { copyContext, copyCurrentBuild } from '../support/build-context.js';
 import { outputOf } from '../support/program.js';
 
 interface Instruction {
@@ -28,6 +29,10 @@ export interface Image {
 /**
  * Does what a Dockerfile says without a container engine: the paths of the container lie below `root`, the programs are
  * those of this machine. Knows the instructions that this repository's Dockerfile uses, and refuses others.
+ *
+ * What the checkout has already is not made again: the packages that `npm ci` installs before the build, and the build
+ * of the same sources. `scripts/build.mjs` takes a build only if every file that decides over it is in the context, with
+ * the same content.
  * @param env the environment of `RUN`
  */
 export async function buildImage(repository: string, root: string, env: NodeJS.ProcessEnv): Promise<Image> {
@@ -49,6 +54,8 @@ export async function buildImage(repository: string, root: string, env: NodeJS.P
       if (name === 'WORKDIR') await mkdir((folder = join(top, text)), { recursive: true });
       else if (name === 'COPY') await copy(text);
       else if (name === 'RUN' && stage === last) image.preparation.push(text);
+      else if (name === 'RUN' && text === 'npm ci')
+        await symlink(join(repository, 'node_modules'), `${folder}/node_modules`);
       else if (name === 'RUN') await outputOf('/bin/sh', ['-c', text], { cwd: folder, env });
       else if (name === 'ENV')
         Object.assign(image.env, Object.fromEntries(text.split(' ').map((pair) => pair.split('='))));
@@ -67,6 +74,7 @@ export async function buildImage(repository: string, root: string, env: NodeJS.P
     for (const source of sources) {
       if (from !== undefined) await cp(join(folders.get(from) ?? '', source), resolve(folder, to), { recursive: true });
       else await copyContext(repository, source, resolve(folder, to));
+      if (from === undefined && source === '.') await copyCurrentBuild(repository, resolve(folder, to));
     }
   }
 }
@@ -84,35 +92,4 @@ function stagesOf(dockerfile: string): Stage[] {
     else stages.at(-1)?.instructions.push({ name, text });
   }
   return stages;
-}
-
-/** Copies a file, or for `.` all, as far as `.dockerignore` leaves it in the context. */
-async function copyContext(repository: string, source: string, target: string): Promise<void> {
-  const rules = (await readFile(join(repository, '.dockerignore'), 'utf8'))
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-    .map((line) => ({ isKept: line.startsWith('!'), pattern: line.replace(/^!/, '') }));
-  /** The last rule that matches the path or a folder above it decides. */
-  const isKept = (path: string): boolean => {
-    const parts = path.split('/');
-    const paths = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
-    return rules.findLast(({ pattern }) => paths.some((each) => matchesGlob(each, pattern)))?.isKept ?? true;
-  };
-  /** Whether a rule keeps something in the folder. */
-  const canHold = (path: string): boolean => {
-    const depth = path.split('/').length;
-    const above = (pattern: string): string => pattern.split('/').slice(0, depth).join('/');
-    return isKept(path) || rules.some(({ isKept, pattern }) => isKept && matchesGlob(path, above(pattern)));
-  };
-  const visit = async (path: string): Promise<void> => {
-    for (const entry of await readdir(join(repository, path), { withFileTypes: true })) {
-      const below = path === '' ? entry.name : `${path}/${entry.name}`;
-      if (entry.isDirectory()) {
-        if (canHold(below)) await visit(below);
-      } else if (isKept(below)) await cp(join(repository, below), join(target, below));
-    }
-  };
-  if (source === '.') await visit('');
-  else if (isKept(source)) await cp(join(repository, source), join(target, source));
-  else throw new Error(`.dockerignore excludes ${source}.`);
 }

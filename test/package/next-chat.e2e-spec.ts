@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { createAskingAgent, startUpstream } from '../runtime/approvals/approvals.support.js';
 import { connect, succeed } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
-import { inBrowser, launchChromium } from '../support/chromium.js';
+import { inBrowser, connectChromium } from '../support/chromium.js';
 import { freePort } from '../support/free-port.js';
 import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { npm, startNpm, stopNpm } from './npm.js';
 import type { McpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 import type { ThreadItem } from '../../src/runtime/threads/thread.dto.js';
@@ -33,7 +33,7 @@ jest.setTimeout(2 * COMPILE_MS);
 
 inBrowser('the page of examples/next-chat', () => {
   let folder: string;
-  let app: TestApp;
+  let app: TestService;
   let upstream: McpUpstream;
   const servers: Program[] = [];
   let browser: Browser;
@@ -54,7 +54,7 @@ inBrowser('the page of examples/next-chat', () => {
     origin = `http://127.0.0.1:${port}`;
     devOrigin = `http://localhost:${devPort}`;
     const env = { ALLOWED_ORIGINS: `${origin},${devOrigin}` };
-    [app, upstream] = await Promise.all([startTestApp({ env }), startUpstream()]);
+    [app, upstream] = await Promise.all([startTestService({ env }), startUpstream()]);
     const agentId = await createAskingAgent(app, await connect(app, upstream.url), 'all');
     const created = { name: 'web-chat', permissions: { self: PERMISSIONS } };
     ({ key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', created));
@@ -71,7 +71,7 @@ inBrowser('the page of examples/next-chat', () => {
       startNpm(folder, ['run', 'dev', '--', '--port', String(devPort)], settings),
     );
     for (const each of [origin, devOrigin]) await eventually(() => isServed(each), START_MS);
-    browser = await launchChromium();
+    browser = await connectChromium();
     page = await newPage();
   }, START_MS);
 

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { version } from '../../src/core/version.js';
 import { outputOf } from '../support/program.js';
+import { COMPILED } from '../support/service-process.js';
 import { npm } from './npm.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -57,7 +58,7 @@ it(
     const packed = `signalbox-${version}.tgz`;
     await cp(join(release, packed), join(folder, packed));
     await npm(folder, ['install', '--prefer-offline', '--no-audit', '--no-fund']);
-    const output = await npm(folder, ['test']);
+    const output = await npm(folder, ['test'], { NODE_COMPILE_CACHE: COMPILED });
     expect(output).toMatch(/^\S+ pass [1-9]/m);
     expect(output).toMatch(/^\S+ fail 0$/m);
   },

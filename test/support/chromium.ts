@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { describe } from '@jest/globals';
 import { type Browser, chromium } from 'playwright-core';
-
-/** Where Debian's package installs it (`.ci/run`). */
-const CHROMIUM = '/usr/bin/chromium';
+import { CHROMIUM } from './shared-browsers.js';
+import { TENANT_SERVICES_URL } from './tenant.js';
 
 /** Whether tests in a browser run. In CI they always do, and fail without one. */
 export const hasChromium = existsSync(CHROMIUM) || process.env['CI'] !== undefined;
@@ -12,6 +11,12 @@ if (!hasChromium) process.stderr.write(`There is no ${CHROMIUM}. The tests in a 
 /** `describe` for tests in a browser. */
 export const inBrowser = hasChromium ? describe : describe.skip;
 
-export function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+/**
+ * A browser whose process the suites of this Jest worker share. Its contexts are those of this connection: `close` ends
+ * them.
+ */
+export async function connectChromium(): Promise<Browser> {
+  const answer = await fetch(`${process.env[TENANT_SERVICES_URL]}/chromium/${process.env['JEST_WORKER_ID']}`);
+  if (!answer.ok) throw new Error(await answer.text());
+  return chromium.connect(await answer.text());
 }

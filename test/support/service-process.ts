@@ -16,7 +16,7 @@ export interface Announced {
 }
 
 /** What Node.js has compiled, for the next start of the same build: a fifth of the processor time of a start. */
-const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url));
+export const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url));
 
 /** The built service as a process of its own. Its environment is only what the test names. */
 export class ServiceProcess extends Program {

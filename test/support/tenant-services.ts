@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { ServiceProcess, testEnvironment } from './service-process.js';
 import { freePort } from './free-port.js';
+import { SharedBrowsers } from './shared-browsers.js';
 import type { TenantService } from './tenant.js';
 
 /** More than a worker has spec files. */
@@ -17,14 +18,25 @@ interface Started {
   tenants: number;
 }
 
+/** Below it is the browser of a worker. */
+const BROWSERS = '/chromium/';
+
 /**
  * Tells on a loopback port of the service of a path, whose query is the settings, and starts the service when it is asked
- * for the first time: a run without tenants starts none.
+ * for the first time: a run without tenants starts none. The browsers of the suites are there too.
  */
 export async function serveTenantServices(): Promise<{ url: string; stop(): Promise<void> }> {
   const services = new Map<string, Promise<Started>>();
+  const browsers = new SharedBrowsers();
   const server = createServer((request, response) => {
     const path = request.url ?? '/';
+    if (path.startsWith(BROWSERS)) {
+      browsers.addressFor(path.slice(BROWSERS.length)).then(
+        (address) => response.writeHead(200).end(address),
+        (error: unknown) => response.writeHead(500).end(String(error)),
+      );
+      return;
+    }
     const started = services.get(path) ?? startService(new URL(path, 'http://localhost'));
     services.set(path, started);
     started.then(nextTenant).then(
@@ -42,6 +54,7 @@ export async function serveTenantServices(): Promise<{ url: string; stop(): Prom
     async stop() {
       server.close();
       server.closeAllConnections();
+      await browsers.stop();
       for (const started of await Promise.allSettled(services.values())) {
         if (started.status === 'fulfilled')
           await Promise.all(started.value.processes.map((one) => one.kill('SIGKILL')));

@@ -72,18 +72,6 @@ describe('an application that is not closed', () => {
 
 describe('a test application', () => {
   it(
-    'uses its own settings and rejects an invalid one',
-    async () => {
-      await expect(createTestApp({ env: { RUN_CONCURRENCY: 'many' } })).rejects.toThrow('RUN_CONCURRENCY');
-      await using app = await createTestApp({ env: { BOOTSTRAP_ORG: 'acme', RUN_CONCURRENCY: '3' } });
-      expect(app.org).toBe('acme');
-      const [{ current_database: database }] = await app.app.get(DataSource).query('SELECT current_database()');
-      expect(database).toBe('signalbox');
-    },
-    START_MS,
-  );
-
-  it(
     'shares a configured database, in an organization of its own',
     async () => {
       const database = await createTestDatabase();
@@ -101,9 +89,13 @@ describe('a test application', () => {
   );
 
   it(
-    'connects a scripted model, a scripted upstream and a thread',
+    'uses its own settings, and connects a scripted model, a scripted upstream and a thread',
     async () => {
-      await using app = await createTestApp();
+      await expect(createTestApp({ env: { RUN_CONCURRENCY: 'many' } })).rejects.toThrow('RUN_CONCURRENCY');
+      await using app = await createTestApp({ env: { BOOTSTRAP_ORG: 'acme', RUN_CONCURRENCY: '3' } });
+      expect(app.org).toBe('acme');
+      const [{ current_database: database }] = await app.app.get(DataSource).query('SELECT current_database()');
+      expect(database).toBe('signalbox');
       const [model, upstream] = await Promise.all([
         startScriptedModel(),
         startMcpUpstream({

@@ -11,7 +11,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { Browser, Page } from 'playwright-core';
 import supertest from 'supertest';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
-import { hasChromium, inBrowser, launchChromium } from '../../support/chromium.js';
+import { hasChromium, inBrowser, connectChromium } from '../../support/chromium.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { freePort } from '../../support/free-port.js';
 import { type ScriptedServer, legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
@@ -70,7 +70,7 @@ beforeAll(async () => {
   application = createServer((_request, response) => response.end('You can close this window.')).listen(0, '127.0.0.1');
   await once(application, 'listening');
   redirectUrl = `http://127.0.0.1:${(application.address() as AddressInfo).port}/callback`;
-  browser = await launchChromium();
+  browser = await connectChromium();
 }, TIMEOUT_MS);
 afterAll(async () => {
   await browser?.close();

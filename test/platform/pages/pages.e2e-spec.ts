@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { AxeResults, RunOptions } from 'axe-core';
 import type { Browser, BrowserContext, Page, Response } from 'playwright-core';
-import { hasChromium, inBrowser, launchChromium } from '../../support/chromium.js';
+import { hasChromium, inBrowser, connectChromium } from '../../support/chromium.js';
 import { PAGES, PagesFixture } from './pages.support.js';
 
 const TIMEOUT_MS = 60_000;
@@ -20,7 +20,7 @@ let axeSource: string;
 beforeAll(async () => {
   if (!hasChromium) return;
   fixture = await PagesFixture.start();
-  browser = await launchChromium();
+  browser = await connectChromium();
   axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 }, TIMEOUT_MS);
 afterAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { PASSWORD } from '../../identity/sign-in/people.js';
-import { hasChromium, inBrowser, launchChromium } from '../../support/chromium.js';
+import { hasChromium, inBrowser, connectChromium } from '../../support/chromium.js';
 import { PagesFixture, submit } from './pages.support.js';
 
 const TIMEOUT_MS = 60_000;
@@ -13,7 +13,7 @@ let browser: Browser;
 beforeAll(async () => {
   if (!hasChromium) return;
   fixture = await PagesFixture.start();
-  browser = await launchChromium();
+  browser = await connectChromium();
 }, TIMEOUT_MS);
 afterAll(async () => {
   await browser?.close();
