@@ -56,7 +56,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
   const message = isOpen(run)
     ? (live.message ?? (stored ? toChatMessage(stored) : undefined))
     : finalOf(stored, live.message);
-  const [{ span: selected }, filter] = useFilters();
+  const [{ span: selected, zoom }, filter] = useFilters();
   const { spans, hasMore } = useTimeline(run, message?.parts ?? []);
   const shown = spans.find(({ id }) => id === selected);
   const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
@@ -124,7 +124,13 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
             )}
           </Section>
           <Section title="Timeline">
-            <RunTrace spans={spans} selected={selected} onSelect={(span) => filter({ span })} />
+            <RunTrace
+              spans={spans}
+              zoom={zoom}
+              onZoom={(shown) => filter({ zoom: shown })}
+              selected={selected}
+              onSelect={(span) => filter({ span })}
+            />
             <TimelineNotes run={run} retries={live.retries} hasMore={hasMore} />
           </Section>
         </div>
@@ -134,7 +140,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
               key={shown.id}
               span={shown}
               message={message}
-              threadId={run.thread_id}
+              run={run}
               onClose={() => filter({ span: undefined })}
             />
           )}
