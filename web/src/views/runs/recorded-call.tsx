@@ -12,16 +12,20 @@ type Recorded = NonNullable<ToolOutput<'RUN_MODEL_CALL_GET'>['item']>;
 type RecordedText = NonNullable<Recorded['request']['instructions']>;
 type RecordedPart = Recorded['response']['parts'][number];
 
-const NEEDED = ['RUN_MODEL_CALL_GET', 'COLLECTION_THREAD_MESSAGES_LIST'];
+/** The permissions that reading what a model was sent takes. */
+export const NEEDED_FOR_RECORDINGS = ['RUN_MODEL_CALL_GET', 'COLLECTION_THREAD_MESSAGES_LIST'];
 
 /** What a model was sent in a call of a run and what came back, if the organization records it. */
 export function RecordedCall({ runId, number }: { readonly runId: string; readonly number: number }) {
   const { may } = useOrganization();
-  const isPermitted = NEEDED.every(may);
+  const isPermitted = NEEDED_FOR_RECORDINGS.every(may);
   const { data, error, refetch } = useTool('RUN_MODEL_CALL_GET', { id: runId, number }, { isEnabled: isPermitted });
   if (!isPermitted) {
     return (
-      <Note>Your role or key does not include {NEEDED.join(' and ')}, so what the model was sent is not shown.</Note>
+      <Note>
+        Your role or key does not include {NEEDED_FOR_RECORDINGS.join(' and ')}, so what the model was sent is not
+        shown.
+      </Note>
     );
   }
   if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
