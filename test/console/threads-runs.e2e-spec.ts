@@ -115,6 +115,37 @@ inBrowser('Runs', () => {
     expect(opened.problems).toEqual([]);
   });
 
+  it('zooms the timeline with the mouse and by keyboard, and keeps that in the address', async () => {
+    opened = await fixture.open(`runs/${failedRun}`);
+    const { page } = opened;
+    const zoom = page.getByRole('toolbar', { name: 'Zoom of the timeline' });
+    const shown = (): string | null => new URL(page.url()).searchParams.get('zoom');
+    await zoom.getByRole('button', { name: 'Zoom in' }).focus();
+    await page.keyboard.press('Enter');
+    await zoom.getByRole('button', { name: 'Show the whole run' }).waitFor();
+    const [half] = [shown()];
+    await zoom.getByRole('button', { name: 'Show later' }).click();
+    await page.waitForURL((url) => url.searchParams.get('zoom') !== half);
+    await page.reload();
+    await opened.expectAccessible();
+    await zoom.getByRole('button', { name: 'Show the whole run' }).click();
+    await page.waitForURL((url) => !url.searchParams.has('zoom'));
+    const axis = page.getByTitle('Drag to zoom');
+    const { x, y, width } = (await axis.boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width / 4, y + 5);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y + 5, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForURL((url) => url.searchParams.has('zoom'));
+    await page
+      .getByRole('list', { name: 'Timeline' })
+      .getByRole('button', { name: /^derail/ })
+      .click();
+    await zoom.getByRole('button', { name: 'Zoom to derail' }).click();
+    await opened.expectToFit(360);
+    expect(opened.problems).toEqual([]);
+  });
+
   it('filters by agent, status and ID, and clears the filters', async () => {
     opened = await fixture.open(`runs?agent=${agentId}`);
     const { page } = opened;
@@ -236,5 +267,72 @@ inBrowser('Threads', () => {
     opened = await fixture.open('threads', { role: 'member' });
     await opened.page.getByText('You do not have access to this.').waitFor();
     await opened.expectAccessible();
+  });
+});
+
+// After the tests that count the runs and threads.
+inBrowser('A run', () => {
+  it('shows what a model was sent, once the organization records it', async () => {
+    opened = await fixture.open(`runs/${failedRun}`);
+    const { page } = opened;
+    const timeline = page.getByRole('list', { name: 'Timeline' });
+    await timeline.getByRole('button', { name: /^Model, call 1/ }).click();
+    await page.getByText('What models are sent is not recorded').waitFor();
+    await page.getByRole('link', { name: 'Record it from now on' }).click();
+    await list(page, 'Record of model calls').getByLabel('Everything').check();
+    await page.getByRole('button', { name: 'Save what is recorded' }).click();
+    await page.getByText('It counts for runs that begin now.').waitFor();
+    await opened.expectAccessible();
+    const own = await ThreadClient.create(fixture.service, agentId);
+    const { taskId } = await own.ask('/call look {}');
+    await page.goto(fixture.address(`runs/${taskId}`));
+    await timeline.getByRole('button', { name: /^Model, call 2/ }).click();
+    const model = list(page, 'Model, call 2');
+    await model.getByText('What the model was sent').waitFor();
+    for (const part of ['Messages', 'Tools', 'Settings', 'What came back']) {
+      await model.locator('summary', { hasText: part }).click();
+    }
+    await model.getByRole('list', { name: 'Messages' }).getByText('all clear').waitFor();
+    await model.getByRole('list', { name: 'Tools' }).getByText('derail', { exact: true }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await succeed(fixture.service, 'ORGANIZATION_UPDATE', { model_recording: 'off' });
+  });
+
+  it('runs a question again with a change, and shows both runs and what differs', async () => {
+    opened = await fixture.open(`runs/${failedRun}`);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Run again' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Run again' });
+    const question = dialog.getByLabel('Question');
+    await expect(question.inputValue()).resolves.toBe('/call look {}\n/call derail {}\n/fail no steam');
+    await opened.expectAccessible();
+    await question.fill('/call look {}');
+    await dialog.getByLabel('Temperature').fill('0.5');
+    await dialog.getByRole('button', { name: 'Run again and compare' }).click();
+    await page.waitForURL(`**/runs/compare?a=${failedRun}&b=*`);
+    const differences = list(page, 'Differences');
+    await differences.getByRole('row', { name: /Status failed completed differs/ }).waitFor();
+    await differences.getByRole('row', { name: /Temperature – 0.5 differs/ }).waitFor();
+    await differences.getByRole('row', { name: /Tool calls 2 1 −1 \(−50%\)/ }).waitFor();
+    const steps = page.getByRole('list', { name: 'Steps' });
+    await steps.getByText('the same calls').first().waitFor();
+    await steps.getByText('other calls').waitFor();
+    await list(page, 'Second run').getByText('look').first().waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('button', { name: 'Swap' }).click();
+    await differences.getByRole('row', { name: /Status completed failed differs/ }).waitFor();
+    await page.getByRole('button', { name: 'Compare with another run' }).click();
+    await list(page, 'Other runs of the agent').getByRole('button', { name: 'Compare' }).first().waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    expect(opened.problems).toEqual([]);
+    // The thread of the first run is as it was.
+    expect(await thread.messages()).toHaveLength(4);
+    await page.getByLabel('ID of a run').fill(failedRun);
+    await page.getByRole('button', { name: 'Compare with this run' }).click();
+    await page.waitForURL((url) => url.searchParams.get('b') === failedRun);
+    await differences.getByRole('row', { name: /Status completed failed differs/ }).waitFor();
   });
 });

@@ -79,6 +79,7 @@ const views = [
   view('/threads', () => import('./views/threads/threads-view.js'), 'ThreadsView'),
   view('/threads/$threadId', () => import('./views/threads/thread-view.js'), 'ThreadView'),
   view('/runs', () => import('./views/runs/runs-view.js'), 'RunsView'),
+  view('/runs/compare', () => import('./views/runs/compare-view.js'), 'CompareView'),
   view('/runs/$runId', () => import('./views/runs/run-view.js'), 'RunView'),
   view('/connections', () => import('./views/connections/connections-view.js'), 'ConnectionsView'),
   view('/connections/$connectionId', () => import('./views/connections/connection-view.js'), 'ConnectionView'),

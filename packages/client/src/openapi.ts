@@ -951,7 +951,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
+        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, how long data is kept, or what is recorded of model calls. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
         post: operations["ORGANIZATION_UPDATE"];
         delete?: never;
         options?: never;
@@ -1072,6 +1072,23 @@ export interface paths {
         put?: never;
         /** Lists the organization's runs, newest first by default. */
         post: operations["RUN_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/RUN_MODEL_CALL_GET": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads what was sent to a model and answered in one call of a run, if the organization recorded it (model_recording of ORGANIZATION_UPDATE). Needs COLLECTION_THREAD_MESSAGES_LIST, too. */
+        post: operations["RUN_MODEL_CALL_GET"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2605,6 +2622,11 @@ export interface components {
             hasMore: boolean;
             nextCursor: string | null;
         };
+        ModelCallGetInput: {
+            /** Format: uuid */
+            id: string;
+            number: number;
+        };
         ModelCallItem: {
             step: number;
             attempt: number;
@@ -2616,8 +2638,15 @@ export interface components {
             output_tokens: number | null;
             cost_usd: number | null;
             error_code: string | null;
+            first_chunk_ms: number | null;
+            reasoning_tokens: number | null;
             provider_id: string | null;
             model: string | null;
+        };
+        ModelCallOutput: {
+            /** @enum {string} */
+            setting: "off" | "redacted" | "full";
+            item: components["schemas"]["RecordedCallItem"] | null;
         };
         ModelRunCounts: {
             model: string | null;
@@ -2883,6 +2912,11 @@ export interface components {
             run_access: "members" | "granted";
             limits: components["schemas"]["OrganizationLimitsItem"];
             retention: components["schemas"]["RetentionItem"];
+            /**
+             * @description What is recorded of model calls for RUN_MODEL_CALL_GET. off: nothing beside times, tokens and costs. redacted: the shape of what was sent and answered, with a size and a hash in place of each text. full: also the texts.
+             * @enum {string}
+             */
+            model_recording: "off" | "redacted" | "full";
             created_at: string;
             updated_at: string;
         };
@@ -2918,6 +2952,11 @@ export interface components {
              */
             run_access?: "members" | "granted";
             limits?: components["schemas"]["OrganizationLimitsInput"] | null;
+            /**
+             * @description What is recorded of model calls for RUN_MODEL_CALL_GET. off: nothing beside times, tokens and costs. redacted: the shape of what was sent and answered, with a size and a hash in place of each text. full: also the texts.
+             * @enum {string}
+             */
+            model_recording?: "off" | "redacted" | "full";
             retention?: components["schemas"]["RetentionInput"] | null;
         };
         PendingApprovalItem: {
@@ -2949,6 +2988,72 @@ export interface components {
                 message: string;
             }[];
         };
+        RecordedCallItem: {
+            /** @enum {string} */
+            recording: "redacted" | "full";
+            is_too_large: boolean;
+            price: components["schemas"]["RecordedPriceItem"] | null;
+            request: components["schemas"]["RecordedRequestItem"];
+            response: components["schemas"]["RecordedResponseItem"];
+            tries: components["schemas"]["RecordedTryItem"][];
+        };
+        RecordedMessageItem: {
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool";
+            parts: components["schemas"]["RecordedPartItem"][];
+        };
+        RecordedPartItem: {
+            /** @enum {string} */
+            type: "text" | "reasoning" | "file" | "tool-call" | "tool-result" | "other";
+            tool_name: string | null;
+            tool_call_id: string | null;
+            media_type: string | null;
+            size: number;
+            hash: string;
+            text: string | null;
+        };
+        RecordedPriceItem: {
+            input: number;
+            output: number;
+            cached_input?: number;
+        };
+        RecordedRequestItem: {
+            instructions: components["schemas"]["RecordedTextItem"] | null;
+            messages: components["schemas"]["RecordedMessageItem"][];
+            tools: components["schemas"]["RecordedToolItem"][];
+            tokens: number;
+            settings: components["schemas"]["RecordedSettingsItem"];
+        };
+        RecordedResponseItem: {
+            parts: components["schemas"]["RecordedPartItem"][];
+            finish_reason: string | null;
+            response_id: string | null;
+            model: string | null;
+        };
+        RecordedSettingsItem: {
+            temperature: number | null;
+            max_output_tokens: number | null;
+            tool_choice: string | null;
+            response_format: string;
+            response_schema: components["schemas"]["RecordedTextItem"] | null;
+            provider_options: components["schemas"]["RecordedTextItem"] | null;
+        };
+        RecordedTextItem: {
+            size: number;
+            hash: string;
+            text: string | null;
+        };
+        RecordedToolItem: {
+            name: string;
+            description: components["schemas"]["RecordedTextItem"];
+            input_schema: components["schemas"]["RecordedTextItem"];
+            tokens: number;
+        };
+        RecordedTryItem: {
+            started_at: string;
+            duration_ms: number;
+            error_code: string | null;
+        };
         RegenerateRequest: {
             messageId?: string;
         };
@@ -2973,10 +3078,12 @@ export interface components {
         RetentionInput: {
             threads_days?: number | null;
             runs_days?: number | null;
+            model_calls_days?: number | null;
         };
         RetentionItem: {
             threads_days?: number;
             runs_days?: number;
+            model_calls_days?: number;
         };
         RoleDeleteInput: {
             name: string;
@@ -7338,8 +7445,10 @@ export interface operations {
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
-                     *           "runs_days": 1
+                     *           "runs_days": 1,
+                     *           "model_calls_days": 1
                      *         },
+                     *         "model_recording": "off",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -7409,8 +7518,10 @@ export interface operations {
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
-                     *           "runs_days": 1
+                     *           "runs_days": 1,
+                     *           "model_calls_days": 1
                      *         },
+                     *         "model_recording": "off",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -7670,6 +7781,8 @@ export interface operations {
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
                      *             "error_code": "text",
+                     *             "first_chunk_ms": 1,
+                     *             "reasoning_tokens": 1,
                      *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "model": "gpt-5"
                      *           }
@@ -7780,6 +7893,8 @@ export interface operations {
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
                      *             "error_code": "text",
+                     *             "first_chunk_ms": 1,
+                     *             "reasoning_tokens": 1,
                      *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "model": "gpt-5"
                      *           }
@@ -7933,6 +8048,136 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    RUN_MODEL_CALL_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "number": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["ModelCallGetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "setting": "off",
+                     *       "item": {
+                     *         "recording": "redacted",
+                     *         "is_too_large": true,
+                     *         "price": {
+                     *           "input": 1,
+                     *           "output": 1,
+                     *           "cached_input": 1
+                     *         },
+                     *         "request": {
+                     *           "instructions": {
+                     *             "size": 1,
+                     *             "hash": "text",
+                     *             "text": "text"
+                     *           },
+                     *           "messages": [
+                     *             {
+                     *               "role": "user",
+                     *               "parts": [
+                     *                 {
+                     *                   "type": "text",
+                     *                   "tool_name": "echo",
+                     *                   "tool_call_id": "text",
+                     *                   "media_type": "image/png",
+                     *                   "size": 1,
+                     *                   "hash": "text",
+                     *                   "text": "text"
+                     *                 }
+                     *               ]
+                     *             }
+                     *           ],
+                     *           "tools": [
+                     *             {
+                     *               "name": "support-bot",
+                     *               "description": {
+                     *                 "size": 1,
+                     *                 "hash": "text",
+                     *                 "text": "text"
+                     *               },
+                     *               "input_schema": {
+                     *                 "size": 1,
+                     *                 "hash": "text",
+                     *                 "text": "text"
+                     *               },
+                     *               "tokens": 1
+                     *             }
+                     *           ],
+                     *           "tokens": 1,
+                     *           "settings": {
+                     *             "temperature": 1,
+                     *             "max_output_tokens": 1,
+                     *             "tool_choice": "text",
+                     *             "response_format": "text",
+                     *             "response_schema": {
+                     *               "size": 1,
+                     *               "hash": "text",
+                     *               "text": "text"
+                     *             },
+                     *             "provider_options": {
+                     *               "size": 1,
+                     *               "hash": "text",
+                     *               "text": "text"
+                     *             }
+                     *           }
+                     *         },
+                     *         "response": {
+                     *           "parts": [
+                     *             {
+                     *               "type": "text",
+                     *               "tool_name": "echo",
+                     *               "tool_call_id": "text",
+                     *               "media_type": "image/png",
+                     *               "size": 1,
+                     *               "hash": "text",
+                     *               "text": "text"
+                     *             }
+                     *           ],
+                     *           "finish_reason": "text",
+                     *           "response_id": "text",
+                     *           "model": "gpt-5"
+                     *         },
+                     *         "tries": [
+                     *           {
+                     *             "started_at": "2026-11-23T08:30:00.000Z",
+                     *             "duration_ms": 1,
+                     *             "error_code": "text"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ModelCallOutput"];
                 };
             };
             default: components["responses"]["Problem"];

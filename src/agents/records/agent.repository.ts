@@ -40,6 +40,7 @@ const SELECT_RUNNABLE = `
            agent.tool_mode AS "toolMode", agent.pinned_tools AS "pinnedTools",
            agent.output_schema::text AS "outputSchema", agent.expose_run AS "exposeRun",
            agent.ask_timeout_s AS "askTimeoutS",
+           (SELECT model_recording FROM organizations WHERE id = $1) AS "modelRecording",
            (SELECT coalesce(json_agg(json_build_object('connectionId', member.connection_id,
                      'selectedTools', member.selected_tools, 'prefix', member.prefix, 'approval', member.approval)
                        ORDER BY member.position), '[]')

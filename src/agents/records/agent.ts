@@ -1,3 +1,4 @@
+import type { ModelRecording } from '../../core/model-recording.js';
 import type { Tier } from '../../core/tier.js';
 import type { ConnectionStatus } from '../../connections/connection.js';
 import type { SelectedTool } from './selected-tool.js';
@@ -70,6 +71,8 @@ export interface RunnableAgent {
   /** How long a call of that tool waits for the answer, in seconds. */
   readonly askTimeoutS: number;
   readonly status: ConnectionStatus;
+  /** Of its organization. */
+  readonly modelRecording: ModelRecording;
   /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];
 }

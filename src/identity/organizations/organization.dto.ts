@@ -2,6 +2,7 @@ import { Type } from 'class-transformer';
 import { IsIn, IsISO8601, IsString, IsUUID, Length, ValidateNested } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { MAX_FILE_BYTES, MAX_LIMIT_VALUE, type OrganizationLimits } from '../../core/limits.js';
+import { MODEL_RECORDINGS, type ModelRecording } from '../../core/model-recording.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { RunAccess } from '../../core/principal.js';
 import type { Retention } from './organization.entity.js';
@@ -15,6 +16,10 @@ const RUN_ACCESS: readonly RunAccess[] = ['members', 'granted'];
 const RUN_ACCESS_DESCRIPTION =
   'members: every valid credential of the organization can run agents and read streams. granted: only one whose ' +
   'permissions name the agent.';
+
+const MODEL_RECORDING_DESCRIPTION =
+  'What is recorded of model calls for RUN_MODEL_CALL_GET. off: nothing beside times, tokens and costs. redacted: the ' +
+  'shape of what was sent and answered, with a size and a hash in place of each text. full: also the texts.';
 
 /** A hundred years. */
 const MAX_DAYS = 36_500;
@@ -56,7 +61,7 @@ class OrganizationLimitsInput {
   spend?: SpendLimitInput | null;
 }
 
-/** An absent member keeps its value. Null keeps the data forever, which is the default. */
+/** An absent member keeps its value. Null keeps threads and runs forever, which is the default. */
 class RetentionInput {
   /** Threads without an open run are deleted this many days after their last change, with their messages and runs. */
   @MayBeAbsent()
@@ -69,6 +74,12 @@ class RetentionInput {
   @MayBeNull()
   @IsLimit(MAX_DAYS)
   runs_days?: number | null;
+
+  /** What was recorded of model calls is deleted this many days later. Null is 30 days. */
+  @MayBeAbsent()
+  @MayBeNull()
+  @IsLimit(MAX_DAYS)
+  model_calls_days?: number | null;
 }
 
 /** The limits that are set. */
@@ -108,6 +119,10 @@ class RetentionItem {
   @MayBeAbsent()
   @IsLimit(MAX_DAYS)
   runs_days?: number;
+
+  @MayBeAbsent()
+  @IsLimit(MAX_DAYS)
+  model_calls_days?: number;
 }
 
 /** The input of a tool without parameters. */
@@ -132,7 +147,12 @@ export class OrganizationUpdateInput {
   @IsOptionalObject(() => OrganizationLimitsInput)
   limits?: OrganizationLimitsInput | null;
 
-  /** Null keeps everything. */
+  @MayBeAbsent()
+  @IsIn(MODEL_RECORDINGS)
+  @JSONSchema({ description: MODEL_RECORDING_DESCRIPTION })
+  model_recording?: ModelRecording;
+
+  /** Null clears all members. */
   @IsOptionalObject(() => RetentionInput)
   retention?: RetentionInput | null;
 }
@@ -162,6 +182,10 @@ export class OrganizationItem {
   @ValidateNested()
   @Type(() => RetentionItem)
   retention: Retention;
+
+  @IsIn(MODEL_RECORDINGS)
+  @JSONSchema({ description: MODEL_RECORDING_DESCRIPTION })
+  model_recording: ModelRecording;
 
   @IsISO8601()
   created_at: string;

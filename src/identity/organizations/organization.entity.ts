@@ -1,16 +1,20 @@
 import { Check, Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, ForeignKey, Unique } from 'typeorm';
 import type { OrganizationLimits } from '../../core/limits.js';
+import type { ModelRecording } from '../../core/model-recording.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { RunAccess } from '../../core/principal.js';
 
-/** How long the threads and the runs of an organization are kept after their last change, in days. */
+/** How long the data of an organization is kept, in days: threads and runs from their last change. */
 export interface Retention {
   readonly threads_days?: number;
   readonly runs_days?: number;
+  /** Of what was recorded of model calls; without it, `MODEL_CALLS_KEPT_DAYS`. */
+  readonly model_calls_days?: number;
 }
 
 @Entity('organizations')
 @Check('organizations_run_access_check', "run_access IN ('members', 'granted')")
+@Check('organizations_model_recording_check', "model_recording IN ('off', 'redacted', 'full')")
 export class OrganizationEntity {
   @PrimaryColumn('uuid')
   id: string;
@@ -37,13 +41,17 @@ export class OrganizationEntity {
   @Column({ type: 'jsonb', default: {} })
   limits: OrganizationLimits;
 
-  /** How long threads and runs are kept; an absent member keeps them forever. */
+  /** How long data is kept; threads and runs without a member are kept forever. */
   @Column({ type: 'jsonb', default: {} })
   retention: Retention;
 
   /** Whether the arguments and results of tool calls are recorded. Read and set by `audit/calls/audit-settings.ts`. */
   @Column({ type: 'boolean', name: 'audit_content', default: false })
   auditContent: boolean;
+
+  /** What is recorded of model calls. */
+  @Column({ type: 'varchar', name: 'model_recording', length: 16, default: 'off' })
+  modelRecording: ModelRecording;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt: Date;

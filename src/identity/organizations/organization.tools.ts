@@ -27,7 +27,7 @@ export class OrganizationTools {
     name: 'ORGANIZATION_UPDATE',
     description:
       'Changes the name of this organization, the permissions that every member holds, who can run agents, the ' +
-      'limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and ' +
+      'limits, how long data is kept, or what is recorded of model calls. The slug never changes. The caller must hold the current and ' +
       'the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools.',
     input: OrganizationUpdateInput,
     output: OrganizationOutput,

@@ -48,7 +48,7 @@ export class OrganizationsService {
   /** @throws DomainError `permission_widening` */
   update(input: OrganizationUpdateInput, caller: Principal): Promise<OrganizationItem> {
     const { name, member_permissions: memberPermissions, run_access: runAccess } = input;
-    const { limits: limitChange, retention: retentionChange } = input;
+    const { limits: limitChange, retention: retentionChange, model_recording: modelRecording } = input;
     return this.lock.withAuthority(caller, async ({ authority, manager, organization }) => {
       if (memberPermissions !== undefined) {
         authority.assertHolds(organization.memberPermissions);
@@ -63,6 +63,7 @@ export class OrganizationsService {
         ...(memberPermissions !== undefined && { memberPermissions }),
         ...(runAccess !== undefined && { runAccess }),
         ...(limits !== undefined && { limits }),
+        ...(modelRecording !== undefined && { modelRecording }),
         ...(retentionChange !== undefined && {
           retention: changedLimits(organization.retention, retentionChange),
         }),
@@ -91,11 +92,12 @@ function toItem(organization: OrganizationEntity): OrganizationItem {
     run_access: organization.runAccess,
     limits: organization.limits,
     retention: organization.retention,
+    model_recording: organization.modelRecording,
     created_at: organization.createdAt.toISOString(),
     updated_at: organization.updatedAt.toISOString(),
   };
 }
 
-function settingsOf({ name, member_permissions, run_access, limits, retention }: OrganizationItem) {
-  return { name, member_permissions, run_access, limits, retention };
+function settingsOf({ name, member_permissions, run_access, limits, retention, model_recording }: OrganizationItem) {
+  return { name, member_permissions, run_access, limits, retention, model_recording };
 }

@@ -12,8 +12,10 @@ CREATE TABLE organizations (
   run_access varchar(16) NOT NULL DEFAULT 'members'::varchar,
   limits jsonb NOT NULL DEFAULT '{}'::jsonb,
   retention jsonb NOT NULL DEFAULT '{}'::jsonb,
+  model_recording varchar(16) NOT NULL DEFAULT 'off'::varchar,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
+  CONSTRAINT organizations_model_recording_check CHECK (((model_recording)::text = ANY ((ARRAY['off'::varchar, 'redacted'::varchar, 'full'::varchar])::text[]))),
   CONSTRAINT organizations_run_access_check CHECK (((run_access)::text = ANY ((ARRAY['members'::varchar, 'granted'::varchar])::text[])))
 );
 CREATE TRIGGER organizations_spend AFTER UPDATE OF limits ON organizations FOR EACH ROW WHEN ((old.limits ? 'spend'::text)) EXECUTE FUNCTION spend_limit_changed('organization');
@@ -491,6 +493,20 @@ CREATE TABLE message_files (
   CONSTRAINT message_files_organization_id_thread_id_message_id_fkey FOREIGN KEY (organization_id, thread_id, message_id) REFERENCES messages(organization_id, thread_id, id) ON DELETE CASCADE
 );
 CREATE INDEX message_files_file_idx ON message_files USING btree (file_id);
+
+CREATE TABLE model_recordings (
+  id uuid NOT NULL,
+  run_id uuid NOT NULL,
+  organization_id uuid NOT NULL,
+  attempt integer NOT NULL,
+  ordinal integer NOT NULL,
+  content text STORAGE EXTERNAL NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT model_recordings_pkey PRIMARY KEY (id),
+  CONSTRAINT model_recordings_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX model_recordings_call_idx ON model_recordings USING btree (run_id, attempt, ordinal);
+CREATE INDEX model_recordings_created_idx ON model_recordings USING btree (organization_id, created_at);
 
 CREATE TABLE model_tiers (
   organization_id uuid NOT NULL,

@@ -86,4 +86,9 @@ export const SEALED_COLUMNS = {
     column: 'details',
     contextOf: (id) => `upstream_log_in:${id}:details`,
   },
+  modelRecording: {
+    table: 'model_recordings',
+    column: 'content',
+    contextOf: (id) => `model_recording:${id}:content`,
+  },
 } as const satisfies Record<string, SealedColumn>;

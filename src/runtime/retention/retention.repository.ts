@@ -2,12 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../core/config/app-config.js';
+import { MODEL_CALLS_KEPT_DAYS } from '../../core/model-recording.js';
 import { DeletesExpired, SMALLEST_FULL_BATCH } from '../../core/deletes-expired.js';
 import { deleteBatch, deleteFound } from '../../platform/database/delete-batch.js';
 
 /** A thread is deleted with its messages and runs, so a batch of threads is smaller. */
 const THREADS_PER_STATEMENT = SMALLEST_FULL_BATCH;
 const RUNS_PER_STATEMENT = 500;
+const RECORDINGS_PER_STATEMENT = 500;
 /** A transient thread that nobody has deleted stays this long after its run, so that its answer can be read. */
 const TRANSIENT_KEPT_MS = 60_000;
 /** Two months from their start, the longest of which is one. */
@@ -49,6 +51,21 @@ export class RetentionRepository {
   deleteRuns(now: Date): Promise<number> {
     const hasEnded = `status IN ('completed', 'failed', 'cancelled')`;
     return this.deleteOld('runs', 'runs_days', hasEnded, RUNS_PER_STATEMENT, now);
+  }
+
+  /** Deletes what was recorded of model calls. */
+  @DeletesExpired('recorded model calls')
+  deleteModelRecordings(now: Date): Promise<number> {
+    const expired = `
+      SELECT expired.ctid FROM (
+        SELECT id, $1::timestamptz - coalesce((retention->>'model_calls_days')::float8, ${MODEL_CALLS_KEPT_DAYS})
+                     * $2 * interval '1 millisecond' AS kept_since
+          FROM organizations
+      ) AS organization CROSS JOIN LATERAL (
+        SELECT ctid FROM model_recordings WHERE organization_id = organization.id AND created_at < kept_since
+         ORDER BY created_at LIMIT ${RECORDINGS_PER_STATEMENT} FOR UPDATE SKIP LOCKED
+      ) AS expired LIMIT ${RECORDINGS_PER_STATEMENT}`;
+    return deleteFound(this.database, 'model_recordings', expired, [now, this.config.settings.retentionDayMs]);
   }
 
   /** Deletes the windows of spending limits that have ended long ago, once all of their calls are settled. */

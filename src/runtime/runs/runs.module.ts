@@ -9,6 +9,7 @@ import { NamesModule } from '../../core/names/names.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { TelemetryModule } from '../../platform/telemetry/telemetry.module.js';
 import { ThreadsModule } from '../threads/threads.module.js';
+import { ModelCallTools } from './model-call.tools.js';
 import { RequestMessages } from './request-messages.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunRecordsModule } from './records/run-records.module.js';
@@ -46,6 +47,7 @@ import { UsageTools } from './usage.tools.js';
     SteerRequestService,
     RunCancellationService,
     RunTools,
+    ModelCallTools,
     RunStatsRepository,
     RunStatsService,
     UsageRepository,

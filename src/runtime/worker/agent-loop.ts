@@ -19,6 +19,7 @@ import { describeRunFailure } from './run-failure.js';
 import { saveStep, settleToolCalls, type ToolCallSettlement } from './approval-step.js';
 import type { AttemptApprovals } from './attempt-approvals.js';
 import type { AttemptSteering } from './attempt-steering.js';
+import type { CallRecordings } from './recording/call-recordings.js';
 import { closeModelCall, closeToolCalls } from './interrupted-step.js';
 import { withSteersInPlace } from './steers-in-place.js';
 
@@ -42,6 +43,8 @@ export interface AgentLoopInput {
   /** Called between two steps. */
   shouldYield(): Promise<boolean>;
   observation: RunObservation;
+  /** Undefined if the organization records no model calls. */
+  recordings: CallRecordings | undefined;
 }
 
 /**
@@ -140,7 +143,7 @@ async function unlessInterrupted(
 }
 
 type StepInput = Pick<ModelStepInput, 'instructions' | 'tools' | 'temperature' | 'files' | 'signal'> &
-  Pick<AgentLoopInput, 'models' | 'history' | 'shape' | 'steering'> & {
+  Pick<AgentLoopInput, 'models' | 'history' | 'shape' | 'steering' | 'recordings'> & {
     /** What follows the answer so far. */
     correction: readonly ConversationMessage[];
   };
@@ -169,7 +172,7 @@ async function callModels(input: StepInput, answer: RunAnswer, observation: RunO
 
 /** Calls the current model once, with the files that it takes. */
 async function callModel(
-  { models, history, shape, steering, correction, ...input }: StepInput,
+  { models, history, shape, steering, correction, recordings, ...input }: StepInput,
   answer: RunAnswer,
   observation: RunObservation,
 ): Promise<ModelStepResult> {
@@ -187,7 +190,7 @@ async function callModel(
     const instructions = steering.instructionsWith(input.instructions);
     const options = { maxOutputTokens, firstChunkTimeoutMs, hasSubstitute: models.hasNext };
     const step = { ...input, ...options, model, asking, instructions, messages };
-    return await observeCall(step, current, answer, observation);
+    return await observeCall(step, current, answer, { observation, recordings });
   } finally {
     release();
     await models.payments.settle();
@@ -220,23 +223,32 @@ function conversationOf(
 
 /** Calls the model in a span of the run, and records the call with the run. */
 async function observeCall(
-  input: ModelStepInput,
+  input: Omit<ModelStepInput, 'recorder'>,
   model: TierModel,
   answer: RunAnswer,
-  observation: RunObservation,
+  { observation, recordings }: Pick<AgentLoopInput, 'observation' | 'recordings'>,
 ): Promise<ModelStepResult> {
   const chat = observation.beginChat({ ...input, isJson: input.asking !== undefined });
+  const { hasRoom } = answer.modelCalls;
   const call = answer.modelCalls.begin(answer.finishedSteps + 1, model);
-  const watch = { onFirstChunk: () => chat.firstChunk(), onRetry: () => call.retry() };
+  const recorder = hasRoom ? recordings?.begin(model.price) : undefined;
+  const onFirstChunk = (): void => {
+    chat.firstChunk();
+    call.firstChunk();
+  };
+  const watch = { onFirstChunk, onRetry: () => call.retry() };
+  let code: string | null = null;
   try {
-    const result = await chat.within(() => streamModelStep(input, answer, watch));
+    const result = await chat.within(() => streamModelStep({ ...input, recorder }, answer, watch));
     chat.succeed(result.finishReason, result.usage);
     call.succeed(result.usage);
     return result;
   } catch (error) {
-    const code = input.signal.aborted ? INTERRUPTED : describeRunFailure(error).code;
+    code = input.signal.aborted ? INTERRUPTED : describeRunFailure(error).code;
     chat.fail(code);
     call.fail(code);
     throw error;
+  } finally {
+    if (recorder) recordings?.store(call.ordinal, recorder, code);
   }
 }

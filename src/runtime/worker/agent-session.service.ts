@@ -5,6 +5,7 @@ import type { RunnableAgent } from '../../agents/records/agent.js';
 import { OutputSchemas } from '../../agents/output-schemas.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
+import type { ModelRecording } from '../../core/model-recording.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { historyBytesFor } from '../threads/history-query.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
@@ -23,8 +24,9 @@ import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { textOfMessage, usableMessageParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
-type AgentSession = Omit<AgentLoopInput, 'models' | 'approvals' | 'shouldYield' | 'observation'> & {
+type AgentSession = Omit<AgentLoopInput, 'models' | 'approvals' | 'shouldYield' | 'observation' | 'recordings'> & {
   agentName: string;
+  modelRecording: ModelRecording;
 };
 
 /** Assembles the input of an agent: its instructions, its tools, and the conversation. */
@@ -71,6 +73,7 @@ export class AgentSessionService {
     const { tools, unavailable } = toolset;
     return {
       agentName: agent.title,
+      modelRecording: agent.modelRecording,
       instructions: instructionsOf(agent, systemMessagesOf(messages), unavailable.map(labelOf)),
       history,
       files: new RunFiles(run, this.modelFiles, this.answerFiles),

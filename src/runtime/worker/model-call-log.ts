@@ -14,6 +14,8 @@ export class ModelCallLog {
   private readonly recorded: ModelCall[];
   private dollars: number | null;
   private readonly attempt: number;
+  /** The calls that this attempt has begun. */
+  private begun = 0;
 
   constructor({
     attempt,
@@ -42,12 +44,18 @@ export class ModelCallLog {
   /** @param called the model */
   begin(step: number, { providerId, model, price }: Pick<TierModel, 'providerId' | 'model' | 'price'>): OpenModelCall {
     const of = { step, attempt: this.attempt, provider_id: providerId, model };
-    return new OpenModelCall(of, price, (call) => this.add(call));
+    this.begun += 1;
+    return new OpenModelCall(this.begun, of, price, (call) => this.add(call));
+  }
+
+  /** Whether another call is still listed. */
+  get hasRoom(): boolean {
+    return this.recorded.length < MAX_RECORDED;
   }
 
   private add(call: ModelCall): void {
     if (call.cost_usd !== null) this.dollars = roundCost((this.dollars ?? 0) + call.cost_usd);
-    if (this.recorded.length < MAX_RECORDED) this.recorded.push(call);
+    if (this.hasRoom) this.recorded.push(call);
   }
 }
 
@@ -56,8 +64,11 @@ class OpenModelCall {
   private readonly startedAt = databaseDate().toISOString();
   private readonly beganAt = performance.now();
   private retries = 0;
+  private firstChunkMs: number | null = null;
 
   constructor(
+    /** Its place among the calls of the attempt, from 1. */
+    readonly ordinal: number,
     private readonly of: Pick<ModelCall, 'step' | 'attempt' | 'provider_id' | 'model'>,
     private readonly price: ModelPrice | null,
     private readonly onEnd: (call: ModelCall) => void,
@@ -66,6 +77,11 @@ class OpenModelCall {
   /** The provider is called again. */
   retry(): void {
     this.retries += 1;
+  }
+
+  /** The first content of the answer has arrived. */
+  firstChunk(): void {
+    this.firstChunkMs = Math.round(performance.now() - this.beganAt);
   }
 
   succeed(usage: LanguageModelUsage | undefined): void {
@@ -78,7 +94,7 @@ class OpenModelCall {
   }
 
   private end(usage: LanguageModelUsage | undefined, errorCode: string | null): void {
-    const { inputTokens: input, outputTokens: output, inputTokenDetails } = usage ?? {};
+    const { inputTokens: input, outputTokens: output, inputTokenDetails, outputTokenDetails } = usage ?? {};
     const cachedInput = inputTokenDetails?.cacheReadTokens;
     const isReported = input !== undefined || output !== undefined;
     const tokens = { input: input ?? 0, cachedInput: cachedInput ?? 0, output: output ?? 0 };
@@ -94,6 +110,8 @@ class OpenModelCall {
       // Some servers report numbers that are no counts.
       cost_usd: cost !== null && Number.isFinite(cost) && cost >= 0 ? cost : null,
       error_code: errorCode,
+      first_chunk_ms: this.firstChunkMs,
+      reasoning_tokens: outputTokenDetails?.reasoningTokens ?? null,
     });
   }
 }

@@ -21,6 +21,7 @@ import { hasToolMedia, mayRefuseMedia, withNewestToolMedia } from '../../agents/
 import { FirstChunkTimer } from './first-chunk-timer.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
 import { type RetryChunk, withRetries } from './provider-retries.js';
+import type { CallRecorder } from './recording/call-recorder.js';
 import { chunksOfMadeFile } from './made-files.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
@@ -62,6 +63,8 @@ export interface ModelStepInput {
   tools: ToolSet;
   temperature: number | null;
   files: RunFiles;
+  /** Undefined if the call is not recorded. */
+  recorder: CallRecorder | undefined;
   signal: AbortSignal;
 }
 
@@ -160,7 +163,7 @@ async function storedChunks(
 function callMiddleware(
   { guard, timer }: { guard: ModelChunkGuard; timer: FirstChunkTimer },
   answer: RunAnswer,
-  { signal, hasSubstitute }: ModelStepInput,
+  { signal, hasSubstitute, recorder }: ModelStepInput,
   watch: ModelStepWatch,
 ): LanguageModelMiddleware {
   return {
@@ -175,16 +178,24 @@ function callMiddleware(
         watch.onRetry();
         return answer.push(chunk);
       };
-      const timed = (call: typeof doStream) => () => {
-        timer.start();
-        return call();
-      };
+      const timed =
+        (call: typeof doStream, sent = params) =>
+        async () => {
+          timer.start();
+          recorder?.beginTry(sent);
+          try {
+            return await call();
+          } catch (error) {
+            recorder?.failTry(error);
+            throw error;
+          }
+        };
       const withoutMedia = async (error: unknown): Promise<Awaited<ReturnType<typeof doStream>>> => {
         if (signal.aborted || !hasToolMedia(params.prompt) || !mayRefuseMedia(error)) throw error;
         watch.onRetry();
         const blind = { ...params, prompt: withNewestToolMedia(params.prompt, 0) };
         const result = await withRetries(
-          timed(() => model.doStream(blind)),
+          timed(() => model.doStream(blind), blind),
           report,
           signal,
           hasSubstitute,
@@ -193,7 +204,7 @@ function callMiddleware(
         return result;
       };
       const result = await withRetries(timed(doStream), report, signal, hasSubstitute).catch(withoutMedia);
-      return { ...result, stream: guard.stream(result.stream) };
+      return { ...result, stream: guard.stream(recorder?.listen(result.stream) ?? result.stream) };
     },
   };
 }

@@ -24,6 +24,8 @@ import {
   RUN_TIMEOUT,
   WORKER_LOST,
 } from './run-failure.js';
+import { CallRecordings } from './recording/call-recordings.js';
+import { RecordingWriter } from './recording/recording-writer.js';
 import type { RunModels } from './run-models.js';
 import { RunModelsFactory } from './run-models.factory.js';
 import { requireOutput } from './shaped-step.js';
@@ -51,6 +53,7 @@ export class RunExecutorService {
     private readonly supervisor: RunSupervisor,
     private readonly approvals: RunApprovals,
     private readonly telemetry: RunTelemetry,
+    private readonly recordings: RecordingWriter,
   ) {}
 
   /**
@@ -161,7 +164,10 @@ export class RunExecutorService {
       control.signal.throwIfAborted();
       const session = await throughOutage(() => this.sessions.openAgentSession(run, control));
       observation.setAgentName(session.agentName);
-      const input = { ...session, models, approvals, shouldYield, observation };
+      const { modelRecording } = session;
+      const recordings =
+        modelRecording === 'off' ? undefined : new CallRecordings(run, modelRecording, this.recordings);
+      const input = { ...session, models, approvals, shouldYield, observation, recordings };
       const finishReason = await runAgentLoop(input, answer, control);
       const output = session.shape && (await requireOutput(session.shape, answer.parts()));
       return { status: 'completed', error: null, finishReason, output };

@@ -8,6 +8,7 @@ import { AgentSessionService } from './agent-session.service.js';
 import { ApprovalDeadlines } from './approval-deadlines.js';
 import { FileRecordsModule } from '../files/files.module.js';
 import { LostWorkers } from './lost-workers.js';
+import { RecordingWriter } from './recording/recording-writer.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunModelsFactory } from './run-models.factory.js';
@@ -38,6 +39,7 @@ import { WorkerLock } from './worker-lock.js';
     RunAnswerFactory,
     RunModelsFactory,
     AgentSessionService,
+    RecordingWriter,
     RunSlots,
     RunSupervisor,
     WorkerLock,

@@ -85,6 +85,20 @@ describe('the retention of an organization', () => {
     await open.cancel(openRun).expect(202);
   });
 
+  it('deletes what was recorded of model calls, and keeps their runs', async () => {
+    await app.tool('ORGANIZATION_UPDATE', { model_recording: 'full' }).expect(200);
+    const thread = await ThreadClient.create(app, agentId);
+    const { taskId } = await thread.ask('hello');
+    const recordings = () => app.query('SELECT id FROM model_recordings WHERE run_id = $1', [taskId]);
+    await eventually(async () => (await recordings()).length === 1);
+    // A day of this service is a second.
+    await retain({ model_calls_days: 1 });
+    await eventually(async () => (await recordings()).length === 0);
+    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', model_calls: [{}] });
+    await retain(null);
+    await app.tool('ORGANIZATION_UPDATE', { model_recording: 'off' }).expect(200);
+  });
+
   it('works next to its callers: runs complete, and a message to an old thread is answered or refused', async () => {
     await insertOldThreads(organizationId, 'many-', MANY);
     const left = async (): Promise<number> => (await threadIds(organizationId)).filter((id) => MANY_ID.test(id)).length;

@@ -6,6 +6,8 @@ import { startOauthUpstream } from '../../connections/upstream-oauth/oauth-upstr
 import { Issuer } from '../../identity/sign-in/issuer.js';
 import { SEALED_COLUMNS } from '../../../src/platform/vault/sealed-columns.js';
 import supertest from 'supertest';
+import { createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { eventually } from '../../support/eventually.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { BEDROCK_FIELDS } from '../../support/model-apis/bedrock-api.js';
 import { PROVIDER_KEY } from '../../support/model-tools.js';
@@ -77,6 +79,7 @@ it('no row of any table contains a secret in plain text', async () => {
   await connectEnterprise(service, friendly.url);
   await signInAt(issuer, await employ(service));
   const webhookSecrets = await createWebhook();
+  await recordModelCall();
   expect(await call('CONNECTION_TEST', { id: working })).toMatchObject({ ok: true });
   expect(await call('CONNECTION_TEST', { id: refused })).toMatchObject({ ok: false });
   await callTool(working);
@@ -102,6 +105,17 @@ async function call<T>(name: string, body: object): Promise<T> {
   const answer = await service.tool(name, body);
   expect({ name, status: answer.status, body: answer.body }).toMatchObject({ status: 200 });
   return answer.body as T;
+}
+
+/** Stores what a model was sent in a run. */
+async function recordModelCall(): Promise<void> {
+  await call('ORGANIZATION_UPDATE', { model_recording: 'full' });
+  const thread = await ThreadClient.create(service, await createAgent(service));
+  const { taskId } = await thread.ask('hello');
+  await eventually(async () => {
+    const { item } = await call<{ item: object | null }>('RUN_MODEL_CALL_GET', { id: taskId, number: 1 });
+    return item !== null;
+  });
 }
 
 /** The first use of the authorization server also creates its signing key. */

@@ -44,6 +44,11 @@ export const ABILITY_GROUPS: readonly AbilityGroup[] = [
     title: 'Runs',
     abilities: [
       { words: 'look at runs', names: ['RUN_GET', 'RUN_LIST'] },
+      {
+        words: 'read what models were sent and answered, where it is recorded',
+        names: ['RUN_MODEL_CALL_GET'],
+        caution: 'That includes the instructions of agents. It also takes the permission to read messages.',
+      },
       { words: 'cancel runs', names: ['RUN_CANCEL'] },
       {
         words: 'approve and deny tool calls of agents',

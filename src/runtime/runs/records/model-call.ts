@@ -18,6 +18,13 @@ export interface ModelCall {
   cost_usd: number | null;
   /** Why the call failed; `interrupted` if its run was stopped. */
   error_code: string | null;
+  /**
+   * How long the answer took to begin, with the waits before repetitions. Null if it did not begin, and for calls of
+   * earlier versions.
+   */
+  first_chunk_ms: number | null;
+  /** The part of the output that is hidden reasoning; null if the provider reported none. */
+  reasoning_tokens: number | null;
   /** Null for the built-in model, and for calls of earlier versions. */
   provider_id: string | null;
   /** The provider's name for the model; null for calls of earlier versions. */
@@ -41,6 +48,8 @@ export type StoredModelCall = readonly [
   errorCode: string | null,
   providerId?: string | null,
   model?: string | null,
+  firstChunkMs?: number | null,
+  reasoningTokens?: number | null,
 ];
 
 /** The value of the column, as JSON. */
@@ -48,6 +57,7 @@ export function storedCalls(calls: readonly ModelCall[]): string {
   const stored = calls.map((call): StoredModelCall => {
     const { step, attempt, started_at, duration_ms, retries, cost_usd, error_code } = call;
     const { input_tokens, cached_input_tokens, output_tokens, provider_id, model } = call;
+    const { first_chunk_ms, reasoning_tokens } = call;
     const startedMs = Date.parse(started_at);
     return [
       step,
@@ -62,6 +72,8 @@ export function storedCalls(calls: readonly ModelCall[]): string {
       error_code,
       provider_id,
       model,
+      first_chunk_ms,
+      reasoning_tokens,
     ];
   });
   return JSON.stringify(stored);
@@ -70,6 +82,7 @@ export function storedCalls(calls: readonly ModelCall[]): string {
 export function readCall(stored: StoredModelCall): ModelCall {
   const [step, attempt, startedMs, duration_ms, retries, input_tokens, cached_input_tokens, output_tokens] = stored;
   const [, , , , , , , , cost_usd, error_code, provider_id = null, model = null] = stored;
+  const [, , , , , , , , , , , , first_chunk_ms = null, reasoning_tokens = null] = stored;
   return {
     step,
     attempt,
@@ -81,6 +94,8 @@ export function readCall(stored: StoredModelCall): ModelCall {
     output_tokens,
     cost_usd,
     error_code,
+    first_chunk_ms,
+    reasoning_tokens,
     provider_id,
     model,
   };

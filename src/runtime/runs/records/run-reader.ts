@@ -13,6 +13,7 @@ import { LongReads } from '../../../platform/database/long-reads.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { type NameOf, Names } from '../../../core/names/names.js';
 import { readCall } from './model-call.js';
+import type { CallOfRun } from './model-recordings.js';
 import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.js';
 import { RunApprovals } from './run-approvals.js';
 import { RunQuestions } from './run-questions.js';
@@ -93,6 +94,20 @@ export class RunReader {
       output: run.output,
       model_calls: run.modelCalls.map(readCall),
     };
+  }
+
+  /**
+   * The model call with this number in the run's `model_calls`, from 1, as a recording names it.
+   * @throws DomainError `run_not_found`, `not_found`
+   */
+  async findModelCall({ organization }: Principal, id: string, number: number): Promise<CallOfRun> {
+    const run = await this.findDetailed(organization.id, id);
+    if (run === null) throw new DomainError('run_not_found', 'There is no run with this id in the organization.');
+    const calls = run.modelCalls.map(readCall);
+    const attempt = calls[number - 1]?.attempt;
+    if (attempt === undefined) throw new DomainError('not_found', `The run has ${calls.length} ended model calls.`);
+    const ordinal = calls.slice(0, number).filter((call) => call.attempt === attempt).length;
+    return { runId: run.id, attempt, ordinal };
   }
 
   async listRuns(caller: Principal, input: ListInput, answer: HeldAnswer): Promise<RunPage> {

@@ -2,9 +2,12 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { LongReadsModule } from '../../../platform/database/long-reads.module.js';
 import { PreparedStatementsModule } from '../../../platform/database/prepared-statements.module.js';
+import { VaultModule } from '../../../platform/vault/vault.module.js';
 import { NamesModule } from '../../../core/names/names.module.js';
 import { ApprovalAnswers } from './approval-answers.js';
 import { LostAttempts } from './lost-attempts.js';
+import { ModelRecordingEntity } from './model-recording.entity.js';
+import { ModelRecordings } from './model-recordings.js';
 import { OpenRuns } from './open-runs.js';
 import { RunApprovalEntity } from './run-approval.entity.js';
 import { RunApprovals } from './run-approvals.js';
@@ -24,6 +27,7 @@ import { RunTurns } from './run-turns.js';
 const RECORDS = [
   ApprovalAnswers,
   LostAttempts,
+  ModelRecordings,
   OpenRuns,
   RunApprovals,
   RunCancelling,
@@ -41,10 +45,11 @@ const RECORDS = [
 /** All statements on the stored runs, for the endpoints, the streams and the worker. */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity, RunSteerEntity]),
+    TypeOrmModule.forFeature([RunEntity, RunApprovalEntity, RunSteerEntity, ModelRecordingEntity]),
     PreparedStatementsModule,
     LongReadsModule,
     NamesModule,
+    VaultModule,
   ],
   providers: RECORDS,
   exports: RECORDS,

@@ -184,6 +184,19 @@ class ModelCallItem implements ModelCall {
   @IsString()
   error_code: string | null;
 
+  /**
+   * How long the answer took to begin, with the waits before repetitions. Null if it did not begin, and for calls of
+   * earlier versions.
+   */
+  @MayBeNull()
+  @IsNumber()
+  first_chunk_ms: number | null;
+
+  /** The part of the output that is hidden reasoning; null if the provider reported none. */
+  @MayBeNull()
+  @IsNumber()
+  reasoning_tokens: number | null;
+
   /** Null for the built-in model, and for calls of earlier versions. */
   @MayBeNull()
   @IsUUID()

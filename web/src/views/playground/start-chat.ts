@@ -16,6 +16,8 @@ interface OpeningMessage {
   readonly agentId: string;
   readonly draft: Draft;
   readonly options: RunOptions;
+  /** System messages of the same request. */
+  readonly system?: readonly string[];
 }
 
 /** What begins a chat. The chat of the thread shows the answer. */
@@ -30,11 +32,14 @@ export function useStartChat() {
         const { item } = await client.tool('COLLECTION_THREADS_CREATE', { data });
         return item.id;
       },
-      /** @throws SignalboxError */
-      post: async ({ threadId, draft, ...rest }: OpeningMessage): Promise<void> => {
-        const request = runRequestOf({ parts: partsOf(draft), ...rest });
-        await client.post(threadId, request, { idempotencyKey: rest.messageId });
+      /** Returns the id of the run. @throws SignalboxError */
+      post: async ({ threadId, draft, system = [], ...rest }: OpeningMessage): Promise<string> => {
+        const { messages, ...request } = runRequestOf({ parts: partsOf(draft), ...rest });
+        const lines = system.map((text) => ({ role: 'system' as const, parts: [{ type: 'text' as const, text }] }));
+        const whole = { ...request, messages: [...lines, ...messages] };
+        const { taskId } = await client.post(threadId, whole, { idempotencyKey: rest.messageId });
         void queries.invalidateQueries({ queryKey: toolKey(slug, 'COLLECTION_THREADS_LIST') });
+        return taskId;
       },
     }),
     [client, queries, slug],

@@ -4,8 +4,11 @@ import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
 import { formatDuration } from '../../ui/time.js';
 import { scaleOf, type TimeScale } from './time-scale.js';
+import { formatWindow, parseWindow, type TimeWindow } from './time-window.js';
 import type { Span } from './timeline.js';
+import { Axis, BAR, COLUMNS } from './trace-axis.js';
 import { type Step, treeOf } from './trace-tree.js';
+import { ZoomButtons } from './zoom-buttons.js';
 
 /** The narrowest bar, in percent: each stretch of time can be seen. */
 const MIN_WIDTH = 0.6;
@@ -22,24 +25,28 @@ const KINDS: readonly (readonly [Span['kind'], string])[] = [
   ['tool', 'Tool call'],
   ['approval', 'Waiting for approval'],
 ];
-const COLUMNS =
-  'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 ' +
-  'md:grid-cols-[minmax(10rem,16rem)_minmax(0,1fr)_6rem]';
-const BAR = 'relative col-span-2 row-start-2 md:col-span-1 md:col-start-2 md:row-start-1';
-
 /** What a run did when: its steps with their model calls, tool calls and waits, beside a common axis of time. */
 export function RunTrace({
   spans,
+  zoom,
+  onZoom,
   selected,
   onSelect,
 }: {
   readonly spans: readonly Span[];
+  /** The part of the time that is shown, as `formatWindow` writes it; undefined for all. */
+  readonly zoom: string | undefined;
+  readonly onZoom: (zoom: string | undefined) => void;
   /** The id of the stretch whose details are shown. */
   readonly selected: string | undefined;
   readonly onSelect: (id: string | undefined) => void;
 }) {
   const [areWaitsShortened, setShortened] = useState(true);
-  const scale = scaleOf(spans, { areWaitsShortened });
+  const { length } = scaleOf(spans);
+  const window = parseWindow(zoom, length);
+  const scale = scaleOf(spans, { areWaitsShortened, window });
+  const show = (shown: TimeWindow | undefined): void => onZoom(shown && formatWindow(shown));
+  const chosen = spans.find(({ id }) => id === selected);
   const hasShortened = scale.segments.some(({ isShortened }) => isShortened);
   const row = (span: Span, depth = 0) => (
     <SpanRow
@@ -53,7 +60,8 @@ export function RunTrace({
   );
   return (
     <div className="flex min-w-0 flex-col gap-3">
-      <Axis scale={scale} />
+      <ZoomButtons window={window} scale={scale} selected={chosen} onShow={show} />
+      <Axis scale={scale} onShow={show} />
       <ol aria-label="Timeline" className="flex min-w-0 flex-col text-sm">
         {treeOf(spans).map((node) =>
           'span' in node ? (
@@ -79,25 +87,6 @@ export function RunTrace({
             {areWaitsShortened ? 'Show waits at full length' : 'Shorten waits'}
           </Button>
         )}
-      </div>
-    </div>
-  );
-}
-
-/** The times of the axis, counted from the start of the run, and where waits are shortened. */
-function Axis({ scale }: { readonly scale: TimeScale }) {
-  return (
-    <div aria-hidden className={cn(COLUMNS, 'hidden text-xs text-muted-foreground tabular-nums md:grid')}>
-      <div className={cn(BAR, 'h-5 border-b')}>
-        {scale.ticks.map((tick) => (
-          <span
-            key={tick}
-            className="absolute bottom-0 border-l pl-1 whitespace-nowrap"
-            style={{ left: `${scale.at(tick)}%` }}
-          >
-            {tick === scale.start ? '0' : formatDuration(tick - scale.start)}
-          </span>
-        ))}
       </div>
     </div>
   );
@@ -200,10 +189,12 @@ function Bar({
             style={{ left: `${segment.left}%`, width: `${segment.width}%` }}
           />
         ))}
-      <span
-        className={cn('absolute inset-y-0 rounded', className)}
-        style={{ left: `${left}%`, width: `${Math.max(scale.at(end) - left, MIN_WIDTH)}%` }}
-      />
+      {scale.shows(start, end) && (
+        <span
+          className={cn('absolute inset-y-0 rounded', className)}
+          style={{ left: `${left}%`, width: `${Math.max(scale.at(end) - left, MIN_WIDTH)}%` }}
+        />
+      )}
     </span>
   );
 }
@@ -213,7 +204,7 @@ function Times({ stretch: { start, end, isOpen }, scale }: { readonly stretch: S
     <span className="text-right whitespace-nowrap tabular-nums md:col-start-3 md:row-start-1">
       {isOpen ? 'so far ' : ''}
       {formatDuration(end - start)}
-      <span className="block text-xs text-muted-foreground">after {formatDuration(start - scale.start)}</span>
+      <span className="block text-xs text-muted-foreground">after {formatDuration(start - scale.origin)}</span>
     </span>
   );
 }

@@ -1,11 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useFilters } from '../../api/filters.js';
-import { resultKey, useChange, useTool } from '../../api/queries.js';
+import { useChange, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { isOpen, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
-import { type ChatMessage, toChatMessage } from '../../transcript/message.js';
 import { MessageCard } from '../../transcript/message-card.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
@@ -13,10 +11,12 @@ import { ConfirmButton } from '../../ui/dialog.js';
 import { Page, Section } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration } from '../../ui/time.js';
+import { RunAgainButton } from './run-again.js';
 import { RunFacts } from './run-facts.js';
 import { RunTrace } from './run-trace.js';
 import { SpanDetails } from './span-details.js';
-import { useLiveRun } from './use-live-run.js';
+import type { useLiveRun } from './use-live-run.js';
+import { useRunAnswer } from './use-run-answer.js';
 import { useTimeline } from './use-timeline.js';
 
 /** Longer questions are cut (`question` of RUN_GET). */
@@ -45,18 +45,10 @@ export function RunView() {
 }
 
 function LoadedRun({ run }: { readonly run: RunDetails }) {
-  const { slug, client, may } = useOrganization();
+  const { slug, may } = useOrganization();
   const titleOf = useAgentTitles([run.agent_id]);
-  const result = useQuery({
-    queryKey: resultKey(slug, run.id),
-    queryFn: ({ signal }) => client.result(run.id, { signal }),
-  });
-  const live = useLiveRun(run);
-  const stored = result.data?.message;
-  const message = isOpen(run)
-    ? (live.message ?? (stored ? toChatMessage(stored) : undefined))
-    : finalOf(stored, live.message);
-  const [{ span: selected }, filter] = useFilters();
+  const { message, result, retries } = useRunAnswer(run);
+  const [{ span: selected, zoom }, filter] = useFilters();
   const { spans, hasMore } = useTimeline(run, message?.parts ?? []);
   const shown = spans.find(({ id }) => id === selected);
   const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
@@ -75,6 +67,12 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
               Continue in the playground
             </Link>
           </Button>
+          <Button asChild variant="secondary">
+            <Link to="/$org/runs/compare" params={{ org: slug }} search={{ a: run.id } as never}>
+              Compare
+            </Link>
+          </Button>
+          {!isOpen(run) && <RunAgainButton run={run} />}
           {isOpen(run) && may('RUN_CANCEL') && (
             <ConfirmButton
               label="Cancel run"
@@ -124,8 +122,14 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
             )}
           </Section>
           <Section title="Timeline">
-            <RunTrace spans={spans} selected={selected} onSelect={(span) => filter({ span })} />
-            <TimelineNotes run={run} retries={live.retries} hasMore={hasMore} />
+            <RunTrace
+              spans={spans}
+              zoom={zoom}
+              onZoom={(shown) => filter({ zoom: shown })}
+              selected={selected}
+              onSelect={(span) => filter({ span })}
+            />
+            <TimelineNotes run={run} retries={retries} hasMore={hasMore} />
           </Section>
         </div>
         <div className="flex min-w-0 flex-col gap-5">
@@ -134,7 +138,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
               key={shown.id}
               span={shown}
               message={message}
-              threadId={run.thread_id}
+              run={run}
               onClose={() => filter({ span: undefined })}
             />
           )}
@@ -145,12 +149,6 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
       </div>
     </Page>
   );
-}
-
-/** The stored answer; until it is read again after the end, the one that was streamed. */
-function finalOf(stored: Parameters<typeof toChatMessage>[0] | null | undefined, live: ChatMessage | undefined) {
-  const message = stored ? toChatMessage(stored) : undefined;
-  return message?.metadata?.finishReason === undefined && !message?.metadata?.aborted ? (live ?? message) : message;
 }
 
 /** What the timeline leaves out, and how often the model was called in vain. */

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Run } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { ChatMessage, MessagePart, ToolPart } from '../../transcript/message.js';
 import { MessageParts } from '../../transcript/message-parts.js';
@@ -10,19 +11,20 @@ import { Button } from '../../ui/button.js';
 import { CodeBlock, JsonBlock } from '../../ui/code-block.js';
 import { Facts, Section } from '../../ui/page.js';
 import { formatDuration, formatExactCost, formatNumber, Time } from '../../ui/time.js';
+import { RecordedCall } from './recorded-call.js';
 import type { Span } from './timeline.js';
 
 /** One stretch of a run: what went in, what came out, what it cost and who permitted it. */
 export function SpanDetails({
   span,
   message,
-  threadId,
+  run,
   onClose,
 }: {
   readonly span: Span;
   /** The answer of the run, as far as it is known. */
   readonly message: ChatMessage | undefined;
-  readonly threadId: string;
+  readonly run: Run;
   readonly onClose: () => void;
 }) {
   const raw = span.modelCall ?? span.toolCall ?? span.part;
@@ -35,7 +37,7 @@ export function SpanDetails({
         </Button>
       }
     >
-      {span.kind === 'model' && <ModelDetails span={span} message={message} threadId={threadId} />}
+      {span.kind === 'model' && <ModelDetails span={span} message={message} run={run} />}
       {span.kind === 'tool' && <ToolDetails span={span} />}
       {span.kind === 'approval' && <ApprovalDetails span={span} />}
       {span.kind === 'queue' && (
@@ -56,13 +58,13 @@ export function SpanDetails({
 }
 
 function ModelDetails({
-  span: { modelCall: call, model, fallback },
+  span: { modelCall: call, callNumber, model, fallback },
   message,
-  threadId,
+  run,
 }: {
   readonly span: Span;
   readonly message: ChatMessage | undefined;
-  readonly threadId: string;
+  readonly run: Run;
 }) {
   if (call === undefined) return <p className="text-sm">The call has not ended, so it has no record yet.</p>;
   const parts = call.error_code === null && message ? partsOfStep(message, call.step) : [];
@@ -79,20 +81,26 @@ function ModelDetails({
           fallback !== undefined && ['Went on to', fallback ?? 'another model'],
           ['Started', <Time key="started" value={call.started_at} />],
           ['Took', formatDuration(call.duration_ms)],
+          call.first_chunk_ms !== null && ['First token', `after ${formatDuration(call.first_chunk_ms)}`],
           call.retries > 0 && ['Repeated', `${formatNumber(call.retries)} times, because the provider refused`],
           call.input_tokens !== null && ['Input', inputOf(call.input_tokens, call.cached_input_tokens)],
-          call.output_tokens !== null && ['Output', `${formatNumber(call.output_tokens)} tokens`],
+          call.output_tokens !== null && ['Output', outputOf(call.output_tokens, call.reasoning_tokens)],
           ['Cost', call.cost_usd === null ? 'no price set' : formatExactCost(call.cost_usd)],
           asked.length > 0 && ['Asked for', asked.map(({ toolName }) => toolName).join(', ')],
         ]}
       />
       {message && said.length > 0 && (
         <Part title="What the model answered">
-          <MessageParts message={{ ...message, parts: said }} threadId={threadId} isStreaming={false} />
+          <MessageParts message={{ ...message, parts: said }} threadId={run.thread_id} isStreaming={false} />
         </Part>
       )}
+      {callNumber !== undefined && <RecordedCall runId={run.id} number={callNumber} />}
     </>
   );
+}
+
+function outputOf(output: number, reasoning: number | null): string {
+  return `${formatNumber(output)} tokens${reasoning ? `, ${formatNumber(reasoning)} of them hidden reasoning` : ''}`;
 }
 
 function inputOf(input: number, cached: number | null): string {

@@ -21,6 +21,8 @@ export interface Span {
   readonly model?: string | null;
   /** The model that the run went on to because this call failed. */
   readonly fallback?: string | null;
+  /** The place of a model call among those of the run, from 1. */
+  readonly callNumber?: number;
   /** The record of a model call. */
   readonly modelCall?: ModelCall;
   /** The record of a tool call. */
@@ -132,6 +134,7 @@ function modelSpan(
     outcome: error === null ? 'success' : 'error',
     attempt,
     model: modelOf(call),
+    callNumber: index + 1,
     modelCall: call,
     ...(wentOn && { fallback: modelOf(next) }),
     ...(note && { note }),

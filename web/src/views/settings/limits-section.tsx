@@ -13,6 +13,8 @@ interface NumberSetting {
   readonly name: string;
   readonly label: string;
   readonly hint: string;
+  /** What an empty field stands for, if that is another than of the rest. */
+  readonly placeholder?: string;
 }
 
 const LIMITS: readonly NumberSetting[] = [
@@ -37,6 +39,12 @@ const RETENTION: readonly NumberSetting[] = [
     name: 'runs_days',
     label: 'Days that records of runs are kept',
     hint: 'After their end. The messages of the thread stay.',
+  },
+  {
+    name: 'model_calls_days',
+    label: 'Days that recorded model calls are kept',
+    hint: 'What models were sent, if the organization records it. Without a number: 30 days.',
+    placeholder: '30',
   },
 ];
 
@@ -64,7 +72,7 @@ export function LimitsSection() {
       <NumbersForm
         key={`retention ${JSON.stringify(retention)}`}
         title="Retention"
-        explanation="What is older is deleted for good, a little at a time. An empty field keeps everything."
+        explanation="What is older is deleted for good, a little at a time. An empty field keeps threads and runs forever."
         placeholder="Keep forever"
         settings={RETENTION}
         stored={retention as Readonly<Record<string, number>>}
@@ -109,14 +117,14 @@ function NumbersForm({
       <p className="text-sm text-muted-foreground">{explanation}</p>
       <form onSubmit={submit} className="flex flex-col items-start gap-4">
         <div className="grid grid-cols-1 w-full gap-4 sm:grid-cols-2">
-          {settings.map(({ name, label, hint }) => (
+          {settings.map(({ name, label, hint, placeholder: own = placeholder }) => (
             <TextField
               key={name}
               label={label}
               hint={hint}
               type="number"
               min={1}
-              placeholder={placeholder}
+              placeholder={own}
               disabled={!may('ORGANIZATION_UPDATE')}
               value={values[name] ?? ''}
               onChange={(value) => setValues({ ...values, [name]: value })}

@@ -13,6 +13,7 @@ import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
 import { FormDialog } from './form-dialog.js';
+import { ModelRecordingForm } from './model-recording-form.js';
 import { RunAccessForm } from './run-access-form.js';
 
 type Organization = ToolOutput<'ORGANIZATION_GET'>['item'];
@@ -30,6 +31,7 @@ export function OrganizationSection() {
           <NameForm organization={data.item} />
           <RunAccessForm key={data.item.run_access} stored={data.item.run_access} />
           <MemberPermissions organization={data.item} />
+          <ModelRecordingForm key={data.item.model_recording} stored={data.item.model_recording} />
         </>
       )}
       {may('AUDIT_SETTINGS_GET') && <Recording />}

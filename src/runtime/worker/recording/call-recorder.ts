@@ -1,0 +1,135 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { databaseDate } from '../../../core/database-time.js';
+import type { ModelPrice } from '../../../agents/models/model-price.js';
+import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/recorded-call.js';
+import { describeRunFailure } from '../run-failure.js';
+import { recordedRequest, type SentRequest, toolNamesOf } from './recorded-request.js';
+import { RecordedTexts } from './recorded-texts.js';
+
+/** What is recorded of one call at most, in bytes of JSON. */
+const MAX_BYTES = 524_288;
+
+/** A part of an answer that is being received: the content of one part of the stream, or of several with one id. */
+type Received =
+  | { readonly type: 'text' | 'reasoning'; readonly id: string; text: string }
+  | Extract<LanguageModelV4StreamPart, { type: 'tool-call' | 'file' | 'reasoning-file' }>;
+
+interface OpenTry {
+  readonly startedAt: string;
+  readonly beganAt: number;
+}
+
+/** Gathers what one model call sends and receives. Every request to the provider is a try; the last one counts. */
+export class CallRecorder {
+  private sent: SentRequest | undefined;
+  private open: OpenTry | undefined;
+  private readonly tries: RecordedTry[] = [];
+  private received: Received[] = [];
+  private about: Pick<RecordedResponse, 'finish_reason' | 'response_id' | 'model'> = NOTHING_SAID;
+
+  constructor(
+    private readonly organizationId: string,
+    private readonly recording: RecordedCall['recording'],
+    private readonly price: ModelPrice | null,
+  ) {}
+
+  /** A request is about to be made. */
+  beginTry(sent: SentRequest): void {
+    this.sent = sent;
+    this.received = [];
+    this.about = NOTHING_SAID;
+    this.open = { startedAt: databaseDate().toISOString(), beganAt: performance.now() };
+  }
+
+  /** The provider has refused the request. */
+  failTry(error: unknown): void {
+    this.endTry(describeRunFailure(error).code);
+  }
+
+  /** Passes the provider's answer on. */
+  listen(stream: ReadableStream<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
+    const listener = new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
+      transform: (part, controller) => {
+        this.receive(part);
+        controller.enqueue(part);
+      },
+    });
+    return stream.pipeThrough(listener);
+  }
+
+  /**
+   * The record of the call as JSON, which has ended; undefined if nothing was sent, or if it is too large even without
+   * its texts.
+   * @param errorCode why it failed; null if it was answered
+   */
+  toJson(errorCode: string | null): string | undefined {
+    this.endTry(errorCode);
+    if (this.sent === undefined) return undefined;
+    const json = this.jsonWith(this.sent, this.recording === 'redacted', false);
+    if (Buffer.byteLength(json) <= MAX_BYTES) return json;
+    const redacted = this.jsonWith(this.sent, true, true);
+    return Buffer.byteLength(redacted) <= MAX_BYTES ? redacted : undefined;
+  }
+
+  private jsonWith(sent: SentRequest, isRedacted: boolean, isTooLarge: boolean): string {
+    const texts = new RecordedTexts(this.organizationId, isRedacted, toolNamesOf(sent));
+    const call: RecordedCall = {
+      recording: isRedacted ? 'redacted' : 'full',
+      is_too_large: isTooLarge,
+      price: this.price,
+      request: recordedRequest(sent, texts),
+      response: { ...this.about, parts: this.received.map((part) => recordedAnswer(part, texts)) },
+      tries: this.tries,
+    };
+    return JSON.stringify(call);
+  }
+
+  private endTry(errorCode: string | null): void {
+    if (this.open === undefined) return;
+    const { startedAt, beganAt } = this.open;
+    this.open = undefined;
+    const duration = Math.round(performance.now() - beganAt);
+    this.tries.push({ started_at: startedAt, duration_ms: duration, error_code: errorCode });
+  }
+
+  private receive(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case 'text-start':
+      case 'reasoning-start':
+        this.received.push({ type: part.type === 'text-start' ? 'text' : 'reasoning', id: part.id, text: '' });
+        break;
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const begun = this.received.findLast((received) => 'id' in received && received.id === part.id);
+        if (begun !== undefined && 'text' in begun) begun.text += part.delta;
+        break;
+      }
+      case 'tool-call':
+      case 'file':
+      case 'reasoning-file':
+        this.received.push(part);
+        break;
+      case 'response-metadata':
+        this.about = { ...this.about, response_id: part.id ?? null, model: part.modelId ?? null };
+        break;
+      case 'finish':
+        this.about = { ...this.about, finish_reason: part.finishReason.unified };
+        break;
+      default:
+    }
+  }
+}
+
+const NOTHING_SAID = { finish_reason: null, response_id: null, model: null };
+
+function recordedAnswer(part: Received, texts: RecordedTexts): RecordedResponse['parts'][number] {
+  switch (part.type) {
+    case 'tool-call':
+      return texts.toolPart(part.type, part.toolName, part.toolCallId, part.input);
+    case 'file':
+    case 'reasoning-file':
+      return texts.filePart(part.mediaType, part.data);
+    default:
+      return texts.part(part.type, part.text);
+  }
+}

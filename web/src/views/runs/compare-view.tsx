@@ -1,0 +1,121 @@
+import { Link } from '@tanstack/react-router';
+import { useFilters } from '../../api/filters.js';
+import { useTool } from '../../api/queries.js';
+import { useAgentTitles } from '../../records/agent-titles.js';
+import { isOpen, type RunDetails } from '../../records/run-columns.js';
+import { useOrganization } from '../../session/organization.js';
+import type { ChatMessage } from '../../transcript/message.js';
+import { MessageCard } from '../../transcript/message-card.js';
+import { StatusBadge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { Page, Section } from '../../ui/page.js';
+import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
+import { Time } from '../../ui/time.js';
+import { ChooseRun } from './choose-run.js';
+import { ComparedFacts } from './compared-facts.js';
+import { ComparedSteps } from './compared-steps.js';
+import { treeOf } from './trace-tree.js';
+import { useRunAnswer } from './use-run-answer.js';
+import { useTimeline } from './use-timeline.js';
+
+/** Two runs side by side, and what differs between them. */
+export function CompareView() {
+  const [{ a, b }, filter] = useFilters();
+  const first = useTool('RUN_GET', { id: a ?? '' }, { isEnabled: a !== undefined });
+  const second = useTool('RUN_GET', { id: b ?? '' }, { isEnabled: b !== undefined });
+  // While another run is read, the answer is still that of the run before.
+  const runOf = ({ data }: typeof first, id: string | undefined) => (data?.item.id === id ? data?.item : undefined);
+  const [runA, runB] = [runOf(first, a), runOf(second, b)];
+  return (
+    <Page
+      title="Compare runs"
+      actions={
+        b !== undefined && (
+          <>
+            <Button variant="secondary" onClick={() => filter({ a: b, b: a })}>
+              Swap
+            </Button>
+            <Button variant="secondary" onClick={() => filter({ b: undefined })}>
+              Compare with another run
+            </Button>
+          </>
+        )
+      }
+    >
+      {a === undefined && <EmptyState title="Open a run, and choose “Compare”." />}
+      {first.error && !runA && <ErrorState error={first.error} onRetry={() => void first.refetch()} />}
+      {second.error && !runB && <ErrorState error={second.error} onRetry={() => void second.refetch()} />}
+      {a !== undefined && !runA && !first.error && <Loading label="Loading the first run" />}
+      {b !== undefined && !runB && !second.error && <Loading label="Loading the second run" />}
+      {runA && b === undefined && <ChooseRun run={runA} onChoose={(id) => filter({ b: id })} />}
+      {runA && runB && <TwoRuns key={`${a} ${b}`} a={runA} b={runB} />}
+    </Page>
+  );
+}
+
+function TwoRuns({ a, b }: { readonly a: RunDetails; readonly b: RunDetails }) {
+  const titleOf = useAgentTitles([a.agent_id, b.agent_id]);
+  const [first, second] = [useComparedRun(a), useComparedRun(b)];
+  return (
+    <>
+      <div className="grid grid-cols-1 gap-5 md:grid-cols-2">
+        <Side name="First run" run={a} message={first.message} />
+        <Side name="Second run" run={b} message={second.message} />
+      </div>
+      <ComparedFacts
+        a={{ run: a, spans: first.spans, agentTitle: titleOf(a.agent_id) }}
+        b={{ run: b, spans: second.spans, agentTitle: titleOf(b.agent_id) }}
+      />
+      <ComparedSteps a={first.steps} b={second.steps} />
+    </>
+  );
+}
+
+function useComparedRun(run: RunDetails) {
+  const { message } = useRunAnswer(run);
+  const { spans } = useTimeline(run, message?.parts ?? []);
+  const steps = treeOf(spans).flatMap((node) => ('step' in node ? [node.step] : []));
+  return { message, spans, steps };
+}
+
+function Side({
+  name,
+  run,
+  message,
+}: {
+  readonly name: string;
+  readonly run: RunDetails;
+  readonly message: ChatMessage | undefined;
+}) {
+  const { slug } = useOrganization();
+  return (
+    <Section
+      title={name}
+      actions={
+        <Link
+          to="/$org/runs/$runId"
+          params={{ org: slug, runId: run.id }}
+          className="text-sm text-primary underline"
+          aria-label={`Open the ${name.toLowerCase()}`}
+        >
+          <Time value={run.created_at} />
+        </Link>
+      }
+    >
+      <div className="flex flex-wrap items-center gap-2 text-sm">
+        <StatusBadge status={run.status} />
+        {run.error && <span className="min-w-0 break-words text-destructive">{run.error.message}</span>}
+      </div>
+      {run.question !== null && (
+        <p className="line-clamp-4 rounded-md bg-muted p-3 text-sm break-words whitespace-pre-wrap">{run.question}</p>
+      )}
+      {message?.parts.some(({ type }) => type !== 'step-start') ? (
+        <MessageCard message={message} threadId={run.thread_id} isStreaming={isOpen(run)} isOfRunView />
+      ) : (
+        <p className="text-sm text-muted-foreground">
+          {isOpen(run) ? 'The agent has not answered yet.' : 'The run ended without an answer.'}
+        </p>
+      )}
+    </Section>
+  );
+}
