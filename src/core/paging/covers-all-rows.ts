@@ -26,6 +26,11 @@ export function hasConditionOn(where: unknown, names: readonly string[]): boolea
   return conditionsOf(where).some(({ field }) => Array.isArray(field) && names.includes(field[0] as string));
 }
 
+/** Whether a filter searches for words, which an index has to find. */
+export function searchesWords(where: unknown): boolean {
+  return conditionsOf(where).some(({ operator }) => operator === 'matches');
+}
+
 function conditionsOf(where: unknown): Readonly<Record<string, unknown>>[] {
   if (!isRecord(where)) return [];
   return Array.isArray(where['conditions']) ? where['conditions'].flatMap(conditionsOf) : [where];

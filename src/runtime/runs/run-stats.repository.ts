@@ -79,7 +79,7 @@ export class RunStatsRepository {
   /** @throws DomainError as `LongReads.read` and `compileWhere` */
   count(question: RunQuestion, callerLeft: AbortSignal): Promise<{ sets: CountedSet[]; waitingApprovals: number }> {
     const { organizationId } = question;
-    return this.reads.read(organizationId, callerLeft, async (manager) => {
+    return this.reads.readFound(organizationId, question.where, callerLeft, async (manager) => {
       const [sql, values] = inQuestion(manager, question).getQueryAndParameters();
       const sets: CountedSet[] = await manager.query(`WITH question AS MATERIALIZED (${sql}) ${COUNTS}`, values);
       const [{ count: waitingApprovals }]: [{ count: number }] = await manager.query(WAITING, [organizationId]);

@@ -30,7 +30,7 @@ export const THREAD_LIST: ListSpec = {
       type: 'string',
       condition: (text) => `thread.id IN (
         ${messagesWith('message.thread_id', text)}
-        UNION ALL SELECT titled.id FROM threads titled WHERE titled.organization_id = :organizationId
+        UNION SELECT titled.id FROM threads titled WHERE titled.organization_id = :organizationId
           AND text_words(titled.organization_id, titled.title) @@ search_words(:organizationId, ${text}))`,
     },
     tool: { operator: 'eq', type: 'string', condition: (tool) => `thread.tools @> ARRAY[CAST(${tool} AS text)]` },

@@ -14,19 +14,24 @@ import { THREAD_STATUSES, ThreadEntity } from './thread.entity.js';
 const MAX_FAILURES = 50;
 
 type Counts = ThreadStats['total'];
-type CountsAt = Counts & { readonly at: Date | null };
 
+/** A bucket of time, all threads, or those with failed runs of one code. */
+interface CountedSet extends Counts {
+  readonly at: Date | null;
+  readonly code: string | null;
+}
+
+// One read of the threads in question, which a search can have to find among many messages.
 const COUNTS = `
-  SELECT at, count(*)::integer AS threads,
+  SELECT at, NULL AS code, count(*)::integer AS threads,
          ${THREAD_STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')}
-    FROM question GROUP BY GROUPING SETS ((), (at)) ORDER BY at NULLS FIRST`;
-
-/** Reads the failed runs of the organization, or those of the threads in question, whichever are fewer. */
-const FAILURES = `
-  SELECT run.error ->> 'code' AS code, count(DISTINCT run.thread_id)::integer AS threads
-    FROM runs run JOIN question ON question.organization_id = run.organization_id AND question.id = run.thread_id
-   WHERE run.status = 'failed' AND run.error ->> 'code' IS NOT NULL
-   GROUP BY 1 ORDER BY threads DESC, code LIMIT ${MAX_FAILURES + 1}`;
+    FROM question GROUP BY GROUPING SETS ((), (at))
+  UNION ALL (
+    SELECT NULL, run.error ->> 'code', count(DISTINCT run.thread_id)::integer, 0, 0, 0
+      FROM runs run JOIN question ON question.organization_id = run.organization_id AND question.id = run.thread_id
+     WHERE run.status = 'failed' AND run.error ->> 'code' IS NOT NULL
+     GROUP BY 2 ORDER BY 3 DESC, 2 LIMIT ${MAX_FAILURES + 1})
+  ORDER BY at, threads DESC, code`;
 
 /** Counts the threads of an organization over time. A thread belongs to the time when it was created. */
 @Injectable()
@@ -38,22 +43,20 @@ export class ThreadStatsService {
     requireReadableTexts(caller, input.where, THREAD_TEXTS);
     const range = readStatsRange(input, databaseDate());
     const { id } = caller.organization;
-    const { counts, failures } = await this.reads.read(id, callerLeft, async (manager) => {
+    const sets = await this.reads.readFound(id, input.where, callerLeft, (manager) => {
       const [sql, values] = inQuestion(manager, id, range, input.where).getQueryAndParameters();
-      const question = `WITH question AS MATERIALIZED (${sql})`;
-      return {
-        counts: await manager.query<CountsAt[]>(`${question} ${COUNTS}`, values),
-        failures: await manager.query<ThreadStats['failures']>(`${question} ${FAILURES}`, values),
-      };
+      return manager.query<CountedSet[]>(`WITH question AS MATERIALIZED (${sql}) ${COUNTS}`, values);
     });
-    const [total, ...buckets] = counts;
+    const total = sets.find(({ at, code }) => at === null && code === null);
     if (total === undefined) throw new Error('The grouping set without columns has one row.');
+    const buckets = sets.flatMap((set) => (set.at === null ? [] : [{ at: set.at.toISOString(), ...toCounts(set) }]));
+    const failures = sets.flatMap(({ code, threads }) => (code === null ? [] : [{ code, threads }]));
     return {
       from: range.from.toISOString(),
       to: range.to.toISOString(),
       bucket_seconds: range.bucketSeconds,
       total: toCounts(total),
-      over_time: buckets.map((bucket) => ({ at: bucket.at?.toISOString() ?? '', ...toCounts(bucket) })),
+      over_time: buckets,
       failures: failures.slice(0, MAX_FAILURES),
       truncated: failures.length > MAX_FAILURES,
     };
