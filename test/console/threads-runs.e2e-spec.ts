@@ -109,7 +109,7 @@ inBrowser('Runs', () => {
     await list(page, 'Runs').getByText('/fail no steam').waitFor();
     await list(page, 'Runs').getByRole('button', { name: 'Only runs with model_failed' }).click();
     await expectRows(page, 'Runs', 1);
-    await page.getByRole('button', { name: 'Only error model_failed · remove' }).click();
+    await page.getByRole('button', { name: 'Remove the filter: Error model_failed' }).click();
     await expectRows(page, 'Runs', 3);
     await list(page, 'Runs').getByRole('link').first().waitFor();
     expect(opened.problems).toEqual([]);
@@ -160,6 +160,7 @@ inBrowser('Runs', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Agent: Clerk' }).waitFor();
     await expectRows(page, 'Runs', 1);
+    await page.getByText('More filters').click();
     await page.getByLabel('Find by ID').fill(failedRun);
     await page.getByText('No run matches.').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).click();
@@ -168,6 +169,53 @@ inBrowser('Runs', () => {
     await expectRows(page, 'Runs', 1);
     await page.getByLabel('Find by ID').fill(thread.id);
     await expectRows(page, 'Runs', 2);
+  });
+
+  it('searches questions, and filters by tool, by code and by a stretch of time chosen with the keyboard', async () => {
+    opened = await fixture.open('runs?q=steam');
+    const { page } = opened;
+    await expectRows(page, 'Runs', 1);
+    await page.getByLabel('Search questions').fill('look');
+    await expectRows(page, 'Runs', 2);
+    await page.getByRole('button', { name: 'Only with the tool derail' }).click();
+    await expectRows(page, 'Runs', 1);
+    await page.getByLabel('Search questions').fill('');
+    await page.getByRole('button', { name: 'Remove the filter: Tool derail' }).click();
+    await expectRows(page, 'Runs', 3);
+    const failures = page.getByRole('group', { name: 'Failures by code' });
+    await failures.getByRole('button', { name: 'model_failed 1' }).click();
+    await expectRows(page, 'Runs', 1);
+    await page.getByLabel('Order').selectOption('Longest first');
+    const chart = page.getByRole('slider', { name: /^Number of runs over time/ });
+    await chart.focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Shift+ArrowLeft');
+    expect(await chart.getAttribute('aria-valuetext')).toContain(': 1, 1 failed');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: /^Remove the filter: .*–/ }).waitFor();
+    await expectRows(page, 'Runs', 1);
+    const { searchParams } = new URL(page.url());
+    expect([...searchParams.keys()].toSorted()).toEqual(['code', 'from', 'sort', 'to']);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('keeps a view under a name, opens and deletes it', async () => {
+    opened = await fixture.open('runs?code=model_failed&sort=cost');
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Save view' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Save view' });
+    await dialog.getByLabel('Name').fill('Broken');
+    await opened.expectAccessible();
+    await page.keyboard.press('Enter');
+    await page.goto(fixture.address('runs?status=completed'));
+    await page.getByRole('button', { name: 'Broken', exact: true }).click();
+    await expectRows(page, 'Runs', 1);
+    expect(new URL(page.url()).search).toBe('?code=model_failed&sort=cost');
+    await page.getByRole('button', { name: 'Delete the view Broken' }).click();
+    await page.getByRole('button', { name: 'Broken', exact: true }).waitFor({ state: 'detached' });
+    expect(opened.problems).toEqual([]);
   });
 
   it('follows a run live, and cancels it after asking', async () => {
@@ -207,6 +255,21 @@ inBrowser('Threads', () => {
     const { page } = opened;
     await page.getByText('No thread matches.').waitFor();
     await page.getByLabel('Value of customer').fill('acme');
+    await expectRows(page, 'Threads', 1);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.goto(fixture.address('threads'));
+    await page.getByLabel('Search titles and messages').fill('steam');
+    await expectRows(page, 'Threads', 1);
+    await list(page, 'Threads').getByText('/call look {}').waitFor();
+    const chart = page.getByRole('slider', { name: /^Number of threads over time/ });
+    const box = await chart.boundingBox();
+    if (box === null) throw new Error('The histogram is not on the page.');
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width - 2, box.y + 10, { steps: 3 });
+    await page.mouse.up();
+    await page.getByRole('button', { name: /^Remove the filter: .*–/ }).waitFor();
     await expectRows(page, 'Threads', 1);
     await opened.expectAccessible();
     await opened.expectToFit(360);

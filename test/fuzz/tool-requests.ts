@@ -123,6 +123,14 @@ const FIELDS = [
   'connection_id',
   'description',
   'error',
+  'text',
+  'question',
+  'tool',
+  'model',
+  'error_code',
+  'cost_usd',
+  'total_tokens',
+  'user_id',
   '__proto__',
 ];
 const fieldPath = fc.oneof(
@@ -131,7 +139,7 @@ const fieldPath = fc.oneof(
 );
 const comparison = fc.record({
   field: fieldPath,
-  operator: fc.constantFrom('eq', 'gt', 'gte', 'lt', 'lte', 'in', 'like', 'contains', 'ne'),
+  operator: fc.constantFrom('eq', 'gt', 'gte', 'lt', 'lte', 'in', 'like', 'contains', 'matches', 'ne'),
   value: fc.oneof(
     { weight: 3, arbitrary: oddJson },
     { weight: 3, arbitrary: oddString },

@@ -105,6 +105,7 @@ export function requestKinds(world: World): RequestKind[] {
   tool('RUN_LIST', {});
   tool('RUN_CANCEL', { id: taskId });
   tool('USAGE_STATS', { by: 'agent' });
+  tool('THREAD_STATS', { where: { field: ['text'], operator: 'matches', value: 'stored' } });
   tool('MONITORING_LOGS_LIST', {});
   tool('AUDIT_EVENTS_LIST', {});
   tool('THREAD_TOKEN_CREATE', { thread_id: threadId, permissions: ['read'] });

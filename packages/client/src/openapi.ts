@@ -1104,7 +1104,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
+        /** Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent, by model and by the code of the error; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
         post: operations["RUN_STATS"];
         delete?: never;
         options?: never;
@@ -1225,6 +1225,23 @@ export interface paths {
         put?: never;
         /** Copies a thread of the same agent: its title, its metadata and its finished messages, up to and with until_message_id, under new ids. Superseded messages are left out. */
         post: operations["THREAD_COPY"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/THREAD_STATS": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts the organization's threads by status: in total, over time, and those with failed runs by the code of the error. Threads belong to the time when they were created. Covers the last 24 hours unless from and to are set. */
+        post: operations["THREAD_STATS"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1928,7 +1945,7 @@ export interface components {
             count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
-            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; matches searches for words; not matches items that do not match all of its conditions. */
             where?: {
                 [key: string]: unknown;
             };
@@ -2416,6 +2433,14 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        FailedRuns: {
+            code: string;
+            runs: number;
+        };
+        FailedThreads: {
+            code: string;
+            threads: number;
+        };
         FileDetails: {
             signed_url: string | null;
             /** Format: uuid */
@@ -2503,6 +2528,7 @@ export interface components {
             id: string;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            model: string | null;
             error: components["schemas"]["RunFailureItem"] | null;
         };
         LatencyPercentiles: {
@@ -2524,7 +2550,7 @@ export interface components {
             count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
-            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; matches searches for words; not matches items that do not match all of its conditions. */
             where?: {
                 [key: string]: unknown;
             };
@@ -3175,6 +3201,8 @@ export interface components {
             message_id: string;
             error: components["schemas"]["RunErrorItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
+            tools: string[];
+            duration_ms: number | null;
             cost_usd: number | null;
             finish_reason: string | null;
             attempt: number;
@@ -3224,6 +3252,8 @@ export interface components {
             message_id: string;
             error: components["schemas"]["RunErrorItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
+            tools: string[];
+            duration_ms: number | null;
             cost_usd: number | null;
             finish_reason: string | null;
             attempt: number;
@@ -3300,6 +3330,7 @@ export interface components {
             over_time: components["schemas"]["RunCountsAt"][];
             agents: components["schemas"]["AgentRunCounts"][];
             models: components["schemas"]["ModelRunCounts"][];
+            failures: components["schemas"]["FailedRuns"][];
             waiting_approvals: number;
             truncated: boolean;
         };
@@ -3308,6 +3339,9 @@ export interface components {
             to?: string;
             /** Format: uuid */
             agent_id?: string;
+            where?: {
+                [key: string]: unknown;
+            };
         };
         RunUsageItem: {
             inputTokens: number;
@@ -3460,6 +3494,19 @@ export interface components {
             new_id?: string;
             title?: string;
         };
+        ThreadCounts: {
+            threads: number;
+            in_progress: number;
+            completed: number;
+            failed: number;
+        };
+        ThreadCountsAt: {
+            at: string;
+            threads: number;
+            in_progress: number;
+            completed: number;
+            failed: number;
+        };
         ThreadCreateData: {
             title: string;
             /** Format: uuid */
@@ -3488,6 +3535,11 @@ export interface components {
                 [key: string]: string;
             };
             last_run: components["schemas"]["LastRunItem"] | null;
+            question: string | null;
+            tools: string[];
+            total_tokens: number;
+            cost_usd: number | null;
+            duration_ms: number;
             created_by: string | null;
             created_at: string;
             updated_at: string;
@@ -3509,6 +3561,22 @@ export interface components {
             totalCount: number;
             hasMore: boolean;
             nextCursor: string | null;
+        };
+        ThreadStats: {
+            from: string;
+            to: string;
+            bucket_seconds: number;
+            total: components["schemas"]["ThreadCounts"];
+            over_time: components["schemas"]["ThreadCountsAt"][];
+            failures: components["schemas"]["FailedThreads"][];
+            truncated: boolean;
+        };
+        ThreadStatsInput: {
+            from?: string;
+            to?: string;
+            where?: {
+                [key: string]: unknown;
+            };
         };
         ThreadTokenCreateInput: {
             thread_id: string;
@@ -4185,11 +4253,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5547,11 +5623,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5607,11 +5691,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5683,11 +5775,19 @@ export interface operations {
                      *           "last_run": {
                      *             "id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "status": "queued",
+                     *             "model": "gpt-5",
                      *             "error": {
                      *               "code": "text",
                      *               "message": "What is new?"
                      *             }
                      *           },
+                     *           "question": "text",
+                     *           "tools": [
+                     *             "text"
+                     *           ],
+                     *           "total_tokens": 1,
+                     *           "cost_usd": 1,
+                     *           "duration_ms": 1,
                      *           "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
                      *           "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5748,11 +5848,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -7809,6 +7917,10 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "duration_ms": 1,
                      *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
@@ -7921,6 +8033,10 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "duration_ms": 1,
                      *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
@@ -7974,7 +8090,45 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "where": {
+                 *         "operator": "and",
+                 *         "conditions": [
+                 *           {
+                 *             "field": [
+                 *               "question"
+                 *             ],
+                 *             "operator": "matches",
+                 *             "value": "refund"
+                 *           },
+                 *           {
+                 *             "field": [
+                 *               "tool"
+                 *             ],
+                 *             "operator": "eq",
+                 *             "value": "search"
+                 *           },
+                 *           {
+                 *             "field": [
+                 *               "created_at"
+                 *             ],
+                 *             "operator": "gte",
+                 *             "value": "2026-01-31T00:00:00Z"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "orderBy": [
+                 *         {
+                 *           "field": [
+                 *             "cost_usd"
+                 *           ],
+                 *           "direction": "desc"
+                 *         }
+                 *       ],
+                 *       "limit": 20
+                 *     }
+                 */
                 "application/json": components["schemas"]["ListInput"];
             };
         };
@@ -8007,6 +8161,10 @@ export interface operations {
                      *             "outputTokens": 1,
                      *             "totalTokens": 1
                      *           },
+                     *           "tools": [
+                     *             "text"
+                     *           ],
+                     *           "duration_ms": 1,
                      *           "cost_usd": 1,
                      *           "finish_reason": "text",
                      *           "attempt": 1,
@@ -8198,7 +8356,17 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "where": {
+                 *         "field": [
+                 *           "error_code"
+                 *         ],
+                 *         "operator": "eq",
+                 *         "value": "model_provider_error"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["RunStatsInput"];
             };
         };
@@ -8294,6 +8462,12 @@ export interface operations {
                      *             "p95": 1,
                      *             "p99": 1
                      *           }
+                     *         }
+                     *       ],
+                     *       "failures": [
+                     *         {
+                     *           "code": "text",
+                     *           "runs": 1
                      *         }
                      *       ],
                      *       "waiting_approvals": 1,
@@ -8728,11 +8902,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -8740,6 +8922,79 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ThreadOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    THREAD_STATS: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": "2026-01-01T00:00:00Z",
+                 *       "to": "2026-02-01T00:00:00Z",
+                 *       "where": {
+                 *         "field": [
+                 *           "text"
+                 *         ],
+                 *         "operator": "matches",
+                 *         "value": "refund -test"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadStatsInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-23T08:30:00.000Z",
+                     *       "to": "2026-11-23T08:30:00.000Z",
+                     *       "bucket_seconds": 1,
+                     *       "total": {
+                     *         "threads": 1,
+                     *         "in_progress": 1,
+                     *         "completed": 1,
+                     *         "failed": 1
+                     *       },
+                     *       "over_time": [
+                     *         {
+                     *           "at": "2026-11-23T08:30:00.000Z",
+                     *           "threads": 1,
+                     *           "in_progress": 1,
+                     *           "completed": 1,
+                     *           "failed": 1
+                     *         }
+                     *       ],
+                     *       "failures": [
+                     *         {
+                     *           "code": "text",
+                     *           "threads": 1
+                     *         }
+                     *       ],
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadStats"];
                 };
             };
             default: components["responses"]["Problem"];

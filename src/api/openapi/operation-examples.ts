@@ -29,7 +29,25 @@ const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
     orderBy: [{ field: ['created_at'], direction: 'desc' }],
     limit: 20,
   },
+  THREAD_STATS: {
+    from: '2026-01-01T00:00:00Z',
+    to: '2026-02-01T00:00:00Z',
+    where: { field: ['text'], operator: 'matches', value: 'refund -test' },
+  },
   RUN_GET: { id: TASK_ID },
+  RUN_LIST: {
+    where: {
+      operator: 'and',
+      conditions: [
+        { field: ['question'], operator: 'matches', value: 'refund' },
+        { field: ['tool'], operator: 'eq', value: 'search' },
+        { field: ['created_at'], operator: 'gte', value: '2026-01-31T00:00:00Z' },
+      ],
+    },
+    orderBy: [{ field: ['cost_usd'], direction: 'desc' }],
+    limit: 20,
+  },
+  RUN_STATS: { where: { field: ['error_code'], operator: 'eq', value: 'model_provider_error' } },
   API_KEY_CREATE: {
     name: 'support-bot',
     expiresIn: 7_776_000,

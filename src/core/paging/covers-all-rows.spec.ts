@@ -10,6 +10,7 @@ const spec: ListSpec = {
     title: { column: 'n.title', type: 'string' },
     created_at: { column: 'n.createdAt', type: 'date' },
   },
+  searches: { text: { operator: 'matches', type: 'string', condition: () => 'TRUE' } },
   defaultOrder: [{ field: 'created_at', direction: 'desc' }],
   tieBreaker: 'id',
 };
@@ -21,6 +22,7 @@ const equals = (count: number) => Array.from({ length: count }, () => condition(
 describe('coversAllRows', () => {
   it.each<[string, ListInput]>([
     ['like', { where: condition('like') }],
+    ['a search', { where: group({ field: ['text'], operator: 'matches', value: 'a' }) }],
     ['contains inside groups', { where: group(condition('eq'), group(condition('contains'))) }],
     ['six conditions', { where: group(group(...equals(3)), ...equals(3)) }],
     ['another order', orderBy('title')],

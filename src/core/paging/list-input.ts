@@ -80,9 +80,9 @@ export class ListInput {
   @IsObject()
   @JSONSchema({
     description:
-      'A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: ' +
+      'A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: ' +
       'and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and ' +
-      'contains ignore case; not matches items that do not match all of its conditions.',
+      'contains ignore case; matches searches for words; not matches items that do not match all of its conditions.',
   })
   where?: Record<string, unknown> | null;
 }

@@ -21,7 +21,7 @@ export function resolveOrder(spec: ListSpec, orderBy: readonly ListOrder[]): rea
 }
 
 function requestedTerms(spec: ListSpec, orderBy: readonly ListOrder[]): readonly OrderTerm[] {
-  const sortable = Object.keys(spec.fields).filter((name) => spec.fields[name]?.nullable !== true);
+  const sortable = Object.keys(spec.fields).filter((name) => isSortable(spec.fields[name]));
   const seen = new Set<string>();
   return orderBy.map(({ field: [name = ''], direction }, index) => {
     const path = `orderBy[${index}].field`;
@@ -32,6 +32,15 @@ function requestedTerms(spec: ListSpec, orderBy: readonly ListOrder[]): readonly
     seen.add(name);
     return termOf(spec, name, direction);
   });
+}
+
+function isSortable(field: ListField | undefined): boolean {
+  return field?.nullable !== true || field.order !== undefined;
+}
+
+/** SQL for what the term orders by. */
+export function orderColumn({ field }: OrderTerm): string {
+  return field.order?.sql ?? field.column;
 }
 
 function defaultTerms(spec: ListSpec): readonly OrderTerm[] {

@@ -1,3 +1,5 @@
+import type { FieldValue } from './field-value.js';
+
 export const SORT_DIRECTIONS = ['asc', 'desc'] as const;
 export type SortDirection = (typeof SORT_DIRECTIONS)[number];
 
@@ -7,8 +9,10 @@ interface Column {
    * entity, because the cursor is read from it.
    */
   readonly column: string;
-  /** A nullable field can be filtered but not ordered by. No condition matches null. */
+  /** A nullable field can be filtered, and ordered by only with an `order` of its own. No condition matches null. */
   readonly nullable?: boolean;
+  /** What to order by instead of the column, never null. */
+  readonly order?: { readonly sql: string; readonly valueOf: (row: never) => FieldValue };
 }
 
 interface PlainField extends Column {
@@ -35,6 +39,15 @@ export interface ListMap {
   readonly key: RegExp;
 }
 
+/** A condition on more than a column of the list's main entity, such as the texts that belong to it. */
+export interface ListSearch {
+  /** The one operator that it has. */
+  readonly operator: 'eq' | 'matches';
+  readonly type: 'string' | 'uuid';
+  /** SQL that is true for the rows which match the value at the placeholder. */
+  readonly condition: (placeholder: string) => string;
+}
+
 /** The published definition of a LIST tool. The keys of `fields` are the snake_case names of the API (`created_at`). */
 export interface ListSpec {
   /**
@@ -45,6 +58,8 @@ export interface ListSpec {
   readonly fields: Readonly<Record<string, ListField>>;
   /** Columns of type jsonb that hold pairs of strings, by name; `where` takes `["<name>", "<key>"]`. */
   readonly maps?: Readonly<Record<string, ListMap>>;
+  /** By name. They can be filtered by, but not ordered by. */
+  readonly searches?: Readonly<Record<string, ListSearch>>;
   readonly defaultOrder: readonly { readonly field: string; readonly direction: SortDirection }[];
   /**
    * SQL for the bytes of a row as JSON text, for rows that can exceed a few kilobytes. It is evaluated for every row of

@@ -4,7 +4,7 @@ import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { type FieldValue, readFieldValue } from './field-value.js';
 import { listFault } from './list-fault.js';
 import { DEFAULT_LIMIT, type ListInput } from './list-input.js';
-import { type OrderTerm, resolveOrder } from './list-order.js';
+import { type OrderTerm, orderColumn, resolveOrder } from './list-order.js';
 import type { ListSpec } from './list-spec.js';
 import { compileWhere } from './where-clause.js';
 import { placeholder, type SqlClause } from './sql-clause.js';
@@ -136,13 +136,13 @@ function fittingRows(sizes: readonly number[]): { count: number; bytes: number }
 
 function orderQuery<E extends ObjectLiteral>(query: SelectQueryBuilder<E>, order: readonly OrderTerm[]): void {
   query.orderBy();
-  for (const { field, direction } of order) query.addOrderBy(field.column, direction === 'asc' ? 'ASC' : 'DESC');
+  for (const term of order) query.addOrderBy(orderColumn(term), term.direction === 'asc' ? 'ASC' : 'DESC');
 }
 
 function orderValues(row: object, order: readonly OrderTerm[]): FieldValue[] {
   return order.map(({ name, field }) => {
     const property = field.column.slice(field.column.indexOf('.') + 1);
-    const raw: unknown = Reflect.get(row, property);
+    const raw: unknown = field.order === undefined ? Reflect.get(row, property) : field.order.valueOf(row as never);
     const value = readFieldValue(field, raw instanceof Date ? raw.toISOString() : raw);
     if (value === undefined) throw new Error(`The order field ${name} was not read as ${field.type}.`);
     return value;
@@ -158,7 +158,7 @@ function afterRow(order: readonly OrderTerm[], values: readonly FieldValue[]): S
   const parameters = Object.fromEntries(values.map((value, index) => [parameterName(index), value]));
   const isMixed = order.some(({ direction }) => direction !== order[0]?.direction);
   if (isMixed) return { sql: afterFrom(order, 0), parameters };
-  const columns = order.map(({ field }) => field.column).join(', ');
+  const columns = order.map(orderColumn).join(', ');
   const bounds = order.map(boundOf).join(', ');
   return { sql: `(${columns}) ${signOf(order[0])} (${bounds})`, parameters };
 }
@@ -167,7 +167,7 @@ function afterRow(order: readonly OrderTerm[], values: readonly FieldValue[]): S
 function afterFrom(order: readonly OrderTerm[], index: number): string {
   const term = order[index];
   if (term === undefined) return 'FALSE';
-  const { column } = term.field;
+  const column = orderColumn(term);
   const sign = signOf(term);
   const bound = boundOf(term, index);
   if (index === order.length - 1) return `${column} ${sign} ${bound}`;

@@ -1,7 +1,7 @@
 import { isRecord } from '../is-record.js';
 import { describeValue, type FieldValue, readFieldValue } from './field-value.js';
 import { listFault } from './list-fault.js';
-import { findField, type ListField, type ListMap, type ListSpec } from './list-spec.js';
+import { findField, type ListField, type ListMap, type ListSearch, type ListSpec } from './list-spec.js';
 import { arrayPlaceholder, placeholder, type SqlClause } from './sql-clause.js';
 
 export const MAX_DEPTH = 5;
@@ -13,14 +13,16 @@ const GROUPS = ['and', 'or', 'not'] as const;
 type Group = (typeof GROUPS)[number];
 
 const COMPARISONS = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
-type Operator = keyof typeof COMPARISONS | 'in' | 'like' | 'contains';
+type Comparison = keyof typeof COMPARISONS | 'in' | 'like' | 'contains';
+/** Only searches have `matches`. */
+type Operator = Comparison | 'matches';
 
 type FieldType = ListField['type'];
 const ORDERED: readonly FieldType[] = ['number', 'integer', 'date', 'string'];
 const ALL: readonly FieldType[] = [...ORDERED, 'boolean', 'uuid', 'enum'];
 
-/** The field types that each operator supports. */
-const OPERATOR_TYPES: Readonly<Record<Operator, readonly FieldType[]>> = {
+/** The field types that each comparison supports. */
+const COMPARED_TYPES: Readonly<Record<Comparison, readonly FieldType[]>> = {
   eq: ALL,
   in: ALL,
   gt: ORDERED,
@@ -38,7 +40,7 @@ type Node = Readonly<Record<string, unknown>>;
 
 /**
  * Compiles the `where` of a LIST tool. `like` is SQL LIKE (`%` any text, `_` one character, `\` escapes), `contains` a
- * plain substring; both ignore case. `not` matches when its conditions do not all match, including comparisons with
+ * plain substring, `matches` a search for words; all ignore case. `not` matches when its conditions do not all match, including comparisons with
  * null. Depth counts groups: a single condition has depth 0.
  * @throws DomainError `invalid_request` that names the first fault by its path, such as `where.conditions[1].field`
  */
@@ -58,7 +60,7 @@ class WhereCompiler {
     const { operator } = node;
     if (isGroup(operator)) return this.group(node, operator, path, depth + 1);
     if (isOperator(operator)) return this.condition(node, operator, path);
-    const names = [...Object.keys(OPERATOR_TYPES), ...GROUPS].join(', ');
+    const names = [...Object.keys(COMPARED_TYPES), 'matches', ...GROUPS].join(', ');
     throw listFault(`${path}.operator`, 'unknown_operator', `The operator must be one of ${names}.`);
   }
 
@@ -81,8 +83,10 @@ class WhereCompiler {
     if (this.conditionCount > MAX_CONDITIONS) {
       throw listFault(path, 'too_many_conditions', `At most ${MAX_CONDITIONS} conditions are accepted.`);
     }
+    const search = this.search(node.field);
+    if (search !== undefined) return this.searchFor(search, operator, node.value, path);
     const field = this.field(node.field, `${path}.field`);
-    if (!OPERATOR_TYPES[operator].includes(field.type)) {
+    if (operator === 'matches' || !COMPARED_TYPES[operator].includes(field.type)) {
       throw listFault(
         `${path}.operator`,
         'operator_not_supported',
@@ -92,13 +96,29 @@ class WhereCompiler {
     return this.comparison(field, operator, node.value, `${path}.value`);
   }
 
+  private search(name: unknown): ListSearch | undefined {
+    const { searches = {} } = this.spec;
+    const [first, ...more]: unknown[] = Array.isArray(name) ? name : [];
+    return typeof first === 'string' && more.length === 0 && Object.hasOwn(searches, first)
+      ? searches[first]
+      : undefined;
+  }
+
+  private searchFor(search: ListSearch, operator: Operator, value: unknown, path: string): string {
+    if (operator !== search.operator) {
+      throw listFault(`${path}.operator`, 'operator_not_supported', `The field supports only ${search.operator}.`);
+    }
+    const field = { type: search.type, column: '' };
+    return search.condition(placeholder(field, this.bind(checked(field, value, `${path}.value`))));
+  }
+
   private field(name: unknown, path: string): Comparable {
     const [first, key, ...more]: unknown[] = Array.isArray(name) ? name : [];
     if (typeof first === 'string' && more.length === 0) {
       const field = key === undefined ? findField(this.spec, first) : this.member(first, key);
       if (field !== undefined) return field;
     }
-    const names = Object.keys(this.spec.fields).join(', ');
+    const names = Object.keys({ ...this.spec.fields, ...this.spec.searches }).join(', ');
     const maps = Object.keys(this.spec.maps ?? {}).map((map) => `, or ["${map}", a key]`);
     throw listFault(path, 'unknown_field', `The field must be a list of exactly one of ${names}${maps.join('')}.`);
   }
@@ -110,7 +130,7 @@ class WhereCompiler {
     return { type: 'string', column: `(${map.column} ->> :${this.bind(key)})`, nullable: true, member: { map, key } };
   }
 
-  private comparison(field: Comparable, operator: Operator, value: unknown, path: string): string {
+  private comparison(field: Comparable, operator: Comparison, value: unknown, path: string): string {
     const { member } = field;
     if (member !== undefined && operator === 'eq') {
       const pair = JSON.stringify({ [member.key]: checked(field, value, path) });
@@ -173,5 +193,5 @@ function isGroup(value: unknown): value is Group {
 }
 
 function isOperator(value: unknown): value is Operator {
-  return typeof value === 'string' && Object.hasOwn(OPERATOR_TYPES, value);
+  return value === 'matches' || (typeof value === 'string' && Object.hasOwn(COMPARED_TYPES, value));
 }

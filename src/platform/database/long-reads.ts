@@ -4,7 +4,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, type ObjectLiteral, QueryFailedError, type SelectQueryBuilder } from 'typeorm';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
-import { coversAllRows } from '../../core/paging/covers-all-rows.js';
+import { coversAllRows, searchesWords } from '../../core/paging/covers-all-rows.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { type Page, paginate } from '../../core/paging/paginate.js';
@@ -84,8 +84,25 @@ export class LongReads {
   ): Promise<Page<E>> {
     const readPage = (manager: EntityManager): Promise<Page<E>> => paginate(queryOf(manager), spec, input, answer);
     return coversAllRows(input, spec)
-      ? this.read(organizationId, answer.callerLeft, readPage)
+      ? this.readFound(organizationId, input.where, answer.callerLeft, readPage)
       : readPage(this.database.manager);
+  }
+
+  /**
+   * A `read` of rows that the `where` of a list selects. A search for words reads its index, however many rows match:
+   * the planner takes the words of all rows for cheap, which are computed from each text.
+   * @throws DomainError as `read`
+   */
+  readFound<T>(
+    organizationId: string,
+    where: unknown,
+    callerLeft: AbortSignal,
+    work: (manager: EntityManager) => Promise<T>,
+  ): Promise<T> {
+    return this.read(organizationId, callerLeft, async (manager) => {
+      if (searchesWords(where)) await manager.query('SET LOCAL enable_seqscan = off');
+      return work(manager);
+    });
   }
 
   /**

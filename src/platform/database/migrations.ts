@@ -16,6 +16,7 @@ import { TransientThreads1763700016000 } from './migrations/1763700016000-transi
 import { TransientThreadsIndex1763700016500 } from './migrations/1763700016500-transient-threads-index.js';
 import { IdTokens1763700017000 } from './migrations/1763700017000-id-tokens.js';
 import { ModelRecordings1763700019000 } from './migrations/1763700019000-model-recordings.js';
+import { FoundRuns1763700019100 } from './migrations/1763700019100-found-runs.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -37,4 +38,5 @@ export const MIGRATIONS = [
   TransientThreadsIndex1763700016500,
   IdTokens1763700017000,
   ModelRecordings1763700019000,
+  FoundRuns1763700019100,
 ];

@@ -1,5 +1,15 @@
 import { Type } from 'class-transformer';
-import { IsArray, IsBoolean, IsInt, IsISO8601, IsNumber, IsString, IsUUID, ValidateNested } from 'class-validator';
+import {
+  IsArray,
+  IsBoolean,
+  IsInt,
+  IsISO8601,
+  IsNumber,
+  IsObject,
+  IsString,
+  IsUUID,
+  ValidateNested,
+} from 'class-validator';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 export class RunStatsInput {
@@ -16,6 +26,11 @@ export class RunStatsInput {
   @MayBeAbsent()
   @IsUUID()
   agent_id?: string;
+
+  /** Counts only the runs that this `where` of RUN_LIST selects. */
+  @MayBeAbsent()
+  @IsObject()
+  where?: Record<string, unknown>;
 }
 
 /** Milliseconds from the start of a run to its end, without the time that it waited for approvals. */
@@ -98,6 +113,14 @@ class ModelRunCounts extends RunCounts {
   model: string | null;
 }
 
+class FailedRuns {
+  @IsString()
+  code: string;
+
+  @IsInt()
+  runs: number;
+}
+
 export class RunStats {
   @IsISO8601()
   from: string;
@@ -130,11 +153,17 @@ export class RunStats {
   @Type(() => ModelRunCounts)
   models: ModelRunCounts[];
 
+  /** The failed runs by the code of their error, the most frequent first. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => FailedRuns)
+  failures: FailedRuns[];
+
   /** The approvals that somebody can answer now, whatever the time range. */
   @IsInt()
   waiting_approvals: number;
 
-  /** Whether agents or models were omitted. USAGE_STATS lists up to 1,000. */
+  /** Whether agents, models or failures were omitted. USAGE_STATS lists up to 1,000. */
   @IsBoolean()
   truncated: boolean;
 }

@@ -1,6 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import type { StatsRange } from '../../core/paging/stats-range.js';
+import { compileWhere } from '../../core/paging/where-clause.js';
 import { LongReads } from '../../platform/database/long-reads.js';
+import { RUN_DURATION, RUN_LIST } from './records/run-list.js';
+import { RunEntity } from './records/run.entity.js';
 import { COSTS, tokens } from './usage.repository.js';
 
 /** Counts of a set of runs. `duration` holds p50, p95 and p99 in milliseconds. */
@@ -19,40 +23,49 @@ export interface CountedRuns {
   readonly duration: readonly [number, number, number] | null;
 }
 
-/** One row of the answer: the total, a bucket of time, an agent, or a model. */
+/** One row of the answer: the total, a bucket of time, an agent, a model, or the code of an error. */
 export interface CountedSet extends CountedRuns {
-  readonly kind: 'total' | 'bucket' | 'agent' | 'model';
+  readonly kind: 'total' | 'bucket' | 'agent' | 'model' | 'failure';
   readonly at: Date | null;
   readonly agentId: string | null;
   readonly model: string | null;
+  readonly code: string | null;
 }
 
 interface RunQuestion extends StatsRange {
   readonly organizationId: string;
-  readonly agentId: string | null;
+  readonly agentId: string | undefined;
+  /** Of RUN_LIST. */
+  readonly where: Readonly<Record<string, unknown>> | undefined;
 }
 
 const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 
-// One scan of the runs in question, for all groupings.
-const COUNT = `
-  WITH question AS MATERIALIZED (
-    SELECT date_bin($5::bigint * interval '1 second', created_at, 'epoch') AS at, agent_id, model, status, usage,
-           cost_usd, CASE WHEN status IN ('completed', 'failed')
-                THEN extract(epoch FROM finished_at - started_at)::float8 * 1000 - waited_ms END AS duration
-      FROM runs
-     WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3 AND ($4::uuid IS NULL OR agent_id = $4)
-  )
-  SELECT CASE grouping(at, agent_id, model) WHEN 3 THEN 'bucket' WHEN 5 THEN 'agent' WHEN 6 THEN 'model'
-    ELSE 'total' END AS kind,
-         at, agent_id AS "agentId", model, count(*)::integer AS runs,
+const DURATION = `CASE WHEN run.status IN ('completed', 'failed') THEN CAST(${RUN_DURATION} AS float8) END`;
+
+/** The columns of the runs in question, which one scan reads for all groupings. */
+const COLUMNS: readonly (readonly [string, string])[] = [
+  [`date_bin(CAST(:bucketSeconds AS bigint) * interval '1 second', run.createdAt, 'epoch')`, 'at'],
+  ['run.agentId', 'agent_id'],
+  ['run.model', 'model'],
+  ['run.status', 'status'],
+  ['run.usage', 'usage'],
+  ['run.costUsd', 'cost_usd'],
+  [DURATION, 'duration'],
+  [`CASE WHEN run.status = 'failed' THEN run.error ->> 'code' END`, 'code'],
+];
+
+const COUNTS = `
+  SELECT CASE grouping(at, agent_id, model, code) WHEN 7 THEN 'bucket' WHEN 11 THEN 'agent' WHEN 13 THEN 'model'
+    WHEN 14 THEN 'failure' ELSE 'total' END AS kind,
+         at, agent_id AS "agentId", model, code, count(*)::integer AS runs,
          ${STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')},
          ${tokens('inputTokens')} AS input_tokens, ${tokens('outputTokens')} AS output_tokens, ${COSTS},
          percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration)
            FILTER (WHERE duration IS NOT NULL) AS duration
     FROM question
-   GROUP BY GROUPING SETS ((), (at), (agent_id), (model))
-   ORDER BY at, runs DESC, agent_id, model`;
+   GROUP BY GROUPING SETS ((), (at), (agent_id), (model), (code))
+   ORDER BY at, runs DESC, agent_id, model, code`;
 
 const WAITING = `
   SELECT count(*)::integer AS count FROM runs JOIN run_approvals ON run_approvals.run_id = runs.id
@@ -63,13 +76,29 @@ const WAITING = `
 export class RunStatsRepository {
   constructor(private readonly reads: LongReads) {}
 
-  /** @throws DomainError as `LongReads.read` */
+  /** @throws DomainError as `LongReads.read` and `compileWhere` */
   count(question: RunQuestion, callerLeft: AbortSignal): Promise<{ sets: CountedSet[]; waitingApprovals: number }> {
-    const { organizationId, from, to, agentId, bucketSeconds } = question;
-    return this.reads.read(organizationId, callerLeft, async (manager) => {
-      const sets: CountedSet[] = await manager.query(COUNT, [organizationId, from, to, agentId, bucketSeconds]);
+    const { organizationId } = question;
+    return this.reads.readFound(organizationId, question.where, callerLeft, async (manager) => {
+      const [sql, values] = inQuestion(manager, question).getQueryAndParameters();
+      const sets: CountedSet[] = await manager.query(`WITH question AS MATERIALIZED (${sql}) ${COUNTS}`, values);
       const [{ count: waitingApprovals }]: [{ count: number }] = await manager.query(WAITING, [organizationId]);
       return { sets, waitingApprovals };
     });
   }
+}
+
+function inQuestion(manager: EntityManager, question: RunQuestion): SelectQueryBuilder<RunEntity> {
+  const { agentId, where, ...parameters } = question;
+  const query = manager
+    .createQueryBuilder(RunEntity, 'run')
+    .where('run.organizationId = :organizationId AND run.createdAt >= :from AND run.createdAt < :to', parameters);
+  query.select([]);
+  for (const [column, name] of COLUMNS) query.addSelect(column, name);
+  if (agentId !== undefined) query.andWhere('run.agentId = :agentId', { agentId });
+  if (where !== undefined) {
+    const { sql, parameters: values } = compileWhere(where, RUN_LIST);
+    query.andWhere(sql, values);
+  }
+  return query;
 }

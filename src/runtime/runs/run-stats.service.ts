@@ -5,6 +5,8 @@ import { readStatsRange } from '../../core/paging/stats-range.js';
 import type { Principal } from '../../core/principal.js';
 import { Names } from '../../core/names/names.js';
 import type { RunCounts, RunStats, RunStatsInput } from './run-stats.dto.js';
+import { requireReadableTexts } from '../threads/message-search.js';
+import { RUN_TEXTS } from './records/run-list.js';
 import { type CountedRuns, type CountedSet, RunStatsRepository } from './run-stats.repository.js';
 
 const MAX_GROUPS = 50;
@@ -17,15 +19,17 @@ export class RunStatsService {
     private readonly names: Names,
   ) {}
 
-  /** @throws DomainError `invalid_request` */
+  /** @throws DomainError `invalid_request`, `permission_denied` for a search that needs to read messages */
   async stats(input: RunStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<RunStats> {
+    requireReadableTexts(caller, input.where, RUN_TEXTS);
     const range = readStatsRange(input, databaseDate());
-    const question = { ...range, organizationId: caller.organization.id, agentId: input.agent_id ?? null };
+    const question = { ...range, organizationId: caller.organization.id, agentId: input.agent_id, where: input.where };
     const { sets, waitingApprovals } = await this.repository.count(question, callerLeft);
     const of = (kind: CountedSet['kind']): CountedSet[] => sets.filter((set) => set.kind === kind);
     const [total] = of('total');
     if (total === undefined) throw new Error('The grouping set without columns has one row.');
     const [agents, models] = [of('agent'), of('model')];
+    const failures = of('failure').flatMap(({ code, runs }) => (code === null ? [] : [{ code, runs }]));
     const listed = agents.slice(0, MAX_GROUPS);
     const nameOf = await this.names.find(listed.map(({ agentId }) => agentId));
     return {
@@ -40,8 +44,9 @@ export class RunStatsService {
         ...toCounts(set),
       })),
       models: models.slice(0, MAX_GROUPS).map((set) => ({ model: set.model, ...toCounts(set) })),
+      failures: failures.slice(0, MAX_GROUPS),
       waiting_approvals: waitingApprovals,
-      truncated: agents.length > MAX_GROUPS || models.length > MAX_GROUPS,
+      truncated: [agents, models, failures].some(({ length }) => length > MAX_GROUPS),
     };
   }
 }

@@ -32,7 +32,7 @@ export class UsageTools {
     name: 'RUN_STATS',
     description:
       "Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by " +
-      'agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers ' +
+      'agent, by model and by the code of the error; and the approvals that wait now. Runs belong to the time when they were posted. Covers ' +
       'the last 24 hours unless from and to are set.',
     input: RunStatsInput,
     output: RunStats,

@@ -19,6 +19,8 @@ export const MESSAGE_BYTES =
 @Entity('messages')
 @ForeignKey('threads', ['organizationId', 'threadId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
 @Index('messages_thread_idx', ['organizationId', 'threadId', 'runPosition', 'ordinal'])
+// A GIN index of the words of texts, see `message_words`.
+@Index('messages_words_idx', { synchronize: false })
 @Check('messages_role_check', "role IN ('system', 'user', 'assistant')")
 export class MessageEntity {
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })

@@ -5,6 +5,7 @@ import {
   IsIn,
   IsInt,
   IsISO8601,
+  IsNumber,
   IsObject,
   IsOptional,
   IsString,
@@ -94,6 +95,11 @@ class LastRunItem {
   @IsIn(RUN_STATUSES)
   status: RunStatus;
 
+  /** Null until a model has answered. */
+  @MayBeNull()
+  @IsString()
+  model: string | null;
+
   @MayBeNull()
   @ValidateNested()
   @Type(() => RunFailureItem)
@@ -141,6 +147,32 @@ export class ThreadItem {
   @ValidateNested()
   @Type(() => LastRunItem)
   last_run: LastRunItem | null;
+
+  /**
+   * The beginning of the thread's first message of a person, up to 500 characters. Null for a caller without
+   * COLLECTION_THREAD_MESSAGES_LIST, and for a message without text. In a list of n threads, a message that is larger
+   * than 8 MiB / n does not count.
+   */
+  @MayBeNull()
+  @IsString()
+  question: string | null;
+
+  /** The names of the tools that its runs have called, at most 100. Runs count in all sums once they are over. */
+  @IsArray()
+  @IsString({ each: true })
+  tools: string[];
+
+  @IsInt()
+  total_tokens: number;
+
+  /** In US dollars; null if no model call had a price, and for browser tokens. */
+  @MayBeNull()
+  @IsNumber()
+  cost_usd: number | null;
+
+  /** How long its runs have worked, without the time that they waited for approvals. */
+  @IsInt()
+  duration_ms: number;
 
   /** The person who created the thread; null for a key of the organization. */
   @MayBeNull()

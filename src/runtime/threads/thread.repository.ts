@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type InsertResult, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { RunStatus } from '../../core/run-status.js';
-import { ThreadEntity } from './thread.entity.js';
+import { questionAmong, questionBytes } from './message-question.js';
+import { type NewThread, ThreadEntity } from './thread.entity.js';
 
 /** The changes that callers can make to a thread. */
 type ThreadChanges = Partial<Pick<ThreadEntity, 'title' | 'metadata'>>;
@@ -10,24 +11,29 @@ type ThreadChanges = Partial<Pick<ThreadEntity, 'title' | 'metadata'>>;
 export interface LastRun {
   readonly id: string;
   readonly status: RunStatus;
+  readonly model: string | null;
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
 // One step into `runs_thread_idx` for each thread, however many runs it has.
 const LAST_RUNS = `
-  SELECT thread.id AS "threadId", last.id, last.status, last.error
+  SELECT thread.id AS "threadId", last.id, last.status, last.model, last.error
     FROM unnest($2::varchar[]) AS thread (id)
    CROSS JOIN LATERAL (
-     SELECT id, status, error FROM runs
+     SELECT id, status, model, error FROM runs
       WHERE organization_id = $1 AND thread_id = thread.id ORDER BY position DESC LIMIT 1
    ) last`;
+
+const ASKED = 'message.organization_id = $1 AND message.thread_id = thread.id AND message.superseded_by IS NULL';
+const FIRST_QUESTIONS = `
+  SELECT thread.id, ${questionAmong(ASKED, '$3')} AS question FROM unnest($2::varchar[]) AS thread (id)`;
 
 @Injectable()
 export class ThreadRepository {
   constructor(@InjectRepository(ThreadEntity) private readonly threads: Repository<ThreadEntity>) {}
 
   /** Inserts the thread unless its id is taken. Returns true if it was inserted. */
-  async insertIfAbsent(thread: Omit<ThreadEntity, 'createdAt' | 'updatedAt'>): Promise<boolean> {
+  async insertIfAbsent(thread: NewThread): Promise<boolean> {
     const result: InsertResult = await this.threads
       .createQueryBuilder()
       .insert()
@@ -38,7 +44,7 @@ export class ThreadRepository {
     return (result.raw as unknown[]).length === 1;
   }
 
-  async insert(manager: EntityManager, thread: Omit<ThreadEntity, 'createdAt' | 'updatedAt'>): Promise<void> {
+  async insert(manager: EntityManager, thread: NewThread): Promise<void> {
     await manager.insert(ThreadEntity, thread);
   }
 
@@ -69,6 +75,14 @@ export class ThreadRepository {
     if (ids.length === 0) return new Map();
     const rows: (LastRun & { threadId: string })[] = await this.threads.query(LAST_RUNS, [organizationId, ids]);
     return new Map(rows.map(({ threadId, ...run }) => [threadId, run]));
+  }
+
+  /** The beginning of the first message of a person in each thread, by thread; without those that have no text. */
+  async findQuestions(organizationId: string, ids: readonly string[]): Promise<Map<string, string>> {
+    if (ids.length === 0) return new Map();
+    const values = [organizationId, ids, questionBytes(ids.length)];
+    const rows: { id: string; question: string | null }[] = await this.threads.query(FIRST_QUESTIONS, values);
+    return new Map(rows.flatMap(({ id, question }) => (question === null ? [] : [[id, question]])));
   }
 
   /** Deletes the thread with its messages and runs unless a run is open. Returns true if it was deleted. */

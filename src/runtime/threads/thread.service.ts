@@ -5,29 +5,14 @@ import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
 import { CALLER_ID, newId } from '../../core/ids.js';
 import type { ListInput } from '../../core/paging/list-input.js';
-import type { ListSpec } from '../../core/paging/list-spec.js';
-import { METADATA_KEY } from '../../core/validation/is-metadata.js';
 import type { Principal } from '../../core/principal.js';
 import { requireRunAccess } from '../../core/run-access.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import type { ThreadCreateData, ThreadItem, ThreadPage, ThreadUpdateData } from './thread.dto.js';
-import { THREAD_STATUSES, type ThreadEntity } from './thread.entity.js';
+import { readsMessages, requireReadableTexts } from './message-search.js';
+import { THREAD_LIST, THREAD_TEXTS } from './thread-list.js';
+import type { ThreadEntity } from './thread.entity.js';
 import { type LastRun, ThreadRepository } from './thread.repository.js';
-
-const THREAD_LIST: ListSpec = {
-  name: 'threads',
-  fields: {
-    id: { column: 'thread.id', type: 'string' },
-    title: { column: 'thread.title', type: 'string' },
-    virtual_mcp_id: { column: 'thread.virtualMcpId', type: 'uuid' },
-    status: { column: 'thread.status', type: 'enum', values: THREAD_STATUSES },
-    created_at: { column: 'thread.createdAt', type: 'date' },
-    updated_at: { column: 'thread.updatedAt', type: 'date' },
-  },
-  maps: { metadata: { column: 'thread.metadata', key: METADATA_KEY } },
-  defaultOrder: [{ field: 'created_at', direction: 'desc' }],
-  tieBreaker: 'id',
-};
 
 @Injectable()
 export class ThreadService {
@@ -61,7 +46,7 @@ export class ThreadService {
     if (thread.virtualMcpId !== agent.id) {
       throw new DomainError('thread_exists', 'A thread with this id already exists and belongs to another agent.');
     }
-    return this.toItem(thread);
+    return this.toItem(caller, thread);
   }
 
   /** Makes a thread in the caller's transaction, and returns its id. */
@@ -78,17 +63,17 @@ export class ThreadService {
     return id;
   }
 
+  /** @throws DomainError `permission_denied` for a search that needs to read messages, and as `LongReads.page` */
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {
+    requireReadableTexts(caller, input.where, THREAD_TEXTS);
     const organizationId = caller.organization.id;
     const queryOf = (manager: EntityManager) => this.repository.queryOfOrganization(manager, organizationId);
     const page = await this.reads.page(organizationId, queryOf, THREAD_LIST, input, answer);
-    const ids = page.items.map(({ id }) => id);
-    const lastRuns = await this.repository.findLastRuns(organizationId, ids);
-    return { ...page, items: page.items.map((thread) => itemOf(thread, lastRuns)) };
+    return { ...page, items: await this.itemsOf(caller, page.items) };
   }
 
   async get(id: string, caller: Principal): Promise<ThreadItem> {
-    return this.toItem(await this.findThread(caller.organization.id, id));
+    return this.toItem(caller, await this.findThread(caller.organization.id, id));
   }
 
   async update(id: string, data: ThreadUpdateData, caller: Principal): Promise<ThreadItem> {
@@ -100,13 +85,13 @@ export class ThreadService {
         ...(metadata && { metadata }),
       });
     }
-    return this.toItem(await this.findThread(organizationId, id));
+    return this.toItem(caller, await this.findThread(organizationId, id));
   }
 
   /** Deletes the thread with its transcript. @throws DomainError `conflict` while a run is open */
   async delete(id: string, caller: Principal): Promise<ThreadItem> {
     const thread = await this.findThread(caller.organization.id, id);
-    const item = await this.toItem(thread);
+    const item = await this.toItem(caller, thread);
     if (!(await this.repository.deleteUnlessBusy(caller.organization.id, id))) {
       throw new DomainError('conflict', 'A run is in progress on this thread; cancel it first.');
     }
@@ -140,8 +125,23 @@ export class ThreadService {
     return thread;
   }
 
-  private async toItem(thread: ThreadEntity): Promise<ThreadItem> {
-    return itemOf(thread, await this.repository.findLastRuns(thread.organizationId, [thread.id]));
+  private async toItem(caller: Principal, thread: ThreadEntity): Promise<ThreadItem> {
+    const [item] = await this.itemsOf(caller, [thread]);
+    if (item === undefined) throw new Error('Each thread has an item.');
+    return item;
+  }
+
+  private async itemsOf(caller: Principal, threads: readonly ThreadEntity[]): Promise<ThreadItem[]> {
+    const organizationId = caller.organization.id;
+    const ids = threads.map(({ id }) => id);
+    const lastRuns = await this.repository.findLastRuns(organizationId, ids);
+    const questions = readsMessages(caller) ? await this.repository.findQuestions(organizationId, ids) : undefined;
+    return threads.map((thread) => ({
+      ...itemOf(thread, lastRuns),
+      question: questions?.get(thread.id) ?? null,
+      // The users of a website need not know what its operator pays.
+      cost_usd: caller.thread === undefined ? thread.costUsd : null,
+    }));
   }
 }
 
@@ -155,7 +155,10 @@ function unknownAgent(): DomainError {
   ]);
 }
 
-function itemOf(thread: ThreadEntity, lastRuns: ReadonlyMap<string, LastRun>): ThreadItem {
+function itemOf(
+  thread: ThreadEntity,
+  lastRuns: ReadonlyMap<string, LastRun>,
+): Omit<ThreadItem, 'question' | 'cost_usd'> {
   return {
     id: thread.id,
     title: thread.title,
@@ -163,6 +166,9 @@ function itemOf(thread: ThreadEntity, lastRuns: ReadonlyMap<string, LastRun>): T
     status: thread.status,
     metadata: thread.metadata,
     last_run: lastRuns.get(thread.id) ?? null,
+    tools: thread.tools,
+    total_tokens: thread.totalTokens,
+    duration_ms: thread.durationMs,
     created_by: thread.createdBy,
     created_at: thread.createdAt.toISOString(),
     updated_at: thread.updatedAt.toISOString(),

@@ -17,6 +17,8 @@ import {
 } from './thread.dto.js';
 import { ThreadCopying } from './thread-copying.js';
 import { ThreadService } from './thread.service.js';
+import { ThreadStats, ThreadStatsInput } from './thread-stats.dto.js';
+import { ThreadStatsService } from './thread-stats.service.js';
 import { TranscriptService } from './transcript.service.js';
 
 @Injectable()
@@ -26,6 +28,7 @@ export class ThreadTools {
     private readonly transcript: TranscriptService,
     private readonly copying: ThreadCopying,
     private readonly links: FileLinks,
+    private readonly counts: ThreadStatsService,
   ) {}
 
   @ManagementTool({
@@ -48,6 +51,19 @@ export class ThreadTools {
   })
   list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {
     return this.threads.list(input, caller, answer);
+  }
+
+  @ManagementTool({
+    name: 'THREAD_STATS',
+    description:
+      "Counts the organization's threads by status: in total, over time, and those with failed runs by the code of the " +
+      'error. Threads belong to the time when they were created. Covers the last 24 hours unless from and to are set.',
+    input: ThreadStatsInput,
+    output: ThreadStats,
+    annotations: READ_ONLY,
+  })
+  stats(input: ThreadStatsInput, caller: Principal, answer: HeldAnswer): Promise<ThreadStats> {
+    return this.counts.stats(input, caller, answer);
   }
 
   @ManagementTool({

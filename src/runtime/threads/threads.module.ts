@@ -10,6 +10,7 @@ import { ThreadCopying } from './thread-copying.js';
 import { ThreadEntity } from './thread.entity.js';
 import { ThreadRepository } from './thread.repository.js';
 import { ThreadService } from './thread.service.js';
+import { ThreadStatsService } from './thread-stats.service.js';
 import { ThreadTools } from './thread.tools.js';
 import { TranscriptService } from './transcript.service.js';
 
@@ -22,7 +23,15 @@ import { TranscriptService } from './transcript.service.js';
     AgentsModule,
     FileRecordsModule,
   ],
-  providers: [ThreadService, ThreadRepository, ThreadTools, ThreadCopying, AnswerSuperseding, TranscriptService],
+  providers: [
+    ThreadService,
+    ThreadRepository,
+    ThreadStatsService,
+    ThreadTools,
+    ThreadCopying,
+    AnswerSuperseding,
+    TranscriptService,
+  ],
   exports: [AnswerSuperseding, ThreadCopying, ThreadService, TranscriptService],
 })
 export class ThreadsModule {}

@@ -151,10 +151,11 @@ describe('the last run of a thread', () => {
     expect((await get(thread.id)).last_run).toBeNull();
     const first = await thread.postMessage('/wait 600000');
     const second = await thread.postMessage('/fail out of coal');
-    expect((await get(thread.id)).last_run).toEqual({ id: second, status: 'queued', error: null });
+    expect((await get(thread.id)).last_run).toEqual({ id: second, status: 'queued', model: null, error: null });
     await thread.cancel(first).expect(202);
     await thread.waitFor(second, 'failed');
-    const last_run = { id: second, status: 'failed', error: (await thread.run(second)).error };
+    const { model, error } = await thread.run(second);
+    const last_run = { id: second, status: 'failed', model, error };
     expect((await get(thread.id)).last_run).toEqual(last_run);
     expect((await update(thread.id, { title: 'New' })).body.item.last_run).toEqual(last_run);
   });

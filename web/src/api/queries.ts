@@ -103,7 +103,7 @@ interface ListRequest {
 export type Condition =
   | {
       readonly field: readonly string[];
-      readonly operator: 'eq' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'like' | 'contains';
+      readonly operator: 'eq' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'like' | 'contains' | 'matches';
       readonly value: unknown;
     }
   | { readonly operator: 'and' | 'or' | 'not'; readonly conditions: readonly Condition[] };

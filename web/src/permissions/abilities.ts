@@ -100,7 +100,7 @@ export const ABILITY_GROUPS: readonly AbilityGroup[] = [
     abilities: [
       {
         words: 'read the record of tool calls, and statistics',
-        names: ['MONITORING_LOGS_LIST', 'MONITORING_STATS', 'RUN_STATS', 'USAGE_STATS'],
+        names: ['MONITORING_LOGS_LIST', 'MONITORING_STATS', 'RUN_STATS', 'THREAD_STATS', 'USAGE_STATS'],
       },
       { words: 'export the records of calls and events', names: ['MONITORING_EXPORT'] },
       { words: 'read audit events', names: ['AUDIT_EVENTS_LIST'] },

@@ -45,6 +45,7 @@ export const PRESETS: readonly Preset[] = [
         'MONITORING_LOGS_LIST',
         'MONITORING_STATS',
         'RUN_STATS',
+        'THREAD_STATS',
         'USAGE_STATS',
         'AUDIT_EVENTS_LIST',
         'RUN_LIST',

@@ -2,7 +2,8 @@ import { Link } from '@tanstack/react-router';
 import type { ListItem, ToolOutput } from '../../../packages/client/src/api.js';
 import { StatusBadge } from '../ui/badge.js';
 import type { Column } from '../ui/data-table.js';
-import { formatCost, formatDuration, formatNumber, Time } from '../ui/time.js';
+import { Time } from '../ui/time.js';
+import { usedColumns } from './used-columns.js';
 
 export type Run = ListItem<'RUN_LIST'>;
 /** A run with its model calls. */
@@ -30,35 +31,35 @@ export function runColumns({
   org,
   titleOf,
   onCode,
+  onTool,
 }: {
   readonly org: string;
   /** The title of an agent; undefined leaves the column out. */
   readonly titleOf?: (id: string) => string;
   /** Called with the code of an error that was chosen. */
   readonly onCode?: (code: string) => void;
+  /** Called with the name of a tool that was chosen. */
+  readonly onTool?: (tool: string) => void;
 }): readonly Column<Run>[] {
   return [
     {
       header: 'Run',
       cell: (run) => (
-        <Link
-          to="/$org/runs/$runId"
-          params={{ org, runId: run.id }}
-          className="font-medium whitespace-nowrap text-primary hover:underline"
-        >
-          <Time value={run.created_at} />
-        </Link>
+        <>
+          <Link
+            to="/$org/runs/$runId"
+            params={{ org, runId: run.id }}
+            className="font-medium whitespace-nowrap text-primary hover:underline"
+          >
+            <Time value={run.created_at} />
+          </Link>
+          {run.question && (
+            <span className="line-clamp-2 max-w-96 min-w-32 wrap-anywhere" title={run.question}>
+              {run.question}
+            </span>
+          )}
+        </>
       ),
-    },
-    {
-      header: 'Question',
-      isSecondary: true,
-      cell: ({ question }) =>
-        question && (
-          <span className="line-clamp-2 max-w-96 min-w-48 wrap-anywhere" title={question}>
-            {question}
-          </span>
-        ),
     },
     { header: 'Status', cell: (run) => <StatusBadge status={run.status} /> },
     ...(titleOf === undefined
@@ -96,27 +97,7 @@ export function runColumns({
           </>
         ),
     },
-    {
-      header: 'Duration',
-      isSecondary: true,
-      align: 'right',
-      cell: (run) => {
-        const ms = durationOf(run);
-        return ms === undefined ? '' : formatDuration(ms);
-      },
-    },
-    {
-      header: 'Tokens',
-      isSecondary: true,
-      align: 'right',
-      cell: ({ usage }) => (usage === null ? '' : formatNumber(usage.totalTokens)),
-    },
-    {
-      header: 'Cost',
-      isSecondary: true,
-      align: 'right',
-      cell: ({ cost_usd: cost }) => (cost === null ? '' : formatCost(cost)),
-    },
+    ...usedColumns<Run>((run) => ({ ...run, tokens: run.usage?.totalTokens ?? null }), onTool),
     {
       header: 'By',
       isSecondary: true,

@@ -1,5 +1,3 @@
-import { useMemo } from 'react';
-import type { Condition } from '../api/queries.js';
 import type { Option } from '../ui/field.js';
 
 const HOUR_MS = 3_600_000;
@@ -16,11 +14,7 @@ const RANGES: readonly (Option & { readonly ms: number })[] = [
  */
 export const TIME_OPTIONS: readonly Option[] = [{ value: '', label: 'Any time' }, ...RANGES];
 
-/** The condition that the field is within the range, counted from the moment at which the range was chosen. */
-export function useTimeFilter(field: string, range: string): Condition | undefined {
-  return useMemo(() => {
-    const ms = RANGES.find(({ value }) => value === range)?.ms;
-    if (ms === undefined) return undefined;
-    return { field: [field], operator: 'gte', value: new Date(Date.now() - ms).toISOString() };
-  }, [field, range]);
+/** How long the range is; undefined for any time. */
+export function rangeMs(range: string): number | undefined {
+  return RANGES.find(({ value }) => value === range)?.ms;
 }

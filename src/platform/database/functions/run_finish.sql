@@ -7,7 +7,7 @@
 -- approval of a run outlasts it. A run that released its slot and is ended before it continues has an answer, which
 -- says how it ended.
 -- The metadata of a completed answer has its output, if the agent has an output schema. Steers that the run has not taken
--- become runs of their own.
+-- become runs of their own. The thread adds up what its ended runs have used.
 CREATE OR REPLACE FUNCTION run_finish(
   _run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text,
   _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision,
@@ -28,6 +28,8 @@ BEGIN
         cost_usd = coalesce(_cost, cost_usd), model_calls = coalesce(_model_calls, model_calls),
         output = CASE WHEN _status = 'completed' AND json_typeof(_metadata->'output') = 'object'
           THEN _metadata->'output' END,
+        tools = message_tools(coalesce(_parts, (SELECT parts FROM messages WHERE organization_id = runs.organization_id
+          AND thread_id = runs.thread_id AND id = runs.message_id))),
         finished_at = now(), updated_at = now()
     WHERE id = _run AND CASE WHEN _attempt IS NULL
       THEN status = 'queued' AND NOT EXISTS (SELECT FROM run_approvals WHERE run_id = _run)
@@ -73,7 +75,14 @@ BEGIN
   UPDATE runs SET turn_at = now() WHERE id = next_run AND turn_at IS NULL;
   IF NOT _repeated THEN
     UPDATE threads
-      SET status = CASE WHEN next_run IS NULL THEN _thread_status ELSE 'in_progress' END, updated_at = now()
+      SET status = CASE WHEN next_run IS NULL THEN _thread_status ELSE 'in_progress' END, updated_at = now(),
+          tools = CASE WHEN tools @> _ended.tools THEN tools
+            ELSE (ARRAY(SELECT unnest(tools) UNION SELECT unnest(_ended.tools)))[1:100] END,
+          cost_usd = CASE WHEN _ended.cost_usd IS NULL THEN cost_usd
+            ELSE coalesce(cost_usd, 0) + _ended.cost_usd END,
+          total_tokens = total_tokens + coalesce((_ended.usage->>'totalTokens')::bigint, 0),
+          duration_ms = duration_ms + coalesce(
+            round(extract(epoch FROM _ended.finished_at - _ended.started_at) * 1000)::bigint - _ended.waited_ms, 0)
       WHERE organization_id = _ended.organization_id AND id = _ended.thread_id;
   END IF;
   RETURN NEXT;

@@ -5,7 +5,6 @@ import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../../core/answers/answe
 import { DomainError } from '../../../core/domain-error.js';
 import { isUuid } from '../../../core/ids.js';
 import type { ListInput } from '../../../core/paging/list-input.js';
-import type { ListSpec } from '../../../core/paging/list-spec.js';
 import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../../core/run-status.js';
 import { AppConfig } from '../../../core/config/app-config.js';
 import type { Principal } from '../../../core/principal.js';
@@ -15,33 +14,13 @@ import { type NameOf, Names } from '../../../core/names/names.js';
 import { readCall } from './model-call.js';
 import type { CallOfRun } from './model-recordings.js';
 import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.js';
+import { requireReadableTexts } from '../../threads/message-search.js';
 import { RunApprovals } from './run-approvals.js';
 import { RunQuestions } from './run-questions.js';
 import type { RunDetails, RunItem, RunPage } from './run.dto.js';
-import { RUN_STATUSES, RunEntity } from './run.entity.js';
+import { RUN_LIST, RUN_TEXTS, runDuration } from './run-list.js';
+import { RunEntity } from './run.entity.js';
 import { type RunTrace, traceOf } from './run-trace.js';
-
-const RUN_LIST: ListSpec = {
-  name: 'runs',
-  fields: {
-    id: { column: 'run.id', type: 'uuid' },
-    thread_id: { column: 'run.threadId', type: 'string' },
-    agent_id: { column: 'run.agentId', type: 'uuid' },
-    user_id: { column: 'run.userId', type: 'uuid', nullable: true },
-    api_key_id: { column: 'run.apiKeyId', type: 'uuid', nullable: true },
-    schedule_id: { column: 'run.scheduleId', type: 'uuid', nullable: true },
-    model: { column: 'run.model', type: 'string', nullable: true },
-    error_code: { column: "(run.error ->> 'code')", type: 'string', nullable: true },
-    cost_usd: { column: 'run.costUsd', type: 'number', nullable: true },
-    status: { column: 'run.status', type: 'enum', values: RUN_STATUSES },
-    tier: { column: 'run.tier', type: 'string' },
-    attempt: { column: 'run.attempt', type: 'number' },
-    created_at: { column: 'run.createdAt', type: 'date' },
-    updated_at: { column: 'run.updatedAt', type: 'date' },
-  },
-  defaultOrder: [{ field: 'created_at', direction: 'desc' }],
-  tieBreaker: 'id',
-};
 
 /** The fields of a run that a stream needs. */
 export type RunState = Pick<RunEntity, 'id' | 'status'>;
@@ -110,7 +89,9 @@ export class RunReader {
     return { runId: run.id, attempt, ordinal };
   }
 
+  /** @throws DomainError `permission_denied` for a search that needs to read messages, and as `LongReads.page` */
   async listRuns(caller: Principal, input: ListInput, answer: HeldAnswer): Promise<RunPage> {
+    requireReadableTexts(caller, input.where, RUN_TEXTS);
     const organizationId = caller.organization.id;
     const queryOf = (manager: EntityManager) =>
       manager.createQueryBuilder(RunEntity, 'run').where('run.organizationId = :organizationId', { organizationId });
@@ -262,6 +243,8 @@ function toRunItem(
     message_id: run.messageId,
     error: run.error,
     usage: run.usage,
+    tools: run.tools,
+    duration_ms: runDuration(run),
     cost_usd: run.costUsd,
     finish_reason: run.finishReason,
     attempt: run.attempt,

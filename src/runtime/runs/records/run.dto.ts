@@ -79,6 +79,16 @@ export class RunItem extends CallerItem {
   @Type(() => RunUsageItem)
   usage: RunUsageItem | null;
 
+  /** The names of the tools that the run has called, at most 100; empty until it is over. */
+  @IsArray()
+  @IsString({ each: true })
+  tools: string[];
+
+  /** How long the run has worked, without the time that it waited for approvals; null until it is over. */
+  @MayBeNull()
+  @IsInt()
+  duration_ms: number | null;
+
   /**
    * What the model calls cost in US dollars, each at the price of its time (`MODEL_TIERS_SET`); a later price does not
    * change it. Null if no call had a price.

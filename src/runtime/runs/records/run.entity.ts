@@ -138,6 +138,10 @@ export class RunEntity {
   @Column({ type: 'jsonb', nullable: true })
   usage: RunUsage | null;
 
+  /** The tools that it has called, once it is over. */
+  @Column({ type: 'text', array: true, default: [], insert: false, update: false })
+  tools: string[];
+
   /** What its model calls cost, each at the price of its time; null if none had a price. */
   @Column({ type: 'double precision', name: 'cost_usd', nullable: true })
   costUsd: number | null;

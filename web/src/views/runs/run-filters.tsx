@@ -1,10 +1,10 @@
-import { useCallback } from 'react';
 import { AgentPicker } from '../../records/agent-picker.js';
+import { MoreFilters, NamedSearch, OrderField } from '../../records/found-filters.js';
 import { TIME_OPTIONS } from '../../records/time-filter.js';
 import type { Filters } from '../../api/filters.js';
+import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { SelectField } from '../../ui/field.js';
-import { SearchField } from '../../ui/search-field.js';
 
 interface FilterProps {
   readonly filters: Filters;
@@ -55,10 +55,12 @@ export function QuickFilters({ filters, onFilter }: FilterProps) {
 }
 
 export function RunFilters({ filters, onFilter }: FilterProps) {
-  const search = useCallback((id: string) => onFilter({ id }), [onFilter]);
+  const { may } = useOrganization();
   return (
-    <div role="group" aria-label="Filters" className="flex flex-wrap items-end gap-3">
-      <SearchField label="Find by ID of a run or thread" value={filters['id'] ?? ''} onSearch={search} />
+    <div role="group" aria-label="Filters" className="flex flex-wrap items-end gap-2 sm:gap-3">
+      {may('COLLECTION_THREAD_MESSAGES_LIST') && (
+        <NamedSearch name="q" label="Search questions" value={filters['q'] ?? ''} onFilter={onFilter} />
+      )}
       <SelectField
         label="Status"
         isLabelHidden
@@ -71,26 +73,20 @@ export function RunFilters({ filters, onFilter }: FilterProps) {
         isLabelHidden
         value={filters['since'] ?? ''}
         options={TIME_OPTIONS}
-        onChange={(since) => onFilter({ since })}
-      />
-      <SelectField
-        label="Attempts"
-        isLabelHidden
-        value={filters['attempts'] ?? ''}
-        options={ATTEMPTS}
-        onChange={(attempts) => onFilter({ attempts })}
+        onChange={(since) => onFilter({ since, from: undefined, to: undefined })}
       />
       <AgentPicker value={filters['agent'] ?? ''} anyLabel="Any agent" onChange={(agent) => onFilter({ agent })} />
-      {filters['code'] && (
-        <Button variant="secondary" onClick={() => onFilter({ code: undefined })}>
-          Only error {filters['code']} · remove
-        </Button>
-      )}
-      {filters['schedule'] && (
-        <Button variant="secondary" onClick={() => onFilter({ schedule: undefined })}>
-          Only schedule {filters['schedule']} · remove
-        </Button>
-      )}
+      <OrderField filters={filters} onFilter={onFilter} />
+      <MoreFilters filters={filters} onFilter={onFilter} names={['id', 'attempts']}>
+        <NamedSearch name="id" label="Find by ID of a run or thread" value={filters['id'] ?? ''} onFilter={onFilter} />
+        <SelectField
+          label="Attempts"
+          isLabelHidden
+          value={filters['attempts'] ?? ''}
+          options={ATTEMPTS}
+          onChange={(attempts) => onFilter({ attempts })}
+        />
+      </MoreFilters>
     </div>
   );
 }

@@ -1,9 +1,9 @@
-import { useCallback } from 'react';
 import { AgentPicker } from '../../records/agent-picker.js';
+import { MoreFilters, NamedSearch, OrderField } from '../../records/found-filters.js';
 import { TIME_OPTIONS } from '../../records/time-filter.js';
 import type { Filters } from '../../api/filters.js';
-import { SelectField, TextField } from '../../ui/field.js';
-import { SearchField } from '../../ui/search-field.js';
+import { useOrganization } from '../../session/organization.js';
+import { SelectField } from '../../ui/field.js';
 
 const STATUSES = [
   { value: '', label: 'Any status' },
@@ -12,11 +12,6 @@ const STATUSES = [
   { value: 'failed', label: 'Failed' },
 ];
 
-/** True if metadata can have this key. */
-export function isMetadataKey(key: string): boolean {
-  return /^[A-Za-z0-9_.-]{1,64}$/.test(key);
-}
-
 export function ThreadFilters({
   filters,
   onFilter,
@@ -24,12 +19,14 @@ export function ThreadFilters({
   readonly filters: Filters;
   readonly onFilter: (change: Filters) => void;
 }) {
-  const { key = '', value = '' } = filters;
-  const searchTitle = useCallback((title: string) => onFilter({ title }), [onFilter]);
-  const searchValue = useCallback((text: string) => onFilter({ value: text }), [onFilter]);
+  const { may } = useOrganization();
   return (
-    <div role="group" aria-label="Filters" className="flex flex-wrap items-end gap-3">
-      <SearchField label="Search by title" value={filters['title'] ?? ''} onSearch={searchTitle} />
+    <div role="group" aria-label="Filters" className="flex flex-wrap items-end gap-2 sm:gap-3">
+      {may('COLLECTION_THREAD_MESSAGES_LIST') ? (
+        <NamedSearch name="q" label="Search titles and messages" value={filters['q'] ?? ''} onFilter={onFilter} />
+      ) : (
+        <NamedSearch name="title" label="Search by title" value={filters['title'] ?? ''} onFilter={onFilter} />
+      )}
       <SelectField
         label="Status"
         isLabelHidden
@@ -38,23 +35,15 @@ export function ThreadFilters({
         onChange={(status) => onFilter({ status })}
       />
       <SelectField
-        label="Time of change"
+        label="Time"
         isLabelHidden
         value={filters['since'] ?? ''}
         options={TIME_OPTIONS}
-        onChange={(since) => onFilter({ since })}
+        onChange={(since) => onFilter({ since, from: undefined, to: undefined })}
       />
       <AgentPicker value={filters['agent'] ?? ''} anyLabel="Any agent" onChange={(agent) => onFilter({ agent })} />
-      <TextField
-        label="Metadata key"
-        isLabelHidden
-        placeholder="Metadata key"
-        className="w-36"
-        value={key}
-        error={key === '' || isMetadataKey(key) ? undefined : 'Letters, digits, _ . and - only.'}
-        onChange={(changed) => onFilter({ key: changed })}
-      />
-      {key !== '' && <SearchField label={`Value of ${key}`} value={value} onSearch={searchValue} />}
+      <OrderField filters={filters} onFilter={onFilter} />
+      <MoreFilters filters={filters} onFilter={onFilter} />
     </div>
   );
 }

@@ -1,8 +1,13 @@
 import { Link } from '@tanstack/react-router';
 import type { ListItem } from '../../../../packages/client/src/api.js';
-import { allOf, type Condition, useList } from '../../api/queries.js';
+import { allOf, type Condition, useList, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { useTimeFilter } from '../../records/time-filter.js';
+import { chipsOf, FilterChips, timeChips } from '../../records/filter-chips.js';
+import { equals, orderOf, SHARED_WORDS, sharedCondition } from '../../records/found-filters.js';
+import { FoundOverTime } from '../../records/found-over-time.js';
+import { useFoundRange } from '../../records/found-range.js';
+import { SavedViews } from '../../records/saved-views.js';
+import { usedColumns } from '../../records/used-columns.js';
 import { type Filters, useFilters } from '../../api/filters.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
@@ -12,21 +17,30 @@ import { ListView } from '../../ui/list-view.js';
 import { Page } from '../../ui/page.js';
 import { EmptyState } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
-import { isMetadataKey, ThreadFilters } from './thread-filters.js';
+import { ThreadFilters } from './thread-filters.js';
 
 type Thread = ListItem<'COLLECTION_THREADS_LIST'>;
 
-/** All threads of the organization, the ones that changed last first. */
+const REFRESH_MS = 60_000;
+
+/** All threads of the organization: newest first, or in another order, and those that filters find. */
 export function ThreadsView() {
-  const { slug } = useOrganization();
+  const { slug, may } = useOrganization();
   const [filters, filter] = useFilters();
-  const since = useTimeFilter('updated_at', filters['since'] ?? '');
+  const range = useFoundRange(filters);
+  const where = allOf(...conditionsOf(filters), sharedCondition(filters));
   const list = useList('COLLECTION_THREADS_LIST', {
-    where: allOf(...conditionsOf(filters), since),
-    orderBy: [{ field: ['updated_at'], direction: 'desc' }],
+    where: allOf(where, range.condition),
+    orderBy: orderOf(filters),
   });
+  const { data: stats } = useTool(
+    'THREAD_STATS',
+    { from: range.from, ...(range.to && { to: range.to }), ...(where && { where }) },
+    { isEnabled: may('THREAD_STATS'), refreshMs: REFRESH_MS },
+  );
   const titleOf = useAgentTitles(list.rows.map((thread) => thread.virtual_mcp_id));
-  const isFiltered = Object.values(filters).some(Boolean);
+  const { sort: _, ...conditions } = filters;
+  const isFiltered = Object.values(conditions).some(Boolean);
   return (
     <Page
       title="Threads"
@@ -39,11 +53,26 @@ export function ThreadsView() {
         </Button>
       }
     >
+      <SavedViews list="threads" filters={filters} onFilter={filter} />
       <ThreadFilters filters={filters} onFilter={filter} />
+      <FilterChips chips={[...timeChips(filters), ...chipsOf(filters, SHARED_WORDS)]} onFilter={filter} />
+      {stats && stats.total.threads > 0 && (
+        <FoundOverTime
+          what="threads"
+          isAnyTime={range.isAny}
+          filters={filters}
+          onFilter={filter}
+          counts={{
+            ...stats,
+            bars: stats.over_time.map(({ at, threads, failed }) => ({ at, count: threads, failed })),
+            failures: stats.failures.map(({ code, threads }) => ({ code, count: threads })),
+          }}
+        />
+      )}
       <ListView
         label="Threads"
         list={list}
-        columns={columnsFor(slug, titleOf)}
+        columns={columnsFor(slug, titleOf, (tool) => filter({ tool }))}
         keyOf={(thread) => thread.id}
         empty={
           isFiltered ? (
@@ -70,25 +99,44 @@ export function ThreadsView() {
   );
 }
 
-function columnsFor(org: string, titleOf: (id: string) => string): readonly Column<Thread>[] {
+function columnsFor(
+  org: string,
+  titleOf: (id: string) => string,
+  onTool: (tool: string) => void,
+): readonly Column<Thread>[] {
   return [
     {
       header: 'Title',
       cell: (thread) => (
-        <Link
-          to="/$org/threads/$threadId"
-          params={{ org, threadId: thread.id }}
-          className="font-medium break-words text-primary hover:underline"
-        >
-          {thread.title}
-        </Link>
+        <>
+          <Link
+            to="/$org/threads/$threadId"
+            params={{ org, threadId: thread.id }}
+            className="font-medium break-words text-primary hover:underline"
+          >
+            {thread.title}
+          </Link>
+          {thread.question && thread.question !== thread.title && (
+            <span
+              className="line-clamp-1 max-w-96 min-w-32 text-[0.8125rem] wrap-anywhere text-muted-foreground"
+              title={thread.question}
+            >
+              {thread.question}
+            </span>
+          )}
+        </>
       ),
     },
     { header: 'Status', cell: (thread) => <StatusBadge status={thread.status} /> },
     {
       header: 'Agent',
       isSecondary: true,
-      cell: (thread) => <span className="break-words">{titleOf(thread.virtual_mcp_id)}</span>,
+      cell: ({ virtual_mcp_id: agent, last_run: run }) => (
+        <>
+          <span className="break-words">{titleOf(agent)}</span>
+          {run?.model && <span className="block text-xs wrap-anywhere text-muted-foreground">{run.model}</span>}
+        </>
+      ),
     },
     {
       header: 'Last run',
@@ -100,15 +148,17 @@ function columnsFor(org: string, titleOf: (id: string) => string): readonly Colu
           </Link>
         ),
     },
+    ...usedColumns<Thread>((thread) => ({ ...thread, tokens: thread.total_tokens }), onTool),
+    { header: 'Started', isSecondary: true, cell: (thread) => <Time value={thread.created_at} /> },
     { header: 'Changed', isSecondary: true, cell: (thread) => <Time value={thread.updated_at} /> },
   ];
 }
 
-function conditionsOf({ title, status, agent, key, value }: Filters): (Condition | undefined)[] {
+function conditionsOf({ q, title, status, agent }: Filters): (Condition | undefined)[] {
   return [
+    q?.trim() ? { field: ['text'], operator: 'matches', value: q } : undefined,
     title ? { field: ['title'], operator: 'contains', value: title } : undefined,
-    status ? { field: ['status'], operator: 'eq', value: status } : undefined,
-    agent ? { field: ['virtual_mcp_id'], operator: 'eq', value: agent } : undefined,
-    key && value && isMetadataKey(key) ? { field: ['metadata', key], operator: 'eq', value } : undefined,
+    equals('status', status),
+    equals('virtual_mcp_id', agent),
   ];
 }

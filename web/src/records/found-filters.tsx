@@ -1,0 +1,127 @@
+import { type ReactNode, useCallback, useState } from 'react';
+import type { Filters } from '../api/filters.js';
+import { allOf, type Condition } from '../api/queries.js';
+import { SelectField } from '../ui/field.js';
+import { SearchField } from '../ui/search-field.js';
+import { isMetadataKey, MetadataFilter } from './metadata-filter.js';
+
+type Order = readonly { readonly field: string[]; readonly direction: 'asc' | 'desc' }[];
+
+const ORDERS = [
+  { value: '', label: 'Newest first', field: 'created_at' },
+  { value: 'changed', label: 'Changed last first', field: 'updated_at' },
+  { value: 'cost', label: 'Highest cost first', field: 'cost_usd' },
+  { value: 'duration', label: 'Longest first', field: 'duration_ms' },
+  { value: 'tokens', label: 'Most tokens first', field: 'total_tokens' },
+] as const;
+
+/** The order of a list in the address (`?sort=cost`). */
+export function orderOf({ sort = '' }: Filters): Order {
+  const { field } = ORDERS.find(({ value }) => value === sort) ?? ORDERS[0];
+  return [{ field: [field], direction: 'desc' }];
+}
+
+/** A condition for a filter that is set. */
+export function equals(field: string, value: string | undefined): Condition | undefined {
+  return value ? { field: [field], operator: 'eq', value } : undefined;
+}
+
+/** The conditions of the filters that lists of runs and of threads share. */
+export function sharedCondition({ tool, model, code, user, apikey, cost, key, value }: Filters): Condition | undefined {
+  const usd = Number(cost);
+  return allOf(
+    equals('tool', tool),
+    equals('model', model),
+    equals('error_code', code),
+    equals('user_id', isUuid(user) ? user : undefined),
+    equals('api_key_id', isUuid(apikey) ? apikey : undefined),
+    cost && Number.isFinite(usd) ? { field: ['cost_usd'], operator: 'gte', value: usd } : undefined,
+    key && value && isMetadataKey(key) ? { field: ['metadata', key], operator: 'eq', value } : undefined,
+  );
+}
+
+/** The words of chips, by the filter's name in the address. */
+export const SHARED_WORDS: Readonly<Record<string, string>> = {
+  tool: 'Tool',
+  model: 'Model',
+  code: 'Error',
+  cost: 'At least $',
+  user: 'Person',
+  apikey: 'Key',
+};
+
+export function isUuid(text: string | undefined): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text ?? '');
+}
+
+export function OrderField({
+  filters,
+  onFilter,
+}: {
+  readonly filters: Filters;
+  readonly onFilter: (change: Filters) => void;
+}) {
+  return (
+    <SelectField
+      label="Order"
+      isLabelHidden
+      value={filters['sort'] ?? ''}
+      options={ORDERS}
+      onChange={(sort) => onFilter({ sort })}
+    />
+  );
+}
+
+const MORE = [
+  ['tool', 'Tool, by its exact name'],
+  ['model', 'Model, by its exact name'],
+  ['code', 'Code of an error'],
+  ['cost', 'Cost of at least, in dollars'],
+  ['user', 'ID of a person'],
+  ['apikey', 'ID of a key'],
+] as const;
+
+/** The filters that are needed less often, behind a disclosure. It is open at first if one of them is set. */
+export function MoreFilters({
+  filters,
+  onFilter,
+  names = [],
+  children,
+}: {
+  readonly filters: Filters;
+  readonly onFilter: (change: Filters) => void;
+  /** Of the filters among the children. */
+  readonly names?: readonly string[];
+  /** More of them, of one list. */
+  readonly children?: ReactNode;
+}) {
+  const [isOpen] = useState(() => [...names, 'key', ...MORE.map(([name]) => name)].some((name) => filters[name]));
+  return (
+    <details open={isOpen} className="basis-full">
+      <summary className="w-fit cursor-pointer text-sm text-muted-foreground">More filters</summary>
+      <div className="grid gap-3 pt-2 sm:grid-cols-2 lg:grid-cols-4">
+        {children}
+        {MORE.map(([name, label]) => (
+          <NamedSearch key={name} name={name} label={label} value={filters[name] ?? ''} onFilter={onFilter} />
+        ))}
+        <MetadataFilter filters={filters} onFilter={onFilter} />
+      </div>
+    </details>
+  );
+}
+
+/** A search box for the filter of this name. */
+export function NamedSearch({
+  name,
+  label,
+  value,
+  onFilter,
+}: {
+  readonly name: string;
+  readonly label: string;
+  readonly value: string;
+  readonly onFilter: (change: Filters) => void;
+}) {
+  const search = useCallback((text: string) => onFilter({ [name]: text }), [name, onFilter]);
+  return <SearchField label={label} value={value} onSearch={search} />;
+}

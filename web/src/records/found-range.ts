@@ -1,0 +1,48 @@
+import { useMemo } from 'react';
+import type { Filters } from '../api/filters.js';
+import type { Condition } from '../api/queries.js';
+import { rangeMs } from './time-filter.js';
+
+/** How much a histogram shows of a list without a time. */
+const DEFAULT_MS = 30 * 86_400_000;
+const MINUTE_MS = 60_000;
+
+/** The time that a list and its histogram are about. */
+export interface FoundRange {
+  /** Of the list: undefined for any time. */
+  readonly condition: Condition | undefined;
+  /** Of the histogram. */
+  readonly from: string;
+  /** Undefined for now. */
+  readonly to: string | undefined;
+  /** True if the address has no time, so that the histogram shows less than the list. */
+  readonly isAny: boolean;
+}
+
+/**
+ * The time in the address: `since=24h`, or `from` and `to`, which a brush sets. A range that ends now is counted from
+ * the moment at which it was chosen, to the minute.
+ */
+export function useFoundRange({ since = '', from, to }: Filters): FoundRange {
+  return useMemo(() => {
+    if (isTime(from) && isTime(to)) {
+      const within: Condition = {
+        operator: 'and',
+        conditions: [
+          { field: ['created_at'], operator: 'gte', value: from },
+          { field: ['created_at'], operator: 'lt', value: to },
+        ],
+      };
+      return { condition: within, from, to, isAny: false };
+    }
+    const ms = rangeMs(since);
+    const start = new Date(Math.floor((Date.now() - (ms ?? DEFAULT_MS)) / MINUTE_MS) * MINUTE_MS).toISOString();
+    const condition: Condition | undefined =
+      ms === undefined ? undefined : { field: ['created_at'], operator: 'gte', value: start };
+    return { condition, from: start, to: undefined, isAny: ms === undefined };
+  }, [since, from, to]);
+}
+
+function isTime(text: string | undefined): text is string {
+  return text !== undefined && !Number.isNaN(Date.parse(text));
+}
