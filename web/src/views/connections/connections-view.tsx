@@ -1,4 +1,4 @@
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList } from '../../api/queries.js';
@@ -35,8 +35,7 @@ const NO_AGENTS: Condition = { operator: 'not', conditions: [is('connection_type
 export function ConnectionsView() {
   const { org } = useParams({ from: '/$org' });
   const { may } = useOrganization();
-  const [{ q = '', status = '', type = '', create = '' }, filter] = useFilters();
-  const navigate = useNavigate();
+  const [{ q = '', status = '', type = '', create = '', server = '', created = '' }, filter] = useFilters();
   const search = useCallback((text: string) => filter({ q: text }), [filter]);
   const list = useList('COLLECTION_CONNECTIONS_LIST', {
     where: allOf(
@@ -132,6 +131,9 @@ export function ConnectionsView() {
               {mayCreate && (
                 <div className="flex flex-wrap justify-center gap-2">
                   <Button onClick={() => filter({ create: 'http' })}>Create the first connection</Button>
+                  <Button variant="secondary" onClick={() => filter({ create: 'catalog' })}>
+                    Choose a well-known server
+                  </Button>
                   <Button variant="secondary" onClick={() => filter({ create: 'import' })}>
                     Import a configuration
                   </Button>
@@ -142,14 +144,7 @@ export function ConnectionsView() {
         }
       />
       {mayCreate && (
-        <CreateConnectionDialog
-          way={create}
-          onWay={(way) => filter({ create: way })}
-          onClose={() => filter({ create: '' })}
-          onCreated={(id) =>
-            void navigate({ to: '/$org/connections/$connectionId', params: { org, connectionId: id } })
-          }
-        />
+        <CreateConnectionDialog state={{ create, server, created }} onChange={(change) => filter({ ...change })} />
       )}
     </Page>
   );
