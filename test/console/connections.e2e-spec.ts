@@ -61,6 +61,10 @@ inBrowser('the connections in the console', () => {
     await opened.expectAccessible();
     await opened.expectToFit(360);
     expect(page.url()).toContain('tool=get-sum');
+    // The list shows its 13 tools and the call.
+    await page.getByRole('link', { name: 'Connections', exact: true }).click();
+    await page.getByRole('row', { name: /Everything.* 13 1 0 % / }).waitFor();
+    await opened.expectAccessible();
     await opened.close();
   }, 120_000);
 

@@ -15,6 +15,7 @@ import { AgentSlugs1763700015000 } from './migrations/1763700015000-agent-slugs.
 import { TransientThreads1763700016000 } from './migrations/1763700016000-transient-threads.js';
 import { TransientThreadsIndex1763700016500 } from './migrations/1763700016500-transient-threads-index.js';
 import { IdTokens1763700017000 } from './migrations/1763700017000-id-tokens.js';
+import { AgentVersions1763700019200 } from './migrations/1763700019200-agent-versions.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -35,4 +36,5 @@ export const MIGRATIONS = [
   TransientThreads1763700016000,
   TransientThreadsIndex1763700016500,
   IdTokens1763700017000,
+  AgentVersions1763700019200,
 ];

@@ -2,6 +2,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList } from '../../api/queries.js';
+import { useCallColumns } from '../../records/call-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
@@ -10,7 +11,6 @@ import { ListView } from '../../ui/list-view.js';
 import { Page } from '../../ui/page.js';
 import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
-import { Time } from '../../ui/time.js';
 import { ConnectionStatus } from './connection-status.js';
 import type { Connection } from './form/connection-draft.js';
 import { CreateConnectionDialog } from './form/create-connection.js';
@@ -46,6 +46,7 @@ export function ConnectionsView() {
     ),
     orderBy: [{ field: ['title'], direction: 'asc' }],
   });
+  const calls = useCallColumns('connection', list.rows);
   const mayCreate = may('COLLECTION_CONNECTIONS_CREATE');
   const isFiltered = q !== '' || status !== '' || type !== '';
   const columns: readonly Column<Connection>[] = [
@@ -79,11 +80,8 @@ export function ConnectionsView() {
     },
     { header: 'Type', isSecondary: true, cell: ({ connection_type: type }) => (type === 'STDIO' ? 'Program' : type) },
     { header: 'Server', isSecondary: true, cell: (connection) => <Target connection={connection} /> },
-    {
-      header: 'Tools listed',
-      isSecondary: true,
-      cell: ({ tools_refreshed_at: time }) => <Time value={time} />,
-    },
+    { header: 'Tools', isSecondary: true, align: 'right', cell: ({ tool_count: count }) => count ?? '–' },
+    ...calls,
   ];
   return (
     <Page
