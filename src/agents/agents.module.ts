@@ -1,10 +1,15 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { NamesModule } from '../core/names/names.module.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
 import { LimitsModule } from '../platform/limits/limits.module.js';
 import { PreparedStatementsModule } from '../platform/database/prepared-statements.module.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AgentConnectionEntity } from './records/agent-connection.entity.js';
+import { AgentVersionEntity } from './records/agent-version.entity.js';
+import { AgentVersionsRepository } from './records/agent-versions.repository.js';
+import { AgentVersionTools } from './versions/agent-version.tools.js';
+import { AgentVersions } from './versions/agent-versions.js';
 import { AgentEntity } from './records/agent.entity.js';
 import { AgentRepository } from './records/agent.repository.js';
 import { AgentTester } from './agent-tester.js';
@@ -25,15 +30,19 @@ import { ConnectionTestTools } from './connection-test.tools.js';
 /** Agents (virtual MCPs): their composition and their tools. */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity]),
+    TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity, AgentVersionEntity]),
     PreparedStatementsModule,
     ConnectionsModule,
+    NamesModule,
     LimitsModule,
     UpstreamsModule,
   ],
   providers: [
     AgentsService,
     AgentRepository,
+    AgentVersionsRepository,
+    AgentVersions,
+    AgentVersionTools,
     AgentTools,
     AgentToolset,
     AgentTester,

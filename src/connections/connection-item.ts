@@ -27,6 +27,7 @@ export function toItem(connection: ConnectionEntity): ConnectionItem {
     shared_state: connection.sharedState,
     pin: connection.pin,
     tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
+    tool_count: connection.toolCount,
     import_name: connection.importName,
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),

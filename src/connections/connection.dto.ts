@@ -387,6 +387,11 @@ export class ConnectionItem {
   @IsISO8601()
   tools_refreshed_at: string | null;
 
+  /** How many tools the upstream last listed; null for agents, and while it has listed none. */
+  @MayBeNull()
+  @IsInt()
+  tool_count: number | null;
+
   /**
    * The name of the connection in the file that it was imported from (CONNECTION_IMPORT); null if it was not imported.
    */

@@ -133,6 +133,10 @@ export class ConnectionEntity {
   @Column({ type: 'json', nullable: true, select: false })
   tools: { name: string }[] | null;
 
+  /** Of `tools`, written by a trigger; null while they were never listed. */
+  @Column({ type: 'integer', name: 'tool_count', nullable: true, insert: false, update: false })
+  toolCount: number | null;
+
   @Column({ type: 'timestamptz', name: 'tools_refreshed_at', precision: 3, nullable: true })
   toolsRefreshedAt: Date | null;
 

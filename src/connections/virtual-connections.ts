@@ -49,8 +49,18 @@ export class VirtualConnections {
     private readonly changes: ConnectionChanges,
   ) {}
 
-  find(organizationId: string, id: string): Promise<VirtualConnection | null> {
-    return this.connections.findOneBy({ ...VIRTUAL, organizationId, id });
+  find(manager: EntityManager, organizationId: string, id: string): Promise<VirtualConnection | null> {
+    return manager.findOneBy(ConnectionEntity, { ...VIRTUAL, organizationId, id });
+  }
+
+  /** Locks the row until the transaction ends. False if there is no such agent. */
+  async hold(manager: EntityManager, organizationId: string, id: string): Promise<boolean> {
+    const held = await manager.find(ConnectionEntity, {
+      select: { id: true },
+      where: { ...VIRTUAL, organizationId, id },
+      lock: { mode: 'pessimistic_write' },
+    });
+    return held.length > 0;
   }
 
   /**

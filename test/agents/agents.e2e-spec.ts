@@ -70,6 +70,7 @@ describe('COLLECTION_VIRTUAL_MCP', () => {
       ask_timeout_s: 600,
       max_steps: 20,
       status: 'active',
+      tool_count: 0,
       connections: [],
       created_at: expect.stringMatching(/Z$/),
       updated_at: expect.stringMatching(/Z$/),

@@ -49,6 +49,7 @@ inBrowser('the agents in the console', () => {
     await page.getByRole('button', { name: 'Create agent' }).click();
 
     await page.getByRole('heading', { level: 1, name: 'Support' }).waitFor();
+    await page.getByRole('tab', { name: 'Overview' }).click();
     await page.getByRole('row', { name: /First.*2 chosen.*asks before get-sum/ }).waitFor();
     const { body } = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_LIST').expect(200);
     expect(body.items[0].connections).toMatchObject([
@@ -104,6 +105,53 @@ inBrowser('the agents in the console', () => {
     await opened.close();
   }, 120_000);
 
+  it('is tried beside its settings, and goes back to an earlier version', async () => {
+    const opened = await openAgent('Support');
+    const { page } = opened;
+    const trial = page.getByRole('region', { name: 'Try it' });
+    const send = async (text: string): Promise<void> => {
+      await trial.getByLabel('Message', { exact: true }).fill(text);
+      await trial.getByRole('button', { name: 'Send', exact: true, disabled: false }).click();
+    };
+    await send('Hello');
+    await trial.getByText('You said: Hello', { exact: true }).waitFor();
+    await page.waitForURL(/thread=/);
+    await page.getByRole('textbox', { name: 'Instructions (optional)' }).fill('Answer in two sentences.');
+    await trial.getByText('The answers come from the agent as it was saved.').waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await trial.getByRole('button', { name: 'Save and try' }).click();
+    await page.getByText('The agent was saved.').waitFor();
+    await trial.getByText('The answers come from the agent as it was saved.').waitFor({ state: 'detached' });
+    // The chat goes on.
+    await send('Again');
+    await trial.getByText('You said: Again', { exact: true }).waitFor();
+    await trial.getByText('You said: Hello', { exact: true }).waitFor();
+
+    await page.getByRole('tab', { name: 'Versions' }).click();
+    const differences = page.getByRole('region', { name: 'Differences of Instructions' });
+    await differences.getByText('removed: Answer in one sentence.').waitFor();
+    await differences.getByText('added: Answer in two sentences.').waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('button', { name: 'Show version 1', exact: true }).click();
+    await page.waitForURL(/version=1/);
+    await page.getByRole('button', { name: 'Go back to version 1' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Go back to version 1' }).click();
+    await page.getByText('back to version 1', { exact: true }).waitFor();
+    const { body } = await fixture.service
+      .tool('COLLECTION_VIRTUAL_MCP_GET', { id: await idOf('Support') })
+      .expect(200);
+    expect(body.item.instructions).toBe('Answer in one sentence.');
+
+    await page.getByRole('tab', { name: 'Runs' }).click();
+    await page.getByRole('region', { name: 'Runs of the agent' }).getByText('Again').waitFor();
+    await opened.expectAccessible();
+    await page.getByRole('link', { name: 'Agents', exact: true }).click();
+    await page.getByRole('row', { name: /Support/ }).waitFor();
+    await opened.close();
+  }, 120_000);
+
   it('gives settings for MCP clients to copy', async () => {
     const opened = await openAgent('Support');
     const { page } = opened;
@@ -151,8 +199,9 @@ inBrowser('the agents in the console', () => {
   it('shows what definitions cost, and lets the model search for tools', async () => {
     const opened = await openAgent('Support');
     const { page } = opened;
+    await page.getByRole('tab', { name: 'Overview' }).click();
     await page.getByText(/^all, about \d+ tokens$/).waitFor();
-    await page.getByRole('tab', { name: 'Settings' }).click();
+    await page.getByRole('tab', { name: 'Build' }).click();
     await page.getByText(/The definitions of all tools take about \d+ tokens/).waitFor();
     await page.getByRole('combobox', { name: 'What the model gets' }).selectOption({ label: 'A search for tools' });
     const pinned = page.getByRole('textbox', { name: 'Pinned tools (optional)' });
@@ -184,8 +233,9 @@ inBrowser('the agents in the console', () => {
       .tool('COLLECTION_CONNECTIONS_UPDATE', { id: first.id, data: { status: 'inactive' } })
       .expect(200);
     const opened = await openAgent('Support');
+    await opened.page.getByRole('tab', { name: 'Overview' }).click();
     await opened.page.getByText('The agent does without its tools meanwhile.').waitFor();
-    await opened.page.getByRole('tab', { name: 'Settings' }).click();
+    await opened.page.getByRole('tab', { name: 'Build' }).click();
     await opened.page.getByText('This connection is switched off').waitFor();
     await opened.expectAccessible();
     await opened.close();

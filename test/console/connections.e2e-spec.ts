@@ -34,8 +34,14 @@ inBrowser('the connections in the console', () => {
     await opened.expectAccessible();
     await dialog.getByRole('button', { name: 'Create connection' }).click();
 
+    // It is tested when it is made, in the same place.
+    await dialog.getByText('works', { exact: true }).waitFor();
+    await dialog.getByText('13 tools, 13 chosen').waitFor();
+    await dialog.getByRole('row', { name: /get-sum/ }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await dialog.getByRole('link', { name: 'Open connection' }).click();
     await page.getByRole('heading', { level: 1, name: 'Everything' }).waitFor();
-    // It is tested when it is made.
     await page.getByText('active').first().waitFor();
     await page.getByRole('button', { name: 'Test connection' }).click();
     await page.getByText(/Connected; both sides speak MCP/).waitFor();
@@ -55,18 +61,85 @@ inBrowser('the connections in the console', () => {
     await opened.expectAccessible();
     await opened.expectToFit(360);
     expect(page.url()).toContain('tool=get-sum');
+    // The list shows its 13 tools and the call.
+    await page.getByRole('link', { name: 'Connections', exact: true }).click();
+    await page.getByRole('row', { name: /Everything.* 13 1 0 % / }).waitFor();
+    await opened.expectAccessible();
     await opened.close();
   }, 120_000);
 
-  it('tests a new connection at once, and says since when it does not work', async () => {
+  it('makes an agent with the chosen tools of a new connection', async () => {
+    const opened = await fixture.open('connections?create=http');
+    const { page } = opened;
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Title' }).fill('Second');
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(upstream.url);
+    await dialog.getByRole('button', { name: 'Create connection' }).click();
+    await dialog.getByRole('button', { name: 'Choose none' }).click();
+    const make = dialog.getByRole('button', { name: 'Make an agent with these' });
+    expect(await make.isDisabled()).toBe(true);
+    await dialog.getByRole('checkbox', { name: 'Use echo' }).check();
+    await dialog.getByRole('checkbox', { name: 'Ask before destructive calls' }).check();
+    await dialog.getByRole('textbox', { name: 'Title of the agent' }).fill('Parrot');
+    await make.click();
+    await page.getByRole('heading', { level: 1, name: 'Parrot' }).waitFor();
+    const { body } = await fixture.service.tool('COLLECTION_VIRTUAL_MCP_LIST').expect(200);
+    expect(body.items[0].connections).toMatchObject([{ selected_tools: ['echo'], approval: 'destructive' }]);
+    await opened.close();
+  }, 60_000);
+
+  it('fills the form from the catalog, and offers programs only to those who may start them', async () => {
+    const opened = await fixture.open('connections?create=catalog');
+    const { page } = opened;
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Find a server' }).fill('docum');
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await dialog.getByRole('button', { name: 'Fill the form for Notion' }).waitFor({ state: 'detached' });
+    await dialog.getByRole('textbox', { name: 'Find a server' }).fill('github');
+    await dialog.getByRole('button', { name: 'Fill the form for GitHub' }).click();
+    expect(await dialog.getByRole('textbox', { name: 'Title' }).inputValue()).toBe('GitHub');
+    expect(await dialog.getByLabel('Address').inputValue()).toBe('https://api.githubcopilot.com/mcp/');
+    expect(await dialog.getByLabel('Authentication').inputValue()).toBe('token');
+    await dialog.getByRole('link', { name: 'Documentation of GitHub' }).waitFor();
+    await opened.expectAccessible();
+
+    await page.goto(fixture.address('connections?create=program&server=brave-search'));
+    await dialog.getByText('A key of the Brave Search API.').waitFor();
+    expect(await dialog.getByRole('textbox', { name: 'Name of variable 1' }).inputValue()).toBe('BRAVE_API_KEY');
+    await opened.close();
+
+    const self = ['COLLECTION_CONNECTIONS_LIST', 'COLLECTION_CONNECTIONS_CREATE'];
+    await fixture.service.tool('ROLE_CREATE', { name: 'connector', permissions: { self } }).expect(200);
+    const limited = await fixture.open('connections?create=catalog', { role: 'connector' });
+    const program = limited.page.getByRole('listitem').filter({ hasText: 'Playwright' });
+    await program.getByText('Starting programs needs the permission CONNECTION_STDIO').waitFor();
+    expect(await program.getByRole('button').count()).toBe(0);
+    await limited.close();
+  }, 120_000);
+
+  it('tests a new connection at once, mends it, and says since when it does not work', async () => {
     const opened = await fixture.open('connections?create=http');
     const { page } = opened;
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('textbox', { name: 'Title' }).fill('Dead');
     await dialog.getByRole('textbox', { name: 'Address' }).fill('http://127.0.0.1:9/mcp');
     await dialog.getByRole('button', { name: 'Create connection' }).click();
-    await page.getByText('refused the connection').waitFor();
-    await page.getByRole('link', { name: 'Connections', exact: true }).click();
+    await dialog.getByText('refused the connection').waitFor();
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(upstream.url);
+    await dialog.getByRole('button', { name: 'Save and test again' }).click();
+    await dialog.getByText('13 tools, 13 chosen').waitFor();
+    const [{ id }] = (
+      await fixture.service
+        .tool('COLLECTION_CONNECTIONS_LIST', { where: { field: ['title'], operator: 'eq', value: 'Dead' } })
+        .expect(200)
+    ).body.items;
+    const data = { connection_url: 'http://127.0.0.1:9/mcp' };
+    await fixture.service.tool('COLLECTION_CONNECTIONS_UPDATE', { id, data }).expect(200);
+    await dialog.getByRole('button', { name: 'Test again' }).click();
+    await dialog.getByText('refused the connection').waitFor();
+    await opened.expectAccessible();
+    await dialog.getByRole('button', { name: 'Close' }).click();
     const row = page.getByRole('row').filter({ hasText: 'Dead' });
     await row.getByText('error', { exact: true }).waitFor();
     await row.getByText(/^changed /).waitFor();

@@ -85,6 +85,8 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     await user.write(dialog.getByRole('textbox', { name: 'Title' }), 'Everything');
     await user.write(dialog.getByRole('textbox', { name: 'Address' }), upstream.url);
     await user.press(dialog.getByRole('button', { name: 'Create connection' }));
+    await dialog.getByText('13 tools, 13 chosen').waitFor();
+    await user.press(dialog.getByRole('link', { name: 'Open connection' }));
     await user.press(page.getByRole('button', { name: 'Test connection' }));
     await page.getByText(/Listed \d+ tools/).waitFor();
     await picture(page, '2-connection');

@@ -143,6 +143,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/tools/AGENT_VERSIONS_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the last 100 versions of an agent, newest first: who made each, and which properties changed. Every change of an agent makes a version; its status, spending limit and slug are not part of it. */
+        post: operations["AGENT_VERSIONS_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/AGENT_VERSION_GET": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads what an agent was in a version. */
+        post: operations["AGENT_VERSION_GET"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/AGENT_VERSION_RESTORE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes an agent back to a version, which makes a new version. The caller needs the same grants as for COLLECTION_VIRTUAL_MCP_UPDATE. Connections that were deleted since are left out. */
+        post: operations["AGENT_VERSION_RESTORE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/AI_PROVIDER_CREATE": {
         parameters: {
             query?: never;
@@ -1854,6 +1905,25 @@ export interface components {
             prefix: string | null;
             approval: ("none" | "destructive" | "all") | string[];
         };
+        AgentContent: {
+            title: string;
+            description: string | null;
+            instructions: string | null;
+            tier: ("fast" | "smart" | "thinking") | null;
+            max_steps: number;
+            approval_timeout: number;
+            /** @enum {string} */
+            tool_mode: "all" | "search" | "auto";
+            pinned_tools: string[];
+            history: components["schemas"]["AgentHistoryItem"];
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
+            webhook_output: boolean;
+            expose_run: boolean;
+            ask_timeout_s: number;
+            connections: components["schemas"]["AgentConnectionItem"][];
+        };
         AgentCreateData: {
             title: string;
             slug?: string;
@@ -1905,8 +1975,14 @@ export interface components {
         AgentItem: {
             /** Format: uuid */
             id: string;
-            title: string;
             slug: string;
+            spend: components["schemas"]["SpendLimitItem"] | null;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            tool_count: number;
+            created_at: string;
+            updated_at: string;
+            title: string;
             description: string | null;
             instructions: string | null;
             tier: ("fast" | "smart" | "thinking") | null;
@@ -1916,18 +1992,13 @@ export interface components {
             tool_mode: "all" | "search" | "auto";
             pinned_tools: string[];
             history: components["schemas"]["AgentHistoryItem"];
-            spend: components["schemas"]["SpendLimitItem"] | null;
             output_schema: {
                 [key: string]: unknown;
             } | null;
             webhook_output: boolean;
             expose_run: boolean;
             ask_timeout_s: number;
-            /** @enum {string} */
-            status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
-            created_at: string;
-            updated_at: string;
         };
         AgentListInput: {
             /** Format: uuid */
@@ -1955,6 +2026,10 @@ export interface components {
             totalCount: number;
             hasMore: boolean;
             nextCursor: string | null;
+        };
+        AgentRestored: {
+            missing_connections: string[];
+            item: components["schemas"]["AgentItem"];
         };
         AgentRunCounts: {
             /** Format: uuid */
@@ -2009,6 +2084,27 @@ export interface components {
             /** Format: uuid */
             id: string;
             data: components["schemas"]["AgentUpdateData"];
+        };
+        AgentVersionAnswer: {
+            item: components["schemas"]["AgentVersionDetails"];
+        };
+        AgentVersionDetails: {
+            content: components["schemas"]["AgentContent"];
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            number: number;
+            created_at: string;
+            restored_from: number | null;
+        };
+        AgentVersionInput: {
+            number: number;
+            /** Format: uuid */
+            id: string;
+        };
+        AgentVersionList: {
+            items: components["schemas"]["ListedAgentVersion"][];
         };
         AiProviderAnswer: {
             item: components["schemas"]["AiProviderItem"];
@@ -2219,6 +2315,7 @@ export interface components {
             authorization_url: string;
         };
         CallGroup: {
+            last_at: string;
             group: string | null;
             name: string | null;
             calls: number;
@@ -2354,6 +2451,7 @@ export interface components {
             /** @enum {string} */
             pin: "off" | "warn" | "block";
             tools_refreshed_at: (string) | null;
+            tool_count: number | null;
             import_name: string | null;
             created_at: string;
             updated_at: string;
@@ -2560,6 +2658,16 @@ export interface components {
             /** @enum {string} */
             direction: "asc" | "desc";
         };
+        ListedAgentVersion: {
+            changed: string[];
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            number: number;
+            created_at: string;
+            restored_from: number | null;
+        };
         MakerKeyItem: {
             /** Format: uuid */
             id: string;
@@ -2758,6 +2866,7 @@ export interface components {
             include_management?: boolean;
             /** @enum {string} */
             group_by?: "connection" | "agent" | "key" | "person";
+            groups?: string[];
         };
         NoInput: Record<string, unknown>;
         OauthClientCreateInput: {
@@ -4055,6 +4164,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -4161,8 +4271,16 @@ export interface operations {
                      *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -4176,15 +4294,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -4194,9 +4307,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -4580,6 +4691,224 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["MessagePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AGENT_VERSIONS_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "changed": [
+                     *             "text"
+                     *           ],
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_email": "text",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "key_name": "text",
+                     *           "number": 1,
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "restored_from": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentVersionList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AGENT_VERSION_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "number": 1,
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentVersionInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "content": {
+                     *           "title": "Support",
+                     *           "description": "Looks things up.",
+                     *           "instructions": "text",
+                     *           "tier": "fast",
+                     *           "max_steps": 1,
+                     *           "approval_timeout": 1,
+                     *           "tool_mode": "all",
+                     *           "pinned_tools": [
+                     *             "text"
+                     *           ],
+                     *           "history": {
+                     *             "max_messages": 1,
+                     *             "max_tokens": 1
+                     *           },
+                     *           "output_schema": {},
+                     *           "webhook_output": true,
+                     *           "expose_run": true,
+                     *           "ask_timeout_s": 1,
+                     *           "connections": [
+                     *             {
+                     *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "selected_tools": [
+                     *                 "text"
+                     *               ],
+                     *               "prefix": "text",
+                     *               "approval": "none"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_email": "text",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "key_name": "text",
+                     *         "number": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "restored_from": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentVersionAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AGENT_VERSION_RESTORE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "number": 1,
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentVersionInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "missing_connections": [
+                     *         "0198f0a0-0000-7000-8000-000000000001"
+                     *       ],
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "instructions": "text",
+                     *         "tier": "fast",
+                     *         "max_steps": 1,
+                     *         "approval_timeout": 1,
+                     *         "tool_mode": "all",
+                     *         "pinned_tools": [
+                     *           "text"
+                     *         ],
+                     *         "history": {
+                     *           "max_messages": 1,
+                     *           "max_tokens": 1
+                     *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
+                     *         "expose_run": true,
+                     *         "ask_timeout_s": 1,
+                     *         "connections": [
+                     *           {
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "selected_tools": [
+                     *               "text"
+                     *             ],
+                     *             "prefix": "text",
+                     *             "approval": "none"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentRestored"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5314,6 +5643,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5398,6 +5728,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5479,6 +5810,7 @@ export interface operations {
                      *           "shared_state": true,
                      *           "pin": "off",
                      *           "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *           "tool_count": 1,
                      *           "import_name": "text",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
                      *           "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5568,6 +5900,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5907,8 +6240,16 @@ export interface operations {
                      * @example {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -5922,15 +6263,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -5940,9 +6276,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -5998,8 +6332,16 @@ export interface operations {
                      *       "applied_tool_mode": "all",
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6013,15 +6355,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6031,9 +6368,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -6074,8 +6409,16 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "title": "Support",
                      *           "slug": "default",
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           },
+                     *           "status": "active",
+                     *           "tool_count": 1,
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z",
+                     *           "title": "Support",
                      *           "description": "Looks things up.",
                      *           "instructions": "text",
                      *           "tier": "fast",
@@ -6089,15 +6432,10 @@ export interface operations {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
                      *           },
-                     *           "spend": {
-                     *             "usd_per_day": 0.000001,
-                     *             "usd_per_month": 0.000001
-                     *           },
                      *           "output_schema": {},
                      *           "webhook_output": true,
                      *           "expose_run": true,
                      *           "ask_timeout_s": 1,
-                     *           "status": "active",
                      *           "connections": [
                      *             {
                      *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6107,9 +6445,7 @@ export interface operations {
                      *               "prefix": "text",
                      *               "approval": "none"
                      *             }
-                     *           ],
-                     *           "created_at": "2026-11-23T08:30:00.000Z",
-                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *           ]
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -6165,8 +6501,16 @@ export interface operations {
                      *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6180,15 +6524,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6198,9 +6537,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -7232,6 +7569,7 @@ export interface operations {
                      *       ],
                      *       "groups": [
                      *         {
+                     *           "last_at": "2026-11-23T08:30:00.000Z",
                      *           "group": "0198f0a0-0000-7000-8000-000000000001",
                      *           "name": "support-bot",
                      *           "calls": 1,

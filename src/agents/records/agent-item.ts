@@ -25,6 +25,7 @@ export function toItem(connection: VirtualConnection, agent: StoredAgent): Agent
     expose_run: agent.exposeRun,
     ask_timeout_s: agent.askTimeoutS,
     status: connection.status,
+    tool_count: agent.toolCount,
     connections: agent.connections.map(({ connectionId, selectedTools, prefix, approval }) => ({
       connection_id: connectionId,
       selected_tools: selectedTools === null ? null : [...selectedTools],

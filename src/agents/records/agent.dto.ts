@@ -269,15 +269,10 @@ class AgentHistoryItem {
   max_tokens: number;
 }
 
-export class AgentItem {
-  @IsUUID()
-  id: string;
-
+/** What an agent is and does: what its versions keep. */
+export class AgentContent {
   @IsString()
   title: string;
-
-  @IsString()
-  slug: string;
 
   @MayBeNull()
   @IsString()
@@ -309,11 +304,6 @@ export class AgentItem {
   history: AgentHistoryItem;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => SpendLimitItem)
-  spend: SpendLimit | null;
-
-  @MayBeNull()
   @IsObject()
   output_schema: Record<string, unknown> | null;
 
@@ -326,13 +316,30 @@ export class AgentItem {
   @IsInt()
   ask_timeout_s: number;
 
-  @IsIn(CONNECTION_STATUSES)
-  status: ConnectionStatus;
-
   @IsArray()
   @ValidateNested({ each: true })
   @Type(() => AgentConnectionItem)
   connections: AgentConnectionItem[];
+}
+
+export class AgentItem extends AgentContent {
+  @IsUUID()
+  id: string;
+
+  @IsString()
+  slug: string;
+
+  @MayBeNull()
+  @ValidateNested()
+  @Type(() => SpendLimitItem)
+  spend: SpendLimit | null;
+
+  @IsIn(CONNECTION_STATUSES)
+  status: ConnectionStatus;
+
+  /** How many tools it selects, of those that its connections last listed. */
+  @IsInt()
+  tool_count: number;
 
   @IsISO8601()
   created_at: string;

@@ -32,7 +32,23 @@ export function usesConnection(id: string): SqlClause {
 /** An agent's settings, with its connections in their order. */
 export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
   readonly connections: readonly AgentConnection[];
+  /** How many tools it selects, of those that its connections last listed. */
+  readonly toolCount: number;
 }
+
+// An agent inside has no tools of its own. UNION drops what is reached on several ways, so that the search stays small.
+const TOOL_COUNTS = `
+  WITH RECURSIVE parts (agent_id, connection_id, selected_tools) AS (
+    SELECT agent_id, connection_id, selected_tools FROM agent_connections WHERE agent_id = ANY($1::uuid[])
+    UNION
+    SELECT parts.agent_id, member.connection_id, member.selected_tools
+      FROM parts JOIN agent_connections member ON member.agent_id = parts.connection_id
+     WHERE parts.selected_tools IS NULL
+  )
+  SELECT parts.agent_id AS id,
+         sum(coalesce(jsonb_array_length(parts.selected_tools), connection.tool_count, 0))::integer AS count
+    FROM parts JOIN connections connection ON connection.id = parts.connection_id
+   GROUP BY parts.agent_id`;
 
 const SELECT_RUNNABLE = `
     SELECT connection.id, connection.title, connection.description, connection.status, agent.instructions, agent.tier,
@@ -64,18 +80,29 @@ const SLUG_INDEX = 'agents_slug_idx';
 export class AgentRepository {
   constructor(
     @InjectRepository(AgentEntity) private readonly agents: Repository<AgentEntity>,
-    @InjectRepository(AgentConnectionEntity) private readonly members: Repository<AgentConnectionEntity>,
     private readonly statements: PreparedStatements,
   ) {}
 
   /** The existing agents among these ids, by id. */
-  async findAll(ids: readonly string[]): Promise<ReadonlyMap<string, StoredAgent>> {
-    const [agents, members] = await Promise.all([
-      this.agents.findBy({ id: In(ids) }),
-      this.members.find({ where: { agentId: In(ids) }, order: { position: 'ASC' } }),
-    ]);
+  async findAll(
+    ids: readonly string[],
+    manager: EntityManager = this.agents.manager,
+  ): Promise<ReadonlyMap<string, StoredAgent>> {
+    // One after another: a transaction has one connection.
+    const agents = await manager.findBy(AgentEntity, { id: In(ids) });
+    const members = await manager.find(AgentConnectionEntity, {
+      where: { agentId: In(ids) },
+      order: { position: 'ASC' },
+    });
+    const counts: { id: string; count: number }[] = await manager.query(TOOL_COUNTS, [ids]);
     const byAgent = Map.groupBy(members, ({ agentId }) => agentId);
-    return new Map(agents.map((agent) => [agent.id, { ...agent, connections: byAgent.get(agent.id) ?? [] }]));
+    const countOf = new Map(counts.map(({ id, count }) => [id, count]));
+    return new Map(
+      agents.map((agent) => [
+        agent.id,
+        { ...agent, connections: byAgent.get(agent.id) ?? [], toolCount: countOf.get(agent.id) ?? 0 },
+      ]),
+    );
   }
 
   /**

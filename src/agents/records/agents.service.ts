@@ -23,6 +23,8 @@ import { isSlug, slugFromTitle, slugTaken } from './agent-slug.js';
 import { OutputSchemas } from '../output-schemas.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
 import type { AgentEntity } from './agent.entity.js';
+import { contentOf } from './agent-content.js';
+import { AgentVersionsRepository, type VersionAuthor } from './agent-versions.repository.js';
 import { AGENT_BYTES, AgentRepository, type StoredAgent, usesConnection } from './agent.repository.js';
 
 /**
@@ -37,6 +39,7 @@ export class AgentsService {
     private readonly virtual: VirtualConnections,
     private readonly changes: ConnectionChanges,
     private readonly schemas: OutputSchemas,
+    private readonly versions: AgentVersionsRepository,
   ) {}
 
   /** The agent with all settings that a run needs. Accepts any text as id. */
@@ -113,6 +116,7 @@ export class AgentsService {
       const connections = toConnections(data.connections ?? []);
       await this.compose(manager, organizationId, id, connections);
       await this.requireGrants(manager, caller, connections, connections);
+      await this.recordVersion(manager, organizationId, id, caller);
     });
     return this.get(id, caller);
   }
@@ -121,16 +125,19 @@ export class AgentsService {
    * Requires grants on the tools that the edit adds. New instructions and a new output schema, whose descriptions the
    * model reads, require grants on all tools, because they control how every run uses the tools. So does sending the
    * output to webhooks. Removing tools requires no grant.
+   * @param restoredFrom the version that has the data
    * @throws DomainError `not_found`, `agent_cycle`, `permission_widening`, `conflict` for a slug that another agent has
    */
-  async update(id: string, data: AgentUpdateData, caller: Principal): Promise<AgentItem> {
+  async update(id: string, data: AgentUpdateData, caller: Principal, restoredFrom?: number): Promise<AgentItem> {
     const organizationId = caller.organization.id;
     if (data.output_schema) await this.schemas.requireUsable(data.output_schema, organizationId);
     await this.dataSource.transaction(async (manager) => {
       const { connections, title, description, status, instructions, tier, max_steps: maxSteps } = data;
       if (connections !== undefined) await this.repository.lockCompositions(manager, organizationId);
-      const exists = await this.virtual.update(manager, organizationId, id, { title, description, status });
-      if (!exists) throw unknownAgent();
+      if (!(await this.virtual.hold(manager, organizationId, id))) throw unknownAgent();
+      // Also what changed since the last version without an edit: a deleted connection, for example.
+      await this.recordVersion(manager, organizationId, id);
+      await this.virtual.update(manager, organizationId, id, { title, description, status });
       const stored = await this.repository.findConnections(manager, id);
       const members = connections === undefined ? stored : toConnections(connections);
       const current = await this.repository.findSettings(manager, id);
@@ -156,6 +163,7 @@ export class AgentsService {
         await this.refuseCycle(manager, id);
       }
       await this.requireGrants(manager, caller, members, concernsAll ? members : addedSelections(stored, members));
+      await this.recordVersion(manager, organizationId, id, { ...caller, ...(restoredFrom && { restoredFrom }) });
     });
     // Values read before the commit are outdated.
     this.changes.changed(id);
@@ -167,6 +175,17 @@ export class AgentsService {
     const item = await this.get(id, caller);
     if (!(await this.virtual.delete(caller.organization.id, id))) throw unknownAgent();
     return item;
+  }
+
+  private async recordVersion(
+    manager: EntityManager,
+    organizationId: string,
+    id: string,
+    author?: VersionAuthor,
+  ): Promise<void> {
+    const found = await this.find(organizationId, id, manager);
+    if (found === undefined) throw unknownAgent();
+    await this.versions.record(manager, id, contentOf(toItem(found.connection, found.agent)), author);
   }
 
   /** Stores the settings of a new agent, under a slug of its title unless one is given. */
@@ -186,11 +205,10 @@ export class AgentsService {
   private async find(
     organizationId: string,
     id: string,
+    manager: EntityManager = this.dataSource.manager,
   ): Promise<{ connection: VirtualConnection; agent: StoredAgent } | undefined> {
-    const [connection, agents] = await Promise.all([
-      this.virtual.find(organizationId, id),
-      this.repository.findAll([id]),
-    ]);
+    const connection = await this.virtual.find(manager, organizationId, id);
+    const agents = await this.repository.findAll([id], manager);
     const agent = connection === null ? undefined : agents.get(connection.id);
     return connection === null || agent === undefined ? undefined : { connection, agent };
   }

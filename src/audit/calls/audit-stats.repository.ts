@@ -19,6 +19,7 @@ export interface ToolCounts extends Counts {
 }
 
 interface GroupCounts extends Counts {
+  lastAt: Date;
   /** The id of the connection, agent, key or person. */
   group: string | null;
 }
@@ -34,6 +35,8 @@ interface StatsQuestion extends StatsRange {
   readonly toolName: string | null;
   readonly includesManagement: boolean;
   readonly groupBy: CallGrouping | undefined;
+  /** The only groups to count; undefined: those with the most calls. */
+  readonly groups: readonly string[] | undefined;
 }
 
 const COUNTS = `
@@ -67,8 +70,8 @@ const GROUPS: Readonly<Record<CallGrouping, string>> = {
 };
 
 const byGroup = (grouping: CallGrouping): string => `
-  SELECT ${GROUPS[grouping]} AS "group", ${COUNTS}
-  FROM audit_records WHERE ${IN_QUESTION}
+  SELECT ${GROUPS[grouping]} AS "group", max(at) AS "lastAt", ${COUNTS}
+  FROM audit_records WHERE ${IN_QUESTION} AND ($8::uuid[] IS NULL OR ${GROUPS[grouping]} = ANY($8))
   GROUP BY 1 ORDER BY calls DESC, 1 LIMIT $7`;
 
 // Each tool's total first, without a bucket, then over time. Records of management tools have a null connection id:
@@ -106,7 +109,17 @@ export class AuditStatsRepository {
     byGroup: GroupCounts[];
     truncated: boolean;
   }> {
-    const { organizationId, from, to, connectionId, toolName, includesManagement, bucketSeconds, groupBy } = question;
+    const {
+      organizationId,
+      from,
+      to,
+      connectionId,
+      toolName,
+      includesManagement,
+      bucketSeconds,
+      groupBy,
+      groups: asked,
+    } = question;
     const scope = [organizationId, from, to, connectionId, toolName, includesManagement];
     return this.reads.read(organizationId, callerLeft, async (manager) => {
       const [total] = await rows<Counts>(manager, TOTAL, scope);
@@ -119,9 +132,12 @@ export class AuditStatsRepository {
       const listed = [most.map((tool) => tool.connectionId), most.map((tool) => tool.toolName)];
       const ofTools = await rows<ToolCountsAt>(manager, OF_TOOLS, [...scope, bucketSeconds, ...listed]);
       const groups =
-        groupBy === undefined ? [] : await rows<GroupCounts>(manager, byGroup(groupBy), [...scope, max + 1]);
-      const truncated = found.length > max || groups.length > max;
-      return { total, ofTools, byGroup: groups.slice(0, max), truncated };
+        groupBy === undefined
+          ? []
+          : await rows<GroupCounts>(manager, byGroup(groupBy), [...scope, (asked?.length ?? max) + 1, asked ?? null]);
+      const shown = groups.slice(0, asked?.length ?? max);
+      const truncated = found.length > max || groups.length > shown.length;
+      return { total, ofTools, byGroup: shown, truncated };
     });
   }
 }

@@ -1,5 +1,6 @@
 import { Type } from 'class-transformer';
 import {
+  ArrayMaxSize,
   IsArray,
   IsBoolean,
   IsIn,
@@ -77,6 +78,9 @@ export class MonitoringLogItem extends CallerItem {
 
 export class MonitoringLogPage extends PageOf(MonitoringLogItem) {}
 
+/** As many as a page of a list has at most. */
+export const MAX_ASKED_GROUPS = 1000;
+
 const CALL_GROUPINGS = ['connection', 'agent', 'key', 'person'] as const;
 export type CallGrouping = (typeof CALL_GROUPINGS)[number];
 
@@ -109,6 +113,13 @@ export class MonitoringStatsInput {
   @MayBeAbsent()
   @IsIn(CALL_GROUPINGS)
   group_by?: CallGrouping;
+
+  /** With `group_by`: counts these groups only, which is how to read those of a list in one request. */
+  @MayBeAbsent()
+  @IsArray()
+  @ArrayMaxSize(MAX_ASKED_GROUPS)
+  @IsUUID('all', { each: true })
+  groups?: string[];
 }
 
 /** Milliseconds, without denied calls. */
@@ -174,6 +185,10 @@ class ToolStats extends CallStats {
 }
 
 class CallGroup extends CallStats {
+  /** Start of its last call in the range. */
+  @IsISO8601()
+  last_at: string;
+
   /** The id of the connection, agent, API key or person; null for calls without one. */
   @MayBeNull()
   @IsUUID()

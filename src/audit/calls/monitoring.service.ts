@@ -102,6 +102,7 @@ export class MonitoringService {
         toolName: input.tool_name ?? null,
         includesManagement: input.include_management ?? true,
         groupBy: input.group_by,
+        groups: input.groups,
       },
       MAX_TOOLS,
       callerLeft,
@@ -124,7 +125,12 @@ export class MonitoringService {
           at === null ? [] : [{ at: at.toISOString(), ...toStats(step) }],
         ),
       })),
-      groups: byGroup.map((group) => ({ group: group.group, name: nameOf(group.group), ...toStats(group) })),
+      groups: byGroup.map((group) => ({
+        group: group.group,
+        name: nameOf(group.group),
+        last_at: group.lastAt.toISOString(),
+        ...toStats(group),
+      })),
       truncated,
     };
   }

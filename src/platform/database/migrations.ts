@@ -17,6 +17,7 @@ import { TransientThreadsIndex1763700016500 } from './migrations/1763700016500-t
 import { IdTokens1763700017000 } from './migrations/1763700017000-id-tokens.js';
 import { ModelRecordings1763700019000 } from './migrations/1763700019000-model-recordings.js';
 import { FoundRuns1763700019100 } from './migrations/1763700019100-found-runs.js';
+import { AgentVersions1763700019200 } from './migrations/1763700019200-agent-versions.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -39,4 +40,5 @@ export const MIGRATIONS = [
   IdTokens1763700017000,
   ModelRecordings1763700019000,
   FoundRuns1763700019100,
+  AgentVersions1763700019200,
 ];

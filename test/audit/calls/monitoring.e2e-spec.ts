@@ -215,6 +215,14 @@ describe('MONITORING_STATS', () => {
     expect((await stats({})).groups).toEqual([]);
   });
 
+  it('counts the groups that are asked for, with their last calls', async () => {
+    const { groups } = await stats({ group_by: 'connection', groups: [CONNECTION, newId()] });
+    expect(groups).toEqual([
+      expect.objectContaining({ group: CONNECTION, calls: 4, last_at: expect.stringMatching(/Z$/) }),
+    ]);
+    expect((await stats({ group_by: 'connection', groups: [] })).groups).toEqual([]);
+  });
+
   it('returns percentiles and buckets of a range for one tool of one connection', async () => {
     await recordEachMinute(organizationId, '2026-02-01T00:00:00Z', 101, 'steady');
     await recordEachMinute(organizationId, '2026-02-01T00:00:00Z', 10, 'beside');

@@ -65,6 +65,8 @@ export const ABILITY_GROUPS: readonly AbilityGroup[] = [
         words: 'create and change agents',
         names: ['COLLECTION_VIRTUAL_MCP_CREATE', 'COLLECTION_VIRTUAL_MCP_UPDATE'],
       },
+      { words: 'look at earlier versions of agents', names: ['AGENT_VERSIONS_LIST', 'AGENT_VERSION_GET'] },
+      { words: 'take agents back to earlier versions', names: ['AGENT_VERSION_RESTORE'] },
       { words: 'delete agents', names: ['COLLECTION_VIRTUAL_MCP_DELETE'] },
     ],
   },

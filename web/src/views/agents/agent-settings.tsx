@@ -10,13 +10,23 @@ import { AgentForm } from './form/agent-form.js';
 import type { DefinitionTokens } from './form/tool-mode-section.js';
 
 /** Everything about an agent that can be changed, and its deletion. */
-export function AgentSettings({ agent, tokens }: { readonly agent: Agent; readonly tokens: DefinitionTokens }) {
+export function AgentSettings({
+  agent,
+  tokens,
+  onChanged,
+}: {
+  readonly agent: Agent;
+  readonly tokens: DefinitionTokens;
+  /** Told whether the form differs from the agent that is stored. */
+  readonly onChanged: (isChanged: boolean) => void;
+}) {
   const { may } = useOrganization();
   const showToast = useToast();
   const update = useChange('COLLECTION_VIRTUAL_MCP_UPDATE', [
     'COLLECTION_VIRTUAL_MCP_GET',
     'COLLECTION_VIRTUAL_MCP_LIST',
     'COLLECTION_CONNECTIONS_LIST',
+    'AGENT_VERSIONS_LIST',
   ]);
   const save = async (draft: AgentDraft): Promise<void> => {
     try {
@@ -37,6 +47,7 @@ export function AgentSettings({ agent, tokens }: { readonly agent: Agent; readon
           isBusy={update.isPending}
           error={update.error}
           onSubmit={(draft) => void save(draft)}
+          onChanged={onChanged}
         />
       ) : (
         <NoPermission detail="Your role or key cannot change agents." />

@@ -8,12 +8,14 @@ import { ErrorState, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { AccessTab } from '../connections/access-tab.js';
 import { AgentOverview } from './agent-overview.js';
-import { AgentSettings } from './agent-settings.js';
+import { AgentRuns } from './agent-runs.js';
+import { AgentWorkbench } from './agent-workbench.js';
 import { CreateAgent } from './create-agent.js';
+import { AgentVersions } from './versions/agent-versions.js';
 import { UseAgent } from './use-it/use-agent.js';
 
 const ROUTE = '/$org/agents/$agentId';
-const TABS = ['overview', 'use', 'access', 'settings'];
+const TABS = ['build', 'overview', 'runs', 'versions', 'use', 'access'];
 
 /** One agent, or the form for a new one at `agents/new`. */
 export function AgentView() {
@@ -23,9 +25,11 @@ export function AgentView() {
 
 function ExistingAgent() {
   const { org, agentId } = useParams({ from: ROUTE });
-  const { tab = 'overview' } = useSearch({ from: ROUTE });
   const navigate = useNavigate({ from: ROUTE });
   const { may } = useOrganization();
+  // Who cannot change the agent looks at it first.
+  const first = may('COLLECTION_VIRTUAL_MCP_UPDATE') ? 'build' : 'overview';
+  const { tab = first } = useSearch({ from: ROUTE });
   const agent = useTool('COLLECTION_VIRTUAL_MCP_GET', { id: agentId });
   if (agent.isError)
     return (
@@ -61,21 +65,19 @@ function ExistingAgent() {
     >
       <Tabs
         label="Parts of the agent"
-        selected={TABS.includes(tab) ? tab : 'overview'}
-        onSelect={(id) => void navigate({ search: id === 'overview' ? {} : { tab: id } })}
+        selected={TABS.includes(tab) ? tab : first}
+        onSelect={(id) => void navigate({ search: id === first ? {} : { tab: id } })}
         tabs={[
+          { id: 'build', label: 'Build', content: () => <AgentWorkbench agent={item} tokens={tokens} /> },
           {
             id: 'overview',
             label: 'Overview',
             content: () => <AgentOverview {...{ agent: item, tools, tokens, mode }} />,
           },
+          { id: 'runs', label: 'Runs', content: () => <AgentRuns agentId={item.id} /> },
+          { id: 'versions', label: 'Versions', content: () => <AgentVersions agent={item} /> },
           { id: 'use', label: 'Use it', content: () => <UseAgent agent={item} tools={tools} /> },
           { id: 'access', label: 'Access', content: () => <AccessTab id={item.id} /> },
-          {
-            id: 'settings',
-            label: 'Settings',
-            content: () => <AgentSettings key={item.updated_at} agent={item} tokens={tokens} />,
-          },
         ]}
       />
     </Page>

@@ -3,6 +3,7 @@ import { useCallback } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList } from '../../api/queries.js';
+import { useCallColumns } from '../../records/call-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
@@ -33,6 +34,7 @@ export function AgentsView() {
     where: allOf(contains(q), status === '' ? undefined : { field: ['status'], operator: 'eq', value: status }),
     orderBy: [{ field: ['title'], direction: 'asc' }],
   });
+  const calls = useCallColumns('agent', list.rows);
   const mayCreate = may('COLLECTION_VIRTUAL_MCP_CREATE');
   const columns: readonly Column<Agent>[] = [
     {
@@ -51,9 +53,10 @@ export function AgentsView() {
       ),
     },
     { header: 'Status', cell: (agent) => <StatusBadge status={agent.status} /> },
-    { header: 'Connections', isSecondary: true, align: 'right', cell: ({ connections }) => connections.length },
+    { header: 'Tools', isSecondary: true, align: 'right', cell: ({ tool_count: count }) => count },
     { header: 'Tier', isSecondary: true, cell: ({ tier }) => tier ?? 'default' },
     { header: 'Changed', isSecondary: true, cell: (agent) => <Time value={agent.updated_at} /> },
+    ...calls,
     {
       header: 'Use',
       isSecondary: true,

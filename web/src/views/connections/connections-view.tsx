@@ -1,7 +1,8 @@
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList } from '../../api/queries.js';
+import { useCallColumns } from '../../records/call-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
@@ -10,7 +11,6 @@ import { ListView } from '../../ui/list-view.js';
 import { Page } from '../../ui/page.js';
 import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
-import { Time } from '../../ui/time.js';
 import { ConnectionStatus } from './connection-status.js';
 import type { Connection } from './form/connection-draft.js';
 import { CreateConnectionDialog } from './form/create-connection.js';
@@ -35,8 +35,7 @@ const NO_AGENTS: Condition = { operator: 'not', conditions: [is('connection_type
 export function ConnectionsView() {
   const { org } = useParams({ from: '/$org' });
   const { may } = useOrganization();
-  const [{ q = '', status = '', type = '', create = '' }, filter] = useFilters();
-  const navigate = useNavigate();
+  const [{ q = '', status = '', type = '', create = '', server = '', created = '' }, filter] = useFilters();
   const search = useCallback((text: string) => filter({ q: text }), [filter]);
   const list = useList('COLLECTION_CONNECTIONS_LIST', {
     where: allOf(
@@ -47,6 +46,7 @@ export function ConnectionsView() {
     ),
     orderBy: [{ field: ['title'], direction: 'asc' }],
   });
+  const calls = useCallColumns('connection', list.rows);
   const mayCreate = may('COLLECTION_CONNECTIONS_CREATE');
   const isFiltered = q !== '' || status !== '' || type !== '';
   const columns: readonly Column<Connection>[] = [
@@ -80,11 +80,8 @@ export function ConnectionsView() {
     },
     { header: 'Type', isSecondary: true, cell: ({ connection_type: type }) => (type === 'STDIO' ? 'Program' : type) },
     { header: 'Server', isSecondary: true, cell: (connection) => <Target connection={connection} /> },
-    {
-      header: 'Tools listed',
-      isSecondary: true,
-      cell: ({ tools_refreshed_at: time }) => <Time value={time} />,
-    },
+    { header: 'Tools', isSecondary: true, align: 'right', cell: ({ tool_count: count }) => count ?? '–' },
+    ...calls,
   ];
   return (
     <Page
@@ -132,6 +129,9 @@ export function ConnectionsView() {
               {mayCreate && (
                 <div className="flex flex-wrap justify-center gap-2">
                   <Button onClick={() => filter({ create: 'http' })}>Create the first connection</Button>
+                  <Button variant="secondary" onClick={() => filter({ create: 'catalog' })}>
+                    Choose a well-known server
+                  </Button>
                   <Button variant="secondary" onClick={() => filter({ create: 'import' })}>
                     Import a configuration
                   </Button>
@@ -142,14 +142,7 @@ export function ConnectionsView() {
         }
       />
       {mayCreate && (
-        <CreateConnectionDialog
-          way={create}
-          onWay={(way) => filter({ create: way })}
-          onClose={() => filter({ create: '' })}
-          onCreated={(id) =>
-            void navigate({ to: '/$org/connections/$connectionId', params: { org, connectionId: id } })
-          }
-        />
+        <CreateConnectionDialog state={{ create, server, created }} onChange={(change) => filter({ ...change })} />
       )}
     </Page>
   );

@@ -35,7 +35,8 @@ export function Chat({
   };
   const chat = useThreadChat({ thread, transcript, options, onRefused });
   const { messages, isRunning, retry } = chat;
-  const { isAtEnd, goToEnd } = useStickToEnd(messages);
+  const root = useRef<HTMLDivElement>(null);
+  const { isAtEnd, goToEnd } = useStickToEnd(messages, root);
   useEffect(() => input.current?.focus({ preventScroll: true }), []);
 
   const send = (): void => {
@@ -71,7 +72,7 @@ export function Chat({
   );
 
   return (
-    <div className="mx-auto flex w-full max-w-4xl min-w-0 flex-col gap-4">
+    <div ref={root} className="mx-auto flex w-full max-w-4xl min-w-0 flex-col gap-4">
       <h2 className="sr-only">Conversation</h2>
       {transcript.query.hasNextPage && (
         <Button

@@ -25,6 +25,12 @@ export function NewChat() {
   const agents = useList('COLLECTION_VIRTUAL_MCP_LIST', { limit: 2 }, { isEnabled: canList });
   const only = agents.totalCount === 1 ? agents.rows[0]?.id : undefined;
   const agentId = agent || (only ?? '');
+  const open = (threadId: string): void =>
+    void navigate({
+      to: '/$org/playground/$threadId',
+      params: { org: slug, threadId },
+      search: (current) => ({ ...current, agent: undefined }) as never,
+    });
   const choose = (id: string): void =>
     void navigate({ search: (current) => ({ ...current, agent: id }), replace: true });
 
@@ -52,17 +58,27 @@ export function NewChat() {
           </Button>
         </EmptyState>
       ) : (
-        <FirstMessage agentId={agentId} />
+        <FirstMessage agentId={agentId} isFocused onStarted={open} />
       )}
     </Page>
   );
 }
 
-function FirstMessage({ agentId }: { readonly agentId: string }) {
-  const { slug, may } = useOrganization();
+/** The field for the first message of a chat, with the tools of the agent. */
+export function FirstMessage({
+  agentId,
+  isFocused = false,
+  onStarted,
+}: {
+  readonly agentId: string;
+  /** Puts the focus into the field. */
+  readonly isFocused?: boolean;
+  /** Gets the id of the thread that the first message began. */
+  readonly onStarted: (threadId: string) => void;
+}) {
+  const { may } = useOrganization();
   const [text, setText] = useState('');
   const input = useRef<HTMLTextAreaElement>(null);
-  const navigate = useNavigate();
   const options = useRunOptions();
   const uploads = useUploads();
   const { createThread, post } = useStartChat();
@@ -78,16 +94,11 @@ function FirstMessage({ agentId }: { readonly agentId: string }) {
       await post({ threadId, messageId, agentId, draft, options });
       return threadId;
     },
-    onSuccess: (threadId) =>
-      navigate({
-        to: '/$org/playground/$threadId',
-        params: { org: slug, threadId },
-        search: (current) => ({ ...current, agent: undefined }) as never,
-      }),
+    onSuccess: onStarted,
   });
   useEffect(() => {
-    if (agentId !== '') input.current?.focus();
-  }, [agentId]);
+    if (isFocused && agentId !== '') input.current?.focus();
+  }, [agentId, isFocused]);
   return (
     <div className="mx-auto flex w-full max-w-4xl flex-col gap-4">
       {agentId === '' ? (

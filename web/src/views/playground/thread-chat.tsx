@@ -12,10 +12,8 @@ import { Chat } from './chat.js';
 export function ThreadChat({ threadId }: { readonly threadId: string }) {
   const { slug } = useOrganization();
   const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
-  const transcript = useTranscript(threadId);
   const item = thread.data?.item;
   const titleOf = useAgentTitles(item === undefined ? [] : [item.virtual_mcp_id]);
-  const { query } = transcript;
   return (
     <Page
       title="Playground"
@@ -50,16 +48,20 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
         )
       }
     >
-      {thread.isError ? (
-        <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />
-      ) : query.isError ? (
-        <ErrorState error={query.error} onRetry={() => void query.refetch()} />
-      ) : item === undefined || !query.isFetchedAfterMount ? (
-        // A transcript from an earlier visit could lack what was said since.
-        <Loading label="Loading the chat" />
-      ) : (
-        <Chat thread={item} transcript={transcript} />
-      )}
+      <LoadedChat threadId={threadId} />
     </Page>
   );
+}
+
+/** The chat of a thread, once its thread and transcript are read. */
+export function LoadedChat({ threadId }: { readonly threadId: string }) {
+  const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
+  const transcript = useTranscript(threadId);
+  const item = thread.data?.item;
+  const { query } = transcript;
+  if (thread.isError) return <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />;
+  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  // A transcript from an earlier visit could lack what was said since.
+  if (item?.id !== threadId || !query.isFetchedAfterMount) return <Loading label="Loading the chat" />;
+  return <Chat thread={item} transcript={transcript} />;
 }

@@ -1,28 +1,42 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 
 /** The end counts as reached within this distance, in pixels. */
 const NEAR = 120;
 
-/** Keeps the end of the page in sight while `content` grows, unless somebody has scrolled up. */
-export function useStickToEnd(content: unknown): { readonly isAtEnd: boolean; readonly goToEnd: () => void } {
+/** Marks an element that scrolls a chat; without one, the page does. */
+export const CHAT_PANE = 'data-chat-pane';
+
+/**
+ * Keeps the end of the page, or of the pane that the chat is in, in sight while `content` grows, unless somebody has
+ * scrolled up.
+ */
+export function useStickToEnd(
+  content: unknown,
+  chat: RefObject<HTMLElement | null>,
+): { readonly isAtEnd: boolean; readonly goToEnd: () => void } {
   const [isAtEnd, setIsAtEnd] = useState(true);
   const sticks = useRef(true);
+  const paneOf = useCallback(() => chat.current?.closest(`[${CHAT_PANE}]`) ?? document.documentElement, [chat]);
+  const scroll = useCallback(() => paneOf().scrollTo({ top: paneOf().scrollHeight }), [paneOf]);
   const goToEnd = useCallback(() => {
     sticks.current = true;
-    scrollTo({ top: document.documentElement.scrollHeight });
-  }, []);
+    scroll();
+  }, [scroll]);
   useEffect(() => {
-    let lastY = scrollY;
+    const pane = paneOf();
+    // The scrolling of the page is reported to the window.
+    const target = pane === document.documentElement ? window : pane;
+    let lastTop = pane.scrollTop;
     const onScroll = (): void => {
-      const isNear = document.documentElement.scrollHeight - scrollY - innerHeight < NEAR;
+      const isNear = pane.scrollHeight - pane.scrollTop - pane.clientHeight < NEAR;
       // The page can have grown since it was scrolled to its end. Only going up leaves the end.
-      sticks.current = isNear || (sticks.current && scrollY >= lastY);
-      lastY = scrollY;
+      sticks.current = isNear || (sticks.current && pane.scrollTop >= lastTop);
+      lastTop = pane.scrollTop;
       setIsAtEnd(sticks.current);
     };
-    addEventListener('scroll', onScroll, { passive: true });
-    return () => removeEventListener('scroll', onScroll);
-  }, []);
+    target.addEventListener('scroll', onScroll, { passive: true });
+    return () => target.removeEventListener('scroll', onScroll);
+  }, [paneOf]);
   useEffect(() => {
     // Pictures have no height until they are loaded. The event does not bubble, nor does it reach the window.
     const onLoad = (): void => void (sticks.current && goToEnd());
@@ -30,7 +44,7 @@ export function useStickToEnd(content: unknown): { readonly isAtEnd: boolean; re
     return () => document.removeEventListener('load', onLoad, { capture: true });
   }, [goToEnd]);
   useEffect(() => {
-    if (sticks.current) scrollTo({ top: document.documentElement.scrollHeight });
-  }, [content]);
+    if (sticks.current) scroll();
+  }, [content, scroll]);
   return { isAtEnd, goToEnd };
 }

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { SignalboxError } from '../../../../../packages/client/src/signalbox-error.js';
 import { SpendFields } from '../../../spending/spend-fields.js';
 import { Button } from '../../../ui/button.js';
@@ -21,6 +21,9 @@ const TIERS = [
   { value: 'thinking', label: 'Thinking' },
 ] as const;
 
+/** The id of the form, for buttons beside it. */
+export const AGENT_FORM = 'agent-form';
+
 /** The form that creates or changes an agent. */
 export function AgentForm({
   agent,
@@ -29,6 +32,7 @@ export function AgentForm({
   isBusy,
   error,
   onSubmit,
+  onChanged,
 }: {
   /** Undefined for a new agent. */
   readonly agent?: Agent;
@@ -38,18 +42,22 @@ export function AgentForm({
   readonly isBusy: boolean;
   readonly error: Error | null;
   readonly onSubmit: (draft: AgentDraft) => void;
+  /** Told whether the form differs from the agent that is stored. */
+  readonly onChanged?: (isChanged: boolean) => void;
 }) {
   const [draft, setDraft] = useState(() => agentDraftOf(agent));
   const [isChecked, setIsChecked] = useState(false);
   const schemaFault = schemaFaultOf(draft.outputSchema);
   const set = (change: Partial<AgentDraft>): void => setDraft((current) => ({ ...current, ...change }));
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(agentDraftOf(agent));
+  useEffect(() => onChanged?.(isChanged), [isChanged, onChanged]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setIsChecked(true);
     if (schemaFault === undefined) onSubmit(draft);
   };
   return (
-    <form onSubmit={submit} className="flex max-w-4xl min-w-0 flex-col gap-4">
+    <form id={AGENT_FORM} onSubmit={submit} className="flex max-w-4xl min-w-0 flex-col gap-4">
       <Section title="About">
         <TextField
           label="Title"

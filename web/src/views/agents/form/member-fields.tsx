@@ -9,7 +9,7 @@ import type { ApprovalRule, MemberDraft } from './agent-draft.js';
 import { DressedTools } from './dressed-tools.js';
 import { prefixOf } from './name-conflicts.js';
 import { toolOf, withTools } from './selected-tools.js';
-import { ToolChoice } from './tool-choice.js';
+import { ToolChoice } from '../../../tools/tool-choice.js';
 
 const SELECTIONS = [
   { value: 'all', label: 'All tools, also future ones' },

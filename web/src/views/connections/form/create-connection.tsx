@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 import { useChange } from '../../../api/queries.js';
 import { useOrganization } from '../../../session/organization.js';
 import { Button } from '../../../ui/button.js';
@@ -6,56 +6,87 @@ import { Dialog } from '../../../ui/dialog.js';
 import { TextField } from '../../../ui/field.js';
 import { ErrorMessage, NoPermission } from '../../../ui/states.js';
 import { Tabs } from '../../../ui/tabs.js';
-import { httpDataOf, httpDraftOf, programDataOf, programDraftOf } from './connection-draft.js';
+import { type CatalogServer, isProgram, serverWithId } from '../catalog/catalog.js';
+import { ServerCatalog, ServerNote } from '../catalog/server-catalog.js';
+import { httpDraftFor, programDraftFor } from './catalog-drafts.js';
+import { ConnectedServer } from './connected-server.js';
+import { httpDataOf, programDataOf } from './connection-draft.js';
 import { HttpFields } from './http-fields.js';
 import { ImportServers } from './import-servers.js';
 import { ProgramFields } from './program-fields.js';
 
-interface CreateProps {
-  /** Gets the id of the new connection. */
-  readonly onCreated: (id: string) => void;
+/** What the dialog shows. The address keeps it. */
+interface CreateState {
+  /** `http`, `program`, `catalog` or `import`; empty while the dialog is closed. */
+  readonly create: string;
+  /** The server of the catalog that fills the form; empty without one. */
+  readonly server: string;
+  /** The connection that was created: its test is shown. Empty before. */
+  readonly created: string;
 }
 
-/** The ways to create connections. The address keeps which one is open. */
+const CLOSED: CreateState = { create: '', server: '', created: '' };
+
+/** The ways to create connections. What was created is tested in the same place. */
 export function CreateConnectionDialog({
-  way,
-  onWay,
-  onClose,
-  onCreated,
-}: CreateProps & {
-  /** `http`, `program` or `import`; empty while the dialog is closed. */
-  readonly way: string;
-  readonly onWay: (way: string) => void;
-  readonly onClose: () => void;
+  state: { create: way, server, created },
+  onChange,
+}: {
+  readonly state: CreateState;
+  readonly onChange: (change: Partial<CreateState>) => void;
 }) {
+  const known = serverWithId(server);
+  const onClose = (): void => onChange(CLOSED);
+  const onCreated = (id: string): void => onChange({ created: id });
+  const choose = (chosen: CatalogServer): void =>
+    onChange({ create: isProgram(chosen) ? 'program' : 'http', server: chosen.id });
   return (
     <Dialog
       title="Create connection"
       description="A connection is an MCP server whose tools your agents and MCP clients can use."
       isOpen={way !== ''}
       onClose={onClose}
+      className="w-[min(46rem,94vw)]"
     >
-      <Tabs
-        label="Kind of connection"
-        selected={['program', 'import'].includes(way) ? way : 'http'}
-        onSelect={onWay}
-        tabs={[
-          { id: 'http', label: 'HTTP', content: () => <CreateHttp onCreated={onCreated} /> },
-          { id: 'program', label: 'Program', content: () => <CreateProgram onCreated={onCreated} /> },
-          { id: 'import', label: 'Import', content: () => <ImportServers onDone={onClose} /> },
-        ]}
-      />
+      {created === '' ? (
+        <Tabs
+          label="Kind of connection"
+          selected={['program', 'catalog', 'import'].includes(way) ? way : 'http'}
+          onSelect={(id) => onChange({ create: id })}
+          tabs={[
+            { id: 'http', label: 'HTTP', content: () => <CreateHttp key={server} {...{ server: known, onCreated }} /> },
+            {
+              id: 'program',
+              label: 'Program',
+              content: () => <CreateProgram key={server} {...{ server: known, onCreated }} />,
+            },
+            { id: 'catalog', label: 'Catalog', content: () => <ServerCatalog onChoose={choose} /> },
+            { id: 'import', label: 'Import', content: () => <ImportServers onDone={onClose} /> },
+          ]}
+        />
+      ) : (
+        <ConnectedServer key={created} id={created} />
+      )}
     </Dialog>
   );
 }
 
-function CreateHttp({ onCreated }: CreateProps) {
-  const [title, setTitle] = useState('');
-  const [draft, setDraft] = useState(() => httpDraftOf());
+interface CreateProps {
+  /** Of the catalog, if one was chosen. */
+  readonly server: CatalogServer | undefined;
+  /** Gets the id of the new connection. */
+  readonly onCreated: (id: string) => void;
+}
+
+function CreateHttp({ server, onCreated }: CreateProps) {
+  const filling = server === undefined || isProgram(server) ? undefined : server;
+  const [title, setTitle] = useState(filling?.name ?? '');
+  const [draft, setDraft] = useState(() => httpDraftFor(filling));
   const create = useCreate(onCreated);
   return (
     <CreateForm
       {...{ title, setTitle, create }}
+      note={<ServerNote server={filling} />}
       onSubmit={() => create.mutate({ data: { connection_type: 'HTTP', title: title.trim(), ...httpDataOf(draft) } })}
     >
       <HttpFields draft={draft} onChange={setDraft} />
@@ -63,10 +94,11 @@ function CreateHttp({ onCreated }: CreateProps) {
   );
 }
 
-function CreateProgram({ onCreated }: CreateProps) {
+function CreateProgram({ server, onCreated }: CreateProps) {
   const { may } = useOrganization();
-  const [title, setTitle] = useState('');
-  const [draft, setDraft] = useState(() => programDraftOf());
+  const filling = server !== undefined && isProgram(server) ? server : undefined;
+  const [title, setTitle] = useState(filling?.name ?? '');
+  const [draft, setDraft] = useState(() => programDraftFor(filling));
   const create = useCreate(onCreated);
   if (!may('CONNECTION_STDIO')) {
     return (
@@ -76,6 +108,7 @@ function CreateProgram({ onCreated }: CreateProps) {
   return (
     <CreateForm
       {...{ title, setTitle, create }}
+      note={<ServerNote server={filling} />}
       onSubmit={() =>
         create.mutate({ data: { connection_type: 'STDIO', title: title.trim(), ...programDataOf(draft) } })
       }
@@ -85,20 +118,12 @@ function CreateProgram({ onCreated }: CreateProps) {
   );
 }
 
-/** Tests a new connection, so that its status says whether it works. */
 function useCreate(onCreated: (id: string) => void) {
-  const { may } = useOrganization();
-  const test = useChange('CONNECTION_TEST', ['COLLECTION_CONNECTIONS_GET', 'COLLECTION_CONNECTIONS_LIST']);
   const create = useChange('COLLECTION_CONNECTIONS_CREATE', ['COLLECTION_CONNECTIONS_LIST']);
   return {
     ...create,
     mutate: (input: Parameters<typeof create.mutate>[0]) =>
-      create.mutate(input, {
-        onSuccess: ({ item }) => {
-          if (may('CONNECTION_TEST')) test.mutate({ id: item.id });
-          onCreated(item.id);
-        },
-      }),
+      create.mutate(input, { onSuccess: ({ item }) => onCreated(item.id) }),
   };
 }
 
@@ -106,14 +131,16 @@ function CreateForm({
   title,
   setTitle,
   create,
+  note,
   onSubmit,
   children,
 }: {
   readonly title: string;
   readonly setTitle: (title: string) => void;
   readonly create: { readonly error: Error | null; readonly isPending: boolean };
+  readonly note: ReactNode;
   readonly onSubmit: () => void;
-  readonly children: React.ReactNode;
+  readonly children: ReactNode;
 }) {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -121,6 +148,7 @@ function CreateForm({
   };
   return (
     <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+      {note}
       <TextField
         label="Title"
         required

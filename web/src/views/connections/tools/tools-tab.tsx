@@ -8,7 +8,7 @@ import { SearchField } from '../../../ui/search-field.js';
 import { EmptyState, Loading } from '../../../ui/states.js';
 import { McpErrorState } from '../mcp-error-state.js';
 import { SchemaTree } from './schema-tree.js';
-import { ToolBadges } from './tool-badges.js';
+import { ToolBadges } from '../../../tools/tool-badges.js';
 import { ToolCall } from './tool-call.js';
 
 const SHOWN_AT_ONCE = 100;

@@ -1,5 +1,5 @@
-import type { McpTool } from '../../../api/mcp.js';
-import { Badge } from '../../../ui/badge.js';
+import type { McpTool } from '../api/mcp.js';
+import { Badge } from '../ui/badge.js';
 
 /** What the server says about a tool's effects. These are its own claims: nothing enforces them. */
 export function ToolBadges({ annotations = {} }: Pick<McpTool, 'annotations'>) {

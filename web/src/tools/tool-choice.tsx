@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import type { McpTool } from '../../../api/mcp.js';
-import { Button } from '../../../ui/button.js';
-import { TextField } from '../../../ui/field.js';
-import { ToolBadges } from '../../connections/tools/tool-badges.js';
+import type { McpTool } from '../api/mcp.js';
+import { Button } from '../ui/button.js';
+import { TextField } from '../ui/field.js';
+import { ToolBadges } from './tool-badges.js';
 
 const SHOWN_AT_ONCE = 100;
 

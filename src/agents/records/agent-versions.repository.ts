@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository } from 'typeorm';
+import type { AgentContent } from './agent.dto.js';
+import { AgentVersionEntity } from './agent-version.entity.js';
+
+/** How many versions of an agent are kept. */
+const MAX_VERSIONS = 100;
+
+/** Who made a version, and from which earlier one. */
+export interface VersionAuthor {
+  readonly userId: string | null;
+  readonly apiKeyId: string | null;
+  readonly restoredFrom?: number;
+}
+
+/** Of a change that was not made to the agent itself, such as the deletion of one of its connections. */
+const NOBODY: VersionAuthor = { userId: null, apiKeyId: null };
+
+/** A version without its content. */
+export interface VersionFacts extends Omit<AgentVersionEntity, 'content' | 'agentId'> {
+  /** The properties that differ from the version before; empty for the oldest one. */
+  readonly changed: string[];
+}
+
+// A change that leaves the content as it is makes no version.
+const RECORD = `
+  WITH latest AS (SELECT number, content FROM agent_versions WHERE agent_id = $1 ORDER BY number DESC LIMIT 1)
+  INSERT INTO agent_versions (agent_id, number, content, user_id, api_key_id, restored_from)
+  SELECT $1, coalesce((SELECT number FROM latest), 0) + 1, $2::text::json, $3, $4, $5
+   WHERE NOT EXISTS (SELECT FROM latest WHERE content::text = $2::text)`;
+
+const LIST = `
+  SELECT number, user_id AS "userId", api_key_id AS "apiKeyId", restored_from AS "restoredFrom",
+         created_at AS "createdAt",
+         CASE WHEN before IS NULL THEN '{}'::text[] ELSE ARRAY(
+           SELECT key FROM json_each(content) AS member (key, value)
+            WHERE value::text IS DISTINCT FROM (before -> key)::text
+         ) END AS changed
+    FROM (SELECT *, lag(content) OVER (ORDER BY number) AS before FROM agent_versions WHERE agent_id = $1) AS versions
+   ORDER BY number DESC`;
+
+/** Versions of agents. The caller has checked that the agent belongs to the organization. */
+@Injectable()
+export class AgentVersionsRepository {
+  constructor(@InjectRepository(AgentVersionEntity) private readonly versions: Repository<AgentVersionEntity>) {}
+
+  /** The transaction of the manager holds the agent's row, so that numbers follow one another. */
+  async record(
+    manager: EntityManager,
+    agentId: string,
+    content: AgentContent,
+    { userId, apiKeyId, restoredFrom }: VersionAuthor = NOBODY,
+  ): Promise<void> {
+    await manager.query(RECORD, [agentId, JSON.stringify(content), userId, apiKeyId, restoredFrom ?? null]);
+    await manager.query(
+      `DELETE FROM agent_versions WHERE agent_id = $1
+          AND number <= (SELECT max(number) - $2::integer FROM agent_versions WHERE agent_id = $1)`,
+      [agentId, MAX_VERSIONS],
+    );
+  }
+
+  /** Newest first. */
+  list(agentId: string): Promise<VersionFacts[]> {
+    return this.versions.query(LIST, [agentId]);
+  }
+
+  find(agentId: string, number: number): Promise<AgentVersionEntity | null> {
+    return this.versions.findOneBy({ agentId, number });
+  }
+}

@@ -1,0 +1,69 @@
+import { useState } from 'react';
+import { useFilters } from '../../api/filters.js';
+import { useOrganization } from '../../session/organization.js';
+import { Button } from '../../ui/button.js';
+import { cn } from '../../ui/class-names.js';
+import { FirstMessage } from '../playground/new-chat.js';
+import { LoadedChat } from '../playground/thread-chat.js';
+import { CHAT_PANE } from '../playground/use-stick-to-end.js';
+import { AgentSettings } from './agent-settings.js';
+import type { Agent } from './form/agent-draft.js';
+import { AGENT_FORM } from './form/agent-form.js';
+import type { DefinitionTokens } from './form/tool-mode-section.js';
+
+/** The agent's settings, and a chat in which each change can be tried at once. */
+export function AgentWorkbench({ agent, tokens }: { readonly agent: Agent; readonly tokens: DefinitionTokens }) {
+  const { may } = useOrganization();
+  const [isChanged, setIsChanged] = useState(false);
+  const mayChat = may('COLLECTION_THREADS_CREATE');
+  return (
+    <div
+      className={cn(
+        'grid min-w-0 grid-cols-1 items-start gap-4',
+        mayChat && 'xl:grid-cols-[minmax(0,1fr)_minmax(24rem,2fr)] 2xl:grid-cols-2',
+      )}
+    >
+      {/* A saved agent begins the form again. */}
+      <AgentSettings key={agent.updated_at} agent={agent} tokens={tokens} onChanged={setIsChanged} />
+      {mayChat && <Trial agent={agent} isChanged={isChanged} />}
+    </div>
+  );
+}
+
+/** A chat with the agent as it is stored. Its thread is in the address. */
+function Trial({ agent, isChanged }: { readonly agent: Agent; readonly isChanged: boolean }) {
+  const [{ thread = '' }, filter] = useFilters();
+  return (
+    <section
+      aria-label="Try it"
+      {...{ [CHAT_PANE]: '' }}
+      tabIndex={0}
+      className="flex min-w-0 flex-col gap-3 rounded-lg border bg-background px-4 pt-4 xl:sticky xl:top-16 xl:max-h-[calc(100dvh-5rem)] xl:overflow-y-auto"
+    >
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <h2 className="font-semibold">Try it</h2>
+        {thread !== '' && (
+          <Button size="small" variant="secondary" onClick={() => filter({ thread: '' })}>
+            New chat
+          </Button>
+        )}
+      </div>
+      {isChanged && (
+        <div
+          role="status"
+          className="flex flex-wrap items-center justify-between gap-2 rounded-md border border-warning/50 p-3 text-sm"
+        >
+          <p>The answers come from the agent as it was saved.</p>
+          <Button size="small" type="submit" form={AGENT_FORM}>
+            Save and try
+          </Button>
+        </div>
+      )}
+      {thread === '' ? (
+        <FirstMessage key={agent.id} agentId={agent.id} onStarted={(id) => filter({ thread: id })} />
+      ) : (
+        <LoadedChat key={thread} threadId={thread} />
+      )}
+    </section>
+  );
+}
