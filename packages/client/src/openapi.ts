@@ -143,6 +143,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/tools/ACCESS_GRAPH": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A picture of the organization: its API keys and people, agents and connections, who reaches what, and the calls, errors and approvals of a time range on each way. Covers the last 24 hours unless from and to are set. */
+        post: operations["ACCESS_GRAPH"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/ACCESS_OF_CALLER": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What an API key (api_key_id) or a member (user_id) can do: the management tools, and the connections and agents that it reaches, with the number of tools that it can call there. where and orderBy are those of COLLECTION_CONNECTIONS_LIST; a page covers at most 100 connections and agents, and leaves out those that are out of reach. */
+        post: operations["ACCESS_OF_CALLER"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/ACCESS_TOOLS_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the tools that a connection or agent was last known to have; with api_key_id or user_id, whether that caller can call each of them there. */
+        post: operations["ACCESS_TOOLS_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/ACCESS_TO_TOOL": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Who can call a tool: the API keys and people that reach it directly, at the endpoint of an agent, or by running an agent that has it. connection_id names a connection, or an agent with the name that the tool has there. */
+        post: operations["ACCESS_TO_TOOL"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/AI_PROVIDER_CREATE": {
         parameters: {
             query?: never;
@@ -1779,6 +1847,102 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccessCallerState: {
+            active: boolean;
+            /** @enum {string} */
+            type: "key" | "person";
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        AccessGraph: {
+            from: string;
+            to: string;
+            callers: components["schemas"]["GraphCaller"][];
+            nodes: components["schemas"]["GraphNode"][];
+            uses: components["schemas"]["GraphUse"][];
+            traffic: components["schemas"]["GraphTraffic"][];
+            truncated: boolean;
+        };
+        AccessGraphInput: {
+            from?: string;
+            to?: string;
+        };
+        AccessOfCaller: {
+            caller: components["schemas"]["AccessCallerState"];
+            management_tools: string[];
+            items: components["schemas"]["ReachedItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        AccessOfCallerInput: {
+            /** Format: uuid */
+            api_key_id?: string;
+            /** Format: uuid */
+            user_id?: string;
+            /**
+             * @description Maximum number of items per page. A page of large items holds fewer.
+             * @default 100
+             */
+            limit?: number;
+            /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
+            cursor?: string;
+            /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
+            offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
+            /** @description Sort order, most significant term first. Each field can occur once. */
+            orderBy?: components["schemas"]["ListOrder"][];
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            where?: {
+                [key: string]: unknown;
+            };
+        };
+        AccessToTool: {
+            /** Format: uuid */
+            connection_id: string;
+            connection_title: string;
+            tool_name: string;
+            public: boolean;
+            agents: components["schemas"]["ToolAgentItem"][];
+            items: components["schemas"]["ToolCallerItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            truncated: boolean;
+        };
+        AccessToToolInput: {
+            /** Format: uuid */
+            connection_id: string;
+            tool_name: string;
+            limit?: number;
+            offset?: number;
+        };
+        AccessToolItem: {
+            name: string;
+            /** Format: uuid */
+            connection_id: string;
+            upstream_name: string;
+            approval: boolean | null;
+            public: boolean;
+            callable: boolean | null;
+        };
+        AccessTools: {
+            items: components["schemas"]["AccessToolItem"][];
+            totalCount: number;
+            hasMore: boolean;
+        };
+        AccessToolsInput: {
+            /** Format: uuid */
+            connection_id: string;
+            search?: string;
+            /** Format: uuid */
+            api_key_id?: string;
+            /** Format: uuid */
+            user_id?: string;
+            limit?: number;
+            offset?: number;
+        };
         AgentAnswer: {
             item: components["schemas"]["AgentItem"];
         };
@@ -2438,6 +2602,47 @@ export interface components {
             hasMore: boolean;
             nextCursor: string | null;
         };
+        GraphCaller: {
+            calls: components["schemas"]["ReachedIds"];
+            runs: components["schemas"]["ReachedIds"];
+            /** @enum {string} */
+            type: "key" | "person";
+            /** Format: uuid */
+            id: string;
+            name: string;
+            active: boolean;
+        };
+        GraphNode: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            connection_type: string;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            tools: number | null;
+        };
+        GraphTraffic: {
+            api_key_id: string | null;
+            user_id: string | null;
+            agent_id: string | null;
+            /** Format: uuid */
+            connection_id: string;
+            calls: number;
+            errors: number;
+            denied: number;
+            approvals_requested: number;
+            approvals_given: number;
+            approvals_denied: number;
+        };
+        GraphUse: {
+            /** Format: uuid */
+            agent_id: string;
+            /** Format: uuid */
+            connection_id: string;
+            tools: number | null;
+            /** @enum {string} */
+            approval: "none" | "destructive" | "all" | "some";
+        };
         /** @description A message of MCP (JSON-RPC 2.0): a request, a notification, or the answer to a request of the server. */
         JsonRpcRequest: {
             /** @constant */
@@ -2949,6 +3154,22 @@ export interface components {
                 message: string;
             }[];
         };
+        ReachedIds: {
+            all: boolean;
+            ids: string[];
+        };
+        ReachedItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            connection_type: string;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            tools: number | null;
+            callable: number;
+            run: boolean | null;
+            approvals: number | null;
+        };
         RegenerateRequest: {
             messageId?: string;
         };
@@ -3445,10 +3666,30 @@ export interface components {
             max_output_tokens?: number;
             first_chunk_timeout_s?: number;
         };
+        ToolAgentItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            tool_name: string;
+            approval: boolean;
+            public: boolean;
+        };
         ToolAnnotationsItem: {
             readOnlyHint?: boolean;
             destructiveHint?: boolean;
             idempotentHint?: boolean;
+        };
+        ToolCallerItem: {
+            direct: boolean;
+            agents: string[];
+            runs: string[];
+            /** @enum {string} */
+            type: "key" | "person";
+            /** Format: uuid */
+            id: string;
+            name: string;
         };
         ToolListing: {
             name: string;
@@ -4397,6 +4638,280 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["MessagePage"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ACCESS_GRAPH: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["AccessGraphInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-23T08:30:00.000Z",
+                     *       "to": "2026-11-23T08:30:00.000Z",
+                     *       "callers": [
+                     *         {
+                     *           "calls": {
+                     *             "all": true,
+                     *             "ids": [
+                     *               "0198f0a0-0000-7000-8000-000000000001"
+                     *             ]
+                     *           },
+                     *           "runs": {
+                     *             "all": true,
+                     *             "ids": [
+                     *               "0198f0a0-0000-7000-8000-000000000001"
+                     *             ]
+                     *           },
+                     *           "type": "key",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot",
+                     *           "active": true
+                     *         }
+                     *       ],
+                     *       "nodes": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "connection_type": "text",
+                     *           "status": "active",
+                     *           "tools": 1
+                     *         }
+                     *       ],
+                     *       "uses": [
+                     *         {
+                     *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tools": 1,
+                     *           "approval": "none"
+                     *         }
+                     *       ],
+                     *       "traffic": [
+                     *         {
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "calls": 1,
+                     *           "errors": 1,
+                     *           "denied": 1,
+                     *           "approvals_requested": 1,
+                     *           "approvals_given": 1,
+                     *           "approvals_denied": 1
+                     *         }
+                     *       ],
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AccessGraph"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ACCESS_OF_CALLER: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["AccessOfCallerInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "caller": {
+                     *         "active": true,
+                     *         "type": "key",
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "name": "support-bot"
+                     *       },
+                     *       "management_tools": [
+                     *         "text"
+                     *       ],
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "connection_type": "text",
+                     *           "status": "active",
+                     *           "tools": 1,
+                     *           "callable": 1,
+                     *           "run": true,
+                     *           "approvals": 1
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AccessOfCaller"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ACCESS_TOOLS_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "connection_id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccessToolsInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "name": "support-bot",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "upstream_name": "text",
+                     *           "approval": true,
+                     *           "public": true,
+                     *           "callable": true
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AccessTools"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ACCESS_TO_TOOL: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "tool_name": "echo"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccessToToolInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "connection_title": "text",
+                     *       "tool_name": "echo",
+                     *       "public": true,
+                     *       "agents": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "status": "active",
+                     *           "tool_name": "echo",
+                     *           "approval": true,
+                     *           "public": true
+                     *         }
+                     *       ],
+                     *       "items": [
+                     *         {
+                     *           "direct": true,
+                     *           "agents": [
+                     *             "0198f0a0-0000-7000-8000-000000000001"
+                     *           ],
+                     *           "runs": [
+                     *             "0198f0a0-0000-7000-8000-000000000001"
+                     *           ],
+                     *           "type": "key",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AccessToTool"];
                 };
             };
             default: components["responses"]["Problem"];
