@@ -1308,7 +1308,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. spend shows each spending limit with what is used, reserved and left in its current window. */
+        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key, person or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. spend shows each spending limit with what is used, reserved and left in its current window. */
         post: operations["USAGE_STATS"];
         delete?: never;
         options?: never;
@@ -3913,7 +3913,7 @@ export interface components {
             from: string;
             to: string;
             /** @enum {string} */
-            by: "agent" | "model" | "key" | "day";
+            by: "agent" | "model" | "key" | "person" | "day";
             total: components["schemas"]["UsageCounts"];
             groups: components["schemas"]["UsageGroup"][];
             truncated: boolean;
@@ -3923,7 +3923,7 @@ export interface components {
             from?: string;
             to?: string;
             /** @enum {string} */
-            by: "agent" | "model" | "key" | "day";
+            by: "agent" | "model" | "key" | "person" | "day";
         };
         WarningItem: {
             path: string;
