@@ -43,6 +43,7 @@ const WALLS = {
   'proxy/agent-server': ['forwarding', 'protocol', 'translation'],
   'proxy/http': ['agent-server', 'forwarding', 'protocol', 'translation'],
   'proxy/self': ['.', 'http', 'protocol'],
+  'proxy/access': ['agent-server', 'protocol'],
 };
 
 /** It puts the process together: it imports what it starts. */

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { AccessModule } from './proxy/access/access.module.js';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './identity/api-keys/api-keys.module.js';
 import { ApprovalsModule } from './runtime/approvals/approvals.module.js';
@@ -86,6 +87,7 @@ const API = [
   OauthModule,
   SelfModule,
   ProxyModule,
+  AccessModule,
 ];
 
 /** What executes runs, delivers webhooks, and deletes what organizations no longer keep. */

@@ -5,7 +5,11 @@ import { ReadThroughCache } from '../core/read-through-cache.js';
 import type { Connection, ConnectionStatus } from './connection.js';
 import { hasMemberAccounts } from './connection-account.js';
 import { ConnectionChanges } from './connection-changes.js';
-import { ConnectionRepository, type ConnectionWithOrganization } from './connection.repository.js';
+import {
+  type ConnectionOutline,
+  ConnectionRepository,
+  type ConnectionWithOrganization,
+} from './connection.repository.js';
 import type { LastKnownTool } from './last-known-tool.js';
 
 /** `connections.status_reason` */
@@ -63,6 +67,11 @@ export class ConnectionDirectory {
   async findAll(organizationId: string, ids: readonly string[]): Promise<Connection[]> {
     const connections = await this.repository.findAllOfOrganization(organizationId, ids);
     return connections.map(toConnection);
+  }
+
+  /** All connections of the organization by title, agents included. */
+  findOutlines(organizationId: string): Promise<ConnectionOutline[]> {
+    return this.repository.findOutlines(organizationId);
   }
 
   /** Connection id → last listed tools by name; connections that never listed tools are absent. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Not, Repository, type SelectQueryBuilder } from 'typeorm';
 import { requireRoom } from '../platform/database/require-room.js';
-import { type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
+import { type ConnectionStatus, type ConnectionType, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
 import { isPage, type LastKnownTool } from './last-known-tool.js';
@@ -46,6 +46,13 @@ export type ConnectionColumns = Partial<
 export interface ConnectionWithOrganization {
   readonly connection: ConnectionEntity;
   readonly organization: { readonly slug: string; readonly auditContent: boolean };
+}
+
+/** What a picture of the organization shows of a connection. */
+export interface ConnectionOutline extends Pick<ConnectionEntity, 'id' | 'title' | 'status'> {
+  readonly type: ConnectionType;
+  /** Null for agents, and for a connection that never listed its tools. */
+  readonly toolCount: number | null;
 }
 
 @Injectable()
@@ -131,6 +138,15 @@ export class ConnectionRepository {
     });
     this.changes.changed(id);
     return updated;
+  }
+
+  /** All connections of the organization by title, agents included, with the number of tools that each last listed. */
+  findOutlines(organizationId: string): Promise<ConnectionOutline[]> {
+    return this.connections.query(
+      `SELECT id, title, connection_type AS type, status, json_array_length(tools) AS "toolCount"
+         FROM connections WHERE organization_id = $1 ORDER BY title, id`,
+      [organizationId],
+    );
   }
 
   /** Deletes the connection. Foreign keys remove it from agents, and delete the agent of a VIRTUAL connection. */

@@ -45,6 +45,7 @@ import { VirtualConnections } from './virtual-connections.js';
     ConnectionDirectory,
     ConnectionPins,
     ConnectionSecrets,
+    ConnectionService,
     OpenConnections,
     UpstreamKinds,
     VirtualConnections,

@@ -14,7 +14,18 @@ const CHATBOT = [
   'COLLECTION_THREADS_LIST',
   'COLLECTION_THREAD_MESSAGES_LIST',
 ];
-const VIEWS = ['Overview', 'Playground', 'Threads', 'Runs', 'Connections', 'Agents', 'Keys', 'Monitoring', 'Settings'];
+const VIEWS = [
+  'Overview',
+  'Playground',
+  'Threads',
+  'Runs',
+  'Connections',
+  'Agents',
+  'Keys',
+  'Access',
+  'Monitoring',
+  'Settings',
+];
 
 let fixture: ConsoleFixture;
 let upstream: EverythingServer;

@@ -4,6 +4,11 @@ import { type EverythingServer, startEverything } from '../support/everything-se
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
+interface Named {
+  readonly id: string;
+  readonly title: string;
+}
+
 inBrowser('the connections in the console', () => {
   let fixture: ConsoleFixture;
   let upstream: EverythingServer;
@@ -143,6 +148,40 @@ inBrowser('the connections in the console', () => {
     const row = page.getByRole('row').filter({ hasText: 'Dead' });
     await row.getByText('error', { exact: true }).waitFor();
     await row.getByText(/^changed /).waitFor();
+    await opened.close();
+  }, 60_000);
+
+  it('walks from a key to a tool that it can call and back, with the keyboard', async () => {
+    const { service } = fixture;
+    const { items } = (await service.tool('COLLECTION_CONNECTIONS_LIST')).body as { items: Named[] };
+    const id = items.find(({ title }) => title === 'Everything')?.id ?? '';
+    const key = await service.tool('API_KEY_CREATE', { name: 'walker', permissions: { [id]: ['get-sum'] } });
+    const opened = await fixture.open(`keys?key=${key.body.id}`);
+    const { page } = opened;
+    await page.getByRole('link', { name: 'What can this key do?' }).click();
+    await page.getByRole('heading', { level: 1, name: 'What the key walker can do' }).waitFor();
+    await page.getByRole('link', { name: /^1 of \d+ tools/ }).click();
+    const tools = page.getByRole('region', { name: 'What walker can call of Everything' });
+    const permitted = tools.getByRole('row').filter({ hasText: 'yes' });
+    await permitted.getByRole('link', { name: 'get-sum' }).waitFor();
+    expect(await permitted.count()).toBe(1);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+
+    const picture = page.getByRole('group', { name: 'Who reaches what' });
+    await picture.getByRole('link', { name: 'Key walker' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Who reaches Everything' }).waitFor();
+    await picture.getByRole('link', { name: 'Tool get-sum' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Who can call get-sum' }).waitFor();
+    const callers = page.getByRole('region', { name: 'Who can call it' }).getByRole('row');
+    await callers.filter({ hasText: 'walker' }).getByText('yes').waitFor();
+    await opened.expectAccessible();
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Who reaches Everything' }).waitFor();
+    await page.getByRole('searchbox', { name: /^Find a key/ }).fill('walk');
+    await page.getByRole('region', { name: 'Found' }).getByRole('link', { name: 'walker' }).waitFor();
     await opened.close();
   }, 60_000);
 

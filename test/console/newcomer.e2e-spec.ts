@@ -15,7 +15,18 @@ const MAX_TABS = 150;
 /** `PICTURES=docs/pictures` stores a picture of each step and of each view. */
 const PICTURES = process.env['PICTURES'];
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 844 } } as const;
-const VIEWS = ['overview', 'playground', 'threads', 'runs', 'connections', 'agents', 'keys', 'monitoring', 'settings'];
+const VIEWS = [
+  'overview',
+  'playground',
+  'threads',
+  'runs',
+  'connections',
+  'agents',
+  'keys',
+  'access',
+  'monitoring',
+  'settings',
+];
 
 let fixture: ConsoleFixture;
 let upstream: EverythingServer;

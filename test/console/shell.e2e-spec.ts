@@ -92,6 +92,7 @@ inBrowser('the frame of the views', () => {
       'Connections',
       'Agents',
       'Keys',
+      'Access',
       'Monitoring',
       'Settings',
     ]);

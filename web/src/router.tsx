@@ -86,6 +86,7 @@ const views = [
   view('/agents', () => import('./views/agents/agents-view.js'), 'AgentsView'),
   view('/agents/$agentId', () => import('./views/agents/agent-view.js'), 'AgentView'),
   view('/keys', () => import('./views/keys/keys-view.js'), 'KeysView'),
+  view('/access', () => import('./views/access/access-view.js'), 'AccessView'),
   view('/monitoring', () => import('./views/monitoring/monitoring-view.js'), 'MonitoringView'),
   view('/settings', () => import('./views/settings/settings-view.js'), 'SettingsView'),
   view('/settings/$section', () => import('./views/settings/settings-view.js'), 'SettingsView'),

@@ -143,7 +143,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/{org}/tools/AGENT_VERSIONS_LIST": {
+    "/api/{org}/tools/ACCESS_GRAPH": {
         parameters: {
             query?: never;
             header?: never;
@@ -152,15 +152,15 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the last 100 versions of an agent, newest first: who made each, and which properties changed. Every change of an agent makes a version; its status, spending limit and slug are not part of it. */
-        post: operations["AGENT_VERSIONS_LIST"];
+        /** A picture of the organization: its API keys and people, agents and connections, who reaches what, and the calls, errors and approvals of a time range on each way. Covers the last 24 hours unless from and to are set. */
+        post: operations["ACCESS_GRAPH"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/{org}/tools/AGENT_VERSION_GET": {
+    "/api/{org}/tools/ACCESS_OF_CALLER": {
         parameters: {
             query?: never;
             header?: never;
@@ -169,15 +169,15 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads what an agent was in a version. */
-        post: operations["AGENT_VERSION_GET"];
+        /** What an API key (api_key_id) or a member (user_id) can do: the management tools, and the connections and agents that it reaches, with the number of tools that it can call there. where and orderBy are those of COLLECTION_CONNECTIONS_LIST; a page covers at most 100 connections and agents, and leaves out those that are out of reach. */
+        post: operations["ACCESS_OF_CALLER"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/{org}/tools/AGENT_VERSION_RESTORE": {
+    "/api/{org}/tools/ACCESS_TOOLS_LIST": {
         parameters: {
             query?: never;
             header?: never;
@@ -186,8 +186,25 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes an agent back to a version, which makes a new version. The caller needs the same grants as for COLLECTION_VIRTUAL_MCP_UPDATE. Connections that were deleted since are left out. */
-        post: operations["AGENT_VERSION_RESTORE"];
+        /** Lists the tools that a connection or agent was last known to have; with api_key_id or user_id, whether that caller can call each of them there. */
+        post: operations["ACCESS_TOOLS_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/ACCESS_TO_TOOL": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Who can call a tool: the API keys and people that reach it directly, at the endpoint of an agent, or by running an agent that has it. connection_id names a connection, or an agent with the name that the tool has there. */
+        post: operations["ACCESS_TO_TOOL"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1002,7 +1019,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, how long data is kept, or what is recorded of model calls. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
+        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
         post: operations["ORGANIZATION_UPDATE"];
         delete?: never;
         options?: never;
@@ -1129,23 +1146,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/{org}/tools/RUN_MODEL_CALL_GET": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Reads what was sent to a model and answered in one call of a run, if the organization recorded it (model_recording of ORGANIZATION_UPDATE). Needs COLLECTION_THREAD_MESSAGES_LIST, too. */
-        post: operations["RUN_MODEL_CALL_GET"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/{org}/tools/RUN_STATS": {
         parameters: {
             query?: never;
@@ -1155,7 +1155,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent, by model and by the code of the error; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
+        /** Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
         post: operations["RUN_STATS"];
         delete?: never;
         options?: never;
@@ -1282,23 +1282,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/{org}/tools/THREAD_STATS": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Counts the organization's threads by status: in total, over time, and those with failed runs by the code of the error. Threads belong to the time when they were created. Covers the last 24 hours unless from and to are set. */
-        post: operations["THREAD_STATS"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/{org}/tools/THREAD_TOKEN_CREATE": {
         parameters: {
             query?: never;
@@ -1325,7 +1308,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. spend shows each spending limit with what is used, reserved and left in its current window. */
+        /** Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key, person or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at most 1,000 groups. spend shows each spending limit with what is used, reserved and left in its current window. */
         post: operations["USAGE_STATS"];
         delete?: never;
         options?: never;
@@ -1864,6 +1847,102 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccessCallerState: {
+            active: boolean;
+            /** @enum {string} */
+            type: "key" | "person";
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        AccessGraph: {
+            from: string;
+            to: string;
+            callers: components["schemas"]["GraphCaller"][];
+            nodes: components["schemas"]["GraphNode"][];
+            uses: components["schemas"]["GraphUse"][];
+            traffic: components["schemas"]["GraphTraffic"][];
+            truncated: boolean;
+        };
+        AccessGraphInput: {
+            from?: string;
+            to?: string;
+        };
+        AccessOfCaller: {
+            caller: components["schemas"]["AccessCallerState"];
+            management_tools: string[];
+            items: components["schemas"]["ReachedItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            nextCursor: string | null;
+        };
+        AccessOfCallerInput: {
+            /** Format: uuid */
+            api_key_id?: string;
+            /** Format: uuid */
+            user_id?: string;
+            /**
+             * @description Maximum number of items per page. A page of large items holds fewer.
+             * @default 100
+             */
+            limit?: number;
+            /** @description The nextCursor of the previous page. Send the same orderBy and where with it. */
+            cursor?: string;
+            /** @description Number of items to skip. Cannot be combined with cursor; use cursor for long lists. */
+            offset?: number;
+            /** @description Stops counting after this many items, which is much faster for long lists: a greater totalCount means that there are more. Default: counts all. */
+            count_limit?: number;
+            /** @description Sort order, most significant term first. Each field can occur once. */
+            orderBy?: components["schemas"]["ListOrder"][];
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            where?: {
+                [key: string]: unknown;
+            };
+        };
+        AccessToTool: {
+            /** Format: uuid */
+            connection_id: string;
+            connection_title: string;
+            tool_name: string;
+            public: boolean;
+            agents: components["schemas"]["ToolAgentItem"][];
+            items: components["schemas"]["ToolCallerItem"][];
+            totalCount: number;
+            hasMore: boolean;
+            truncated: boolean;
+        };
+        AccessToToolInput: {
+            /** Format: uuid */
+            connection_id: string;
+            tool_name: string;
+            limit?: number;
+            offset?: number;
+        };
+        AccessToolItem: {
+            name: string;
+            /** Format: uuid */
+            connection_id: string;
+            upstream_name: string;
+            approval: boolean | null;
+            public: boolean;
+            callable: boolean | null;
+        };
+        AccessTools: {
+            items: components["schemas"]["AccessToolItem"][];
+            totalCount: number;
+            hasMore: boolean;
+        };
+        AccessToolsInput: {
+            /** Format: uuid */
+            connection_id: string;
+            search?: string;
+            /** Format: uuid */
+            api_key_id?: string;
+            /** Format: uuid */
+            user_id?: string;
+            limit?: number;
+            offset?: number;
+        };
         AgentAnswer: {
             item: components["schemas"]["AgentItem"];
         };
@@ -1904,25 +1983,6 @@ export interface components {
             })[] | null;
             prefix: string | null;
             approval: ("none" | "destructive" | "all") | string[];
-        };
-        AgentContent: {
-            title: string;
-            description: string | null;
-            instructions: string | null;
-            tier: ("fast" | "smart" | "thinking") | null;
-            max_steps: number;
-            approval_timeout: number;
-            /** @enum {string} */
-            tool_mode: "all" | "search" | "auto";
-            pinned_tools: string[];
-            history: components["schemas"]["AgentHistoryItem"];
-            output_schema: {
-                [key: string]: unknown;
-            } | null;
-            webhook_output: boolean;
-            expose_run: boolean;
-            ask_timeout_s: number;
-            connections: components["schemas"]["AgentConnectionItem"][];
         };
         AgentCreateData: {
             title: string;
@@ -1975,14 +2035,8 @@ export interface components {
         AgentItem: {
             /** Format: uuid */
             id: string;
-            slug: string;
-            spend: components["schemas"]["SpendLimitItem"] | null;
-            /** @enum {string} */
-            status: "active" | "inactive" | "error";
-            tool_count: number;
-            created_at: string;
-            updated_at: string;
             title: string;
+            slug: string;
             description: string | null;
             instructions: string | null;
             tier: ("fast" | "smart" | "thinking") | null;
@@ -1992,13 +2046,18 @@ export interface components {
             tool_mode: "all" | "search" | "auto";
             pinned_tools: string[];
             history: components["schemas"]["AgentHistoryItem"];
+            spend: components["schemas"]["SpendLimitItem"] | null;
             output_schema: {
                 [key: string]: unknown;
             } | null;
             webhook_output: boolean;
             expose_run: boolean;
             ask_timeout_s: number;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
+            created_at: string;
+            updated_at: string;
         };
         AgentListInput: {
             /** Format: uuid */
@@ -2016,7 +2075,7 @@ export interface components {
             count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
-            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; matches searches for words; not matches items that do not match all of its conditions. */
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
             where?: {
                 [key: string]: unknown;
             };
@@ -2026,10 +2085,6 @@ export interface components {
             totalCount: number;
             hasMore: boolean;
             nextCursor: string | null;
-        };
-        AgentRestored: {
-            missing_connections: string[];
-            item: components["schemas"]["AgentItem"];
         };
         AgentRunCounts: {
             /** Format: uuid */
@@ -2084,27 +2139,6 @@ export interface components {
             /** Format: uuid */
             id: string;
             data: components["schemas"]["AgentUpdateData"];
-        };
-        AgentVersionAnswer: {
-            item: components["schemas"]["AgentVersionDetails"];
-        };
-        AgentVersionDetails: {
-            content: components["schemas"]["AgentContent"];
-            user_id: string | null;
-            user_email: string | null;
-            api_key_id: string | null;
-            key_name: string | null;
-            number: number;
-            created_at: string;
-            restored_from: number | null;
-        };
-        AgentVersionInput: {
-            number: number;
-            /** Format: uuid */
-            id: string;
-        };
-        AgentVersionList: {
-            items: components["schemas"]["ListedAgentVersion"][];
         };
         AiProviderAnswer: {
             item: components["schemas"]["AiProviderItem"];
@@ -2315,7 +2349,6 @@ export interface components {
             authorization_url: string;
         };
         CallGroup: {
-            last_at: string;
             group: string | null;
             name: string | null;
             calls: number;
@@ -2451,7 +2484,6 @@ export interface components {
             /** @enum {string} */
             pin: "off" | "warn" | "block";
             tools_refreshed_at: (string) | null;
-            tool_count: number | null;
             import_name: string | null;
             created_at: string;
             updated_at: string;
@@ -2531,14 +2563,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        FailedRuns: {
-            code: string;
-            runs: number;
-        };
-        FailedThreads: {
-            code: string;
-            threads: number;
-        };
         FileDetails: {
             signed_url: string | null;
             /** Format: uuid */
@@ -2577,6 +2601,47 @@ export interface components {
             totalCount: number;
             hasMore: boolean;
             nextCursor: string | null;
+        };
+        GraphCaller: {
+            calls: components["schemas"]["ReachedIds"];
+            runs: components["schemas"]["ReachedIds"];
+            /** @enum {string} */
+            type: "key" | "person";
+            /** Format: uuid */
+            id: string;
+            name: string;
+            active: boolean;
+        };
+        GraphNode: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            connection_type: string;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            tools: number | null;
+        };
+        GraphTraffic: {
+            api_key_id: string | null;
+            user_id: string | null;
+            agent_id: string | null;
+            /** Format: uuid */
+            connection_id: string;
+            calls: number;
+            errors: number;
+            denied: number;
+            approvals_requested: number;
+            approvals_given: number;
+            approvals_denied: number;
+        };
+        GraphUse: {
+            /** Format: uuid */
+            agent_id: string;
+            /** Format: uuid */
+            connection_id: string;
+            tools: number | null;
+            /** @enum {string} */
+            approval: "none" | "destructive" | "all" | "some";
         };
         /** @description A message of MCP (JSON-RPC 2.0): a request, a notification, or the answer to a request of the server. */
         JsonRpcRequest: {
@@ -2626,7 +2691,6 @@ export interface components {
             id: string;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
-            model: string | null;
             error: components["schemas"]["RunFailureItem"] | null;
         };
         LatencyPercentiles: {
@@ -2648,7 +2712,7 @@ export interface components {
             count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
-            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; matches searches for words; not matches items that do not match all of its conditions. */
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
             where?: {
                 [key: string]: unknown;
             };
@@ -2657,16 +2721,6 @@ export interface components {
             field: string[];
             /** @enum {string} */
             direction: "asc" | "desc";
-        };
-        ListedAgentVersion: {
-            changed: string[];
-            user_id: string | null;
-            user_email: string | null;
-            api_key_id: string | null;
-            key_name: string | null;
-            number: number;
-            created_at: string;
-            restored_from: number | null;
         };
         MakerKeyItem: {
             /** Format: uuid */
@@ -2756,11 +2810,6 @@ export interface components {
             hasMore: boolean;
             nextCursor: string | null;
         };
-        ModelCallGetInput: {
-            /** Format: uuid */
-            id: string;
-            number: number;
-        };
         ModelCallItem: {
             step: number;
             attempt: number;
@@ -2772,15 +2821,8 @@ export interface components {
             output_tokens: number | null;
             cost_usd: number | null;
             error_code: string | null;
-            first_chunk_ms: number | null;
-            reasoning_tokens: number | null;
             provider_id: string | null;
             model: string | null;
-        };
-        ModelCallOutput: {
-            /** @enum {string} */
-            setting: "off" | "redacted" | "full";
-            item: components["schemas"]["RecordedCallItem"] | null;
         };
         ModelRunCounts: {
             model: string | null;
@@ -2866,7 +2908,6 @@ export interface components {
             include_management?: boolean;
             /** @enum {string} */
             group_by?: "connection" | "agent" | "key" | "person";
-            groups?: string[];
         };
         NoInput: Record<string, unknown>;
         OauthClientCreateInput: {
@@ -3047,11 +3088,6 @@ export interface components {
             run_access: "members" | "granted";
             limits: components["schemas"]["OrganizationLimitsItem"];
             retention: components["schemas"]["RetentionItem"];
-            /**
-             * @description What is recorded of model calls for RUN_MODEL_CALL_GET. off: nothing beside times, tokens and costs. redacted: the shape of what was sent and answered, with a size and a hash in place of each text. full: also the texts.
-             * @enum {string}
-             */
-            model_recording: "off" | "redacted" | "full";
             created_at: string;
             updated_at: string;
         };
@@ -3087,11 +3123,6 @@ export interface components {
              */
             run_access?: "members" | "granted";
             limits?: components["schemas"]["OrganizationLimitsInput"] | null;
-            /**
-             * @description What is recorded of model calls for RUN_MODEL_CALL_GET. off: nothing beside times, tokens and costs. redacted: the shape of what was sent and answered, with a size and a hash in place of each text. full: also the texts.
-             * @enum {string}
-             */
-            model_recording?: "off" | "redacted" | "full";
             retention?: components["schemas"]["RetentionInput"] | null;
         };
         PendingApprovalItem: {
@@ -3123,71 +3154,21 @@ export interface components {
                 message: string;
             }[];
         };
-        RecordedCallItem: {
+        ReachedIds: {
+            all: boolean;
+            ids: string[];
+        };
+        ReachedItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            connection_type: string;
             /** @enum {string} */
-            recording: "redacted" | "full";
-            is_too_large: boolean;
-            price: components["schemas"]["RecordedPriceItem"] | null;
-            request: components["schemas"]["RecordedRequestItem"];
-            response: components["schemas"]["RecordedResponseItem"];
-            tries: components["schemas"]["RecordedTryItem"][];
-        };
-        RecordedMessageItem: {
-            /** @enum {string} */
-            role: "user" | "assistant" | "tool";
-            parts: components["schemas"]["RecordedPartItem"][];
-        };
-        RecordedPartItem: {
-            /** @enum {string} */
-            type: "text" | "reasoning" | "file" | "tool-call" | "tool-result" | "other";
-            tool_name: string | null;
-            tool_call_id: string | null;
-            media_type: string | null;
-            size: number;
-            hash: string;
-            text: string | null;
-        };
-        RecordedPriceItem: {
-            input: number;
-            output: number;
-            cached_input?: number;
-        };
-        RecordedRequestItem: {
-            instructions: components["schemas"]["RecordedTextItem"] | null;
-            messages: components["schemas"]["RecordedMessageItem"][];
-            tools: components["schemas"]["RecordedToolItem"][];
-            tokens: number;
-            settings: components["schemas"]["RecordedSettingsItem"];
-        };
-        RecordedResponseItem: {
-            parts: components["schemas"]["RecordedPartItem"][];
-            finish_reason: string | null;
-            response_id: string | null;
-            model: string | null;
-        };
-        RecordedSettingsItem: {
-            temperature: number | null;
-            max_output_tokens: number | null;
-            tool_choice: string | null;
-            response_format: string;
-            response_schema: components["schemas"]["RecordedTextItem"] | null;
-            provider_options: components["schemas"]["RecordedTextItem"] | null;
-        };
-        RecordedTextItem: {
-            size: number;
-            hash: string;
-            text: string | null;
-        };
-        RecordedToolItem: {
-            name: string;
-            description: components["schemas"]["RecordedTextItem"];
-            input_schema: components["schemas"]["RecordedTextItem"];
-            tokens: number;
-        };
-        RecordedTryItem: {
-            started_at: string;
-            duration_ms: number;
-            error_code: string | null;
+            status: "active" | "inactive" | "error";
+            tools: number | null;
+            callable: number;
+            run: boolean | null;
+            approvals: number | null;
         };
         RegenerateRequest: {
             messageId?: string;
@@ -3213,12 +3194,10 @@ export interface components {
         RetentionInput: {
             threads_days?: number | null;
             runs_days?: number | null;
-            model_calls_days?: number | null;
         };
         RetentionItem: {
             threads_days?: number;
             runs_days?: number;
-            model_calls_days?: number;
         };
         RoleDeleteInput: {
             name: string;
@@ -3310,8 +3289,6 @@ export interface components {
             message_id: string;
             error: components["schemas"]["RunErrorItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
-            tools: string[];
-            duration_ms: number | null;
             cost_usd: number | null;
             finish_reason: string | null;
             attempt: number;
@@ -3361,8 +3338,6 @@ export interface components {
             message_id: string;
             error: components["schemas"]["RunErrorItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
-            tools: string[];
-            duration_ms: number | null;
             cost_usd: number | null;
             finish_reason: string | null;
             attempt: number;
@@ -3439,7 +3414,6 @@ export interface components {
             over_time: components["schemas"]["RunCountsAt"][];
             agents: components["schemas"]["AgentRunCounts"][];
             models: components["schemas"]["ModelRunCounts"][];
-            failures: components["schemas"]["FailedRuns"][];
             waiting_approvals: number;
             truncated: boolean;
         };
@@ -3448,9 +3422,6 @@ export interface components {
             to?: string;
             /** Format: uuid */
             agent_id?: string;
-            where?: {
-                [key: string]: unknown;
-            };
         };
         RunUsageItem: {
             inputTokens: number;
@@ -3603,19 +3574,6 @@ export interface components {
             new_id?: string;
             title?: string;
         };
-        ThreadCounts: {
-            threads: number;
-            in_progress: number;
-            completed: number;
-            failed: number;
-        };
-        ThreadCountsAt: {
-            at: string;
-            threads: number;
-            in_progress: number;
-            completed: number;
-            failed: number;
-        };
         ThreadCreateData: {
             title: string;
             /** Format: uuid */
@@ -3644,11 +3602,6 @@ export interface components {
                 [key: string]: string;
             };
             last_run: components["schemas"]["LastRunItem"] | null;
-            question: string | null;
-            tools: string[];
-            total_tokens: number;
-            cost_usd: number | null;
-            duration_ms: number;
             created_by: string | null;
             created_at: string;
             updated_at: string;
@@ -3670,22 +3623,6 @@ export interface components {
             totalCount: number;
             hasMore: boolean;
             nextCursor: string | null;
-        };
-        ThreadStats: {
-            from: string;
-            to: string;
-            bucket_seconds: number;
-            total: components["schemas"]["ThreadCounts"];
-            over_time: components["schemas"]["ThreadCountsAt"][];
-            failures: components["schemas"]["FailedThreads"][];
-            truncated: boolean;
-        };
-        ThreadStatsInput: {
-            from?: string;
-            to?: string;
-            where?: {
-                [key: string]: unknown;
-            };
         };
         ThreadTokenCreateInput: {
             thread_id: string;
@@ -3729,10 +3666,30 @@ export interface components {
             max_output_tokens?: number;
             first_chunk_timeout_s?: number;
         };
+        ToolAgentItem: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            tool_name: string;
+            approval: boolean;
+            public: boolean;
+        };
         ToolAnnotationsItem: {
             readOnlyHint?: boolean;
             destructiveHint?: boolean;
             idempotentHint?: boolean;
+        };
+        ToolCallerItem: {
+            direct: boolean;
+            agents: string[];
+            runs: string[];
+            /** @enum {string} */
+            type: "key" | "person";
+            /** Format: uuid */
+            id: string;
+            name: string;
         };
         ToolListing: {
             name: string;
@@ -3956,7 +3913,7 @@ export interface components {
             from: string;
             to: string;
             /** @enum {string} */
-            by: "agent" | "model" | "key" | "day";
+            by: "agent" | "model" | "key" | "person" | "day";
             total: components["schemas"]["UsageCounts"];
             groups: components["schemas"]["UsageGroup"][];
             truncated: boolean;
@@ -3966,7 +3923,7 @@ export interface components {
             from?: string;
             to?: string;
             /** @enum {string} */
-            by: "agent" | "model" | "key" | "day";
+            by: "agent" | "model" | "key" | "person" | "day";
         };
         WarningItem: {
             path: string;
@@ -4164,7 +4121,6 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
-                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -4271,16 +4227,8 @@ export interface operations {
                      *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "slug": "default",
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
-                     *         "status": "active",
-                     *         "tool_count": 1,
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -4294,10 +4242,15 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
+                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -4307,7 +4260,9 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ]
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
                      *     }
                      */
@@ -4364,19 +4319,11 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
-                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
-                     *         "question": "text",
-                     *         "tools": [
-                     *           "text"
-                     *         ],
-                     *         "total_tokens": 1,
-                     *         "cost_usd": 1,
-                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -4696,7 +4643,157 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
-    AGENT_VERSIONS_LIST: {
+    ACCESS_GRAPH: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["AccessGraphInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-23T08:30:00.000Z",
+                     *       "to": "2026-11-23T08:30:00.000Z",
+                     *       "callers": [
+                     *         {
+                     *           "calls": {
+                     *             "all": true,
+                     *             "ids": [
+                     *               "0198f0a0-0000-7000-8000-000000000001"
+                     *             ]
+                     *           },
+                     *           "runs": {
+                     *             "all": true,
+                     *             "ids": [
+                     *               "0198f0a0-0000-7000-8000-000000000001"
+                     *             ]
+                     *           },
+                     *           "type": "key",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot",
+                     *           "active": true
+                     *         }
+                     *       ],
+                     *       "nodes": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "connection_type": "text",
+                     *           "status": "active",
+                     *           "tools": 1
+                     *         }
+                     *       ],
+                     *       "uses": [
+                     *         {
+                     *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "tools": 1,
+                     *           "approval": "none"
+                     *         }
+                     *       ],
+                     *       "traffic": [
+                     *         {
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "agent_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "calls": 1,
+                     *           "errors": 1,
+                     *           "denied": 1,
+                     *           "approvals_requested": 1,
+                     *           "approvals_given": 1,
+                     *           "approvals_denied": 1
+                     *         }
+                     *       ],
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AccessGraph"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ACCESS_OF_CALLER: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["AccessOfCallerInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "caller": {
+                     *         "active": true,
+                     *         "type": "key",
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "name": "support-bot"
+                     *       },
+                     *       "management_tools": [
+                     *         "text"
+                     *       ],
+                     *       "items": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "connection_type": "text",
+                     *           "status": "active",
+                     *           "tools": 1,
+                     *           "callable": 1,
+                     *           "run": true,
+                     *           "approvals": 1
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "nextCursor": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AccessOfCaller"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ACCESS_TOOLS_LIST: {
         parameters: {
             query?: never;
             header?: never;
@@ -4713,10 +4810,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *       "connection_id": "0198f0a0-0000-7000-8000-000000000001"
                  *     }
                  */
-                "application/json": components["schemas"]["AgentIdInput"];
+                "application/json": components["schemas"]["AccessToolsInput"];
             };
         };
         responses: {
@@ -4730,185 +4827,91 @@ export interface operations {
                      * @example {
                      *       "items": [
                      *         {
-                     *           "changed": [
-                     *             "text"
-                     *           ],
-                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "user_email": "text",
-                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "key_name": "text",
-                     *           "number": 1,
-                     *           "created_at": "2026-11-23T08:30:00.000Z",
-                     *           "restored_from": 1
+                     *           "name": "support-bot",
+                     *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "upstream_name": "text",
+                     *           "approval": true,
+                     *           "public": true,
+                     *           "callable": true
                      *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["AgentVersionList"];
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AGENT_VERSION_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description Organization slug
-                 * @example default
-                 */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "number": 1,
-                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AgentVersionInput"];
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "item": {
-                     *         "content": {
-                     *           "title": "Support",
-                     *           "description": "Looks things up.",
-                     *           "instructions": "text",
-                     *           "tier": "fast",
-                     *           "max_steps": 1,
-                     *           "approval_timeout": 1,
-                     *           "tool_mode": "all",
-                     *           "pinned_tools": [
-                     *             "text"
-                     *           ],
-                     *           "history": {
-                     *             "max_messages": 1,
-                     *             "max_tokens": 1
-                     *           },
-                     *           "output_schema": {},
-                     *           "webhook_output": true,
-                     *           "expose_run": true,
-                     *           "ask_timeout_s": 1,
-                     *           "connections": [
-                     *             {
-                     *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *               "selected_tools": [
-                     *                 "text"
-                     *               ],
-                     *               "prefix": "text",
-                     *               "approval": "none"
-                     *             }
-                     *           ]
-                     *         },
-                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "user_email": "text",
-                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "key_name": "text",
-                     *         "number": 1,
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "restored_from": 1
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["AgentVersionAnswer"];
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    AGENT_VERSION_RESTORE: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description Organization slug
-                 * @example default
-                 */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "number": 1,
-                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AgentVersionInput"];
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "missing_connections": [
-                     *         "0198f0a0-0000-7000-8000-000000000001"
                      *       ],
-                     *       "item": {
-                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "slug": "default",
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
-                     *         "status": "active",
-                     *         "tool_count": 1,
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z",
-                     *         "title": "Support",
-                     *         "description": "Looks things up.",
-                     *         "instructions": "text",
-                     *         "tier": "fast",
-                     *         "max_steps": 1,
-                     *         "approval_timeout": 1,
-                     *         "tool_mode": "all",
-                     *         "pinned_tools": [
-                     *           "text"
-                     *         ],
-                     *         "history": {
-                     *           "max_messages": 1,
-                     *           "max_tokens": 1
-                     *         },
-                     *         "output_schema": {},
-                     *         "webhook_output": true,
-                     *         "expose_run": true,
-                     *         "ask_timeout_s": 1,
-                     *         "connections": [
-                     *           {
-                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
-                     *             "selected_tools": [
-                     *               "text"
-                     *             ],
-                     *             "prefix": "text",
-                     *             "approval": "none"
-                     *           }
-                     *         ]
-                     *       }
+                     *       "totalCount": 1,
+                     *       "hasMore": true
                      *     }
                      */
-                    "application/json": components["schemas"]["AgentRestored"];
+                    "application/json": components["schemas"]["AccessTools"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    ACCESS_TO_TOOL: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "tool_name": "echo"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccessToToolInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *       "connection_title": "text",
+                     *       "tool_name": "echo",
+                     *       "public": true,
+                     *       "agents": [
+                     *         {
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "title": "Support",
+                     *           "status": "active",
+                     *           "tool_name": "echo",
+                     *           "approval": true,
+                     *           "public": true
+                     *         }
+                     *       ],
+                     *       "items": [
+                     *         {
+                     *           "direct": true,
+                     *           "agents": [
+                     *             "0198f0a0-0000-7000-8000-000000000001"
+                     *           ],
+                     *           "runs": [
+                     *             "0198f0a0-0000-7000-8000-000000000001"
+                     *           ],
+                     *           "type": "key",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "hasMore": true,
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AccessToTool"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5643,7 +5646,6 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
-                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5728,7 +5730,6 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
-                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5810,7 +5811,6 @@ export interface operations {
                      *           "shared_state": true,
                      *           "pin": "off",
                      *           "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
-                     *           "tool_count": 1,
                      *           "import_name": "text",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
                      *           "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5900,7 +5900,6 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
-                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5956,19 +5955,11 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
-                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
-                     *         "question": "text",
-                     *         "tools": [
-                     *           "text"
-                     *         ],
-                     *         "total_tokens": 1,
-                     *         "cost_usd": 1,
-                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6024,19 +6015,11 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
-                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
-                     *         "question": "text",
-                     *         "tools": [
-                     *           "text"
-                     *         ],
-                     *         "total_tokens": 1,
-                     *         "cost_usd": 1,
-                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6108,19 +6091,11 @@ export interface operations {
                      *           "last_run": {
                      *             "id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "status": "queued",
-                     *             "model": "gpt-5",
                      *             "error": {
                      *               "code": "text",
                      *               "message": "What is new?"
                      *             }
                      *           },
-                     *           "question": "text",
-                     *           "tools": [
-                     *             "text"
-                     *           ],
-                     *           "total_tokens": 1,
-                     *           "cost_usd": 1,
-                     *           "duration_ms": 1,
                      *           "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
                      *           "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6181,19 +6156,11 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
-                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
-                     *         "question": "text",
-                     *         "tools": [
-                     *           "text"
-                     *         ],
-                     *         "total_tokens": 1,
-                     *         "cost_usd": 1,
-                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6240,16 +6207,8 @@ export interface operations {
                      * @example {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "slug": "default",
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
-                     *         "status": "active",
-                     *         "tool_count": 1,
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6263,10 +6222,15 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
+                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6276,7 +6240,9 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ]
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
                      *     }
                      */
@@ -6332,16 +6298,8 @@ export interface operations {
                      *       "applied_tool_mode": "all",
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "slug": "default",
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
-                     *         "status": "active",
-                     *         "tool_count": 1,
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6355,10 +6313,15 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
+                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6368,7 +6331,9 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ]
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
                      *     }
                      */
@@ -6409,16 +6374,8 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "slug": "default",
-                     *           "spend": {
-                     *             "usd_per_day": 0.000001,
-                     *             "usd_per_month": 0.000001
-                     *           },
-                     *           "status": "active",
-                     *           "tool_count": 1,
-                     *           "created_at": "2026-11-23T08:30:00.000Z",
-                     *           "updated_at": "2026-11-23T08:30:00.000Z",
                      *           "title": "Support",
+                     *           "slug": "default",
                      *           "description": "Looks things up.",
                      *           "instructions": "text",
                      *           "tier": "fast",
@@ -6432,10 +6389,15 @@ export interface operations {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
                      *           },
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           },
                      *           "output_schema": {},
                      *           "webhook_output": true,
                      *           "expose_run": true,
                      *           "ask_timeout_s": 1,
+                     *           "status": "active",
                      *           "connections": [
                      *             {
                      *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6445,7 +6407,9 @@ export interface operations {
                      *               "prefix": "text",
                      *               "approval": "none"
                      *             }
-                     *           ]
+                     *           ],
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z"
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -6501,16 +6465,8 @@ export interface operations {
                      *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "slug": "default",
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
-                     *         "status": "active",
-                     *         "tool_count": 1,
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z",
                      *         "title": "Support",
+                     *         "slug": "default",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6524,10 +6480,15 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
+                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6537,7 +6498,9 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ]
+                     *         ],
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
                      *     }
                      */
@@ -7569,7 +7532,6 @@ export interface operations {
                      *       ],
                      *       "groups": [
                      *         {
-                     *           "last_at": "2026-11-23T08:30:00.000Z",
                      *           "group": "0198f0a0-0000-7000-8000-000000000001",
                      *           "name": "support-bot",
                      *           "calls": 1,
@@ -7891,10 +7853,8 @@ export interface operations {
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
-                     *           "runs_days": 1,
-                     *           "model_calls_days": 1
+                     *           "runs_days": 1
                      *         },
-                     *         "model_recording": "off",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -7964,10 +7924,8 @@ export interface operations {
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
-                     *           "runs_days": 1,
-                     *           "model_calls_days": 1
+                     *           "runs_days": 1
                      *         },
-                     *         "model_recording": "off",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -8227,8 +8185,6 @@ export interface operations {
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
                      *             "error_code": "text",
-                     *             "first_chunk_ms": 1,
-                     *             "reasoning_tokens": 1,
                      *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "model": "gpt-5"
                      *           }
@@ -8255,10 +8211,6 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
-                     *         "tools": [
-                     *           "text"
-                     *         ],
-                     *         "duration_ms": 1,
                      *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
@@ -8343,8 +8295,6 @@ export interface operations {
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
                      *             "error_code": "text",
-                     *             "first_chunk_ms": 1,
-                     *             "reasoning_tokens": 1,
                      *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "model": "gpt-5"
                      *           }
@@ -8371,10 +8321,6 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
-                     *         "tools": [
-                     *           "text"
-                     *         ],
-                     *         "duration_ms": 1,
                      *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
@@ -8428,45 +8374,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "where": {
-                 *         "operator": "and",
-                 *         "conditions": [
-                 *           {
-                 *             "field": [
-                 *               "question"
-                 *             ],
-                 *             "operator": "matches",
-                 *             "value": "refund"
-                 *           },
-                 *           {
-                 *             "field": [
-                 *               "tool"
-                 *             ],
-                 *             "operator": "eq",
-                 *             "value": "search"
-                 *           },
-                 *           {
-                 *             "field": [
-                 *               "created_at"
-                 *             ],
-                 *             "operator": "gte",
-                 *             "value": "2026-01-31T00:00:00Z"
-                 *           }
-                 *         ]
-                 *       },
-                 *       "orderBy": [
-                 *         {
-                 *           "field": [
-                 *             "cost_usd"
-                 *           ],
-                 *           "direction": "desc"
-                 *         }
-                 *       ],
-                 *       "limit": 20
-                 *     }
-                 */
+                /** @example {} */
                 "application/json": components["schemas"]["ListInput"];
             };
         };
@@ -8499,10 +8407,6 @@ export interface operations {
                      *             "outputTokens": 1,
                      *             "totalTokens": 1
                      *           },
-                     *           "tools": [
-                     *             "text"
-                     *           ],
-                     *           "duration_ms": 1,
                      *           "cost_usd": 1,
                      *           "finish_reason": "text",
                      *           "attempt": 1,
@@ -8549,136 +8453,6 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
-    RUN_MODEL_CALL_GET: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description Organization slug
-                 * @example default
-                 */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
-                 *       "number": 1
-                 *     }
-                 */
-                "application/json": components["schemas"]["ModelCallGetInput"];
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "setting": "off",
-                     *       "item": {
-                     *         "recording": "redacted",
-                     *         "is_too_large": true,
-                     *         "price": {
-                     *           "input": 1,
-                     *           "output": 1,
-                     *           "cached_input": 1
-                     *         },
-                     *         "request": {
-                     *           "instructions": {
-                     *             "size": 1,
-                     *             "hash": "text",
-                     *             "text": "text"
-                     *           },
-                     *           "messages": [
-                     *             {
-                     *               "role": "user",
-                     *               "parts": [
-                     *                 {
-                     *                   "type": "text",
-                     *                   "tool_name": "echo",
-                     *                   "tool_call_id": "text",
-                     *                   "media_type": "image/png",
-                     *                   "size": 1,
-                     *                   "hash": "text",
-                     *                   "text": "text"
-                     *                 }
-                     *               ]
-                     *             }
-                     *           ],
-                     *           "tools": [
-                     *             {
-                     *               "name": "support-bot",
-                     *               "description": {
-                     *                 "size": 1,
-                     *                 "hash": "text",
-                     *                 "text": "text"
-                     *               },
-                     *               "input_schema": {
-                     *                 "size": 1,
-                     *                 "hash": "text",
-                     *                 "text": "text"
-                     *               },
-                     *               "tokens": 1
-                     *             }
-                     *           ],
-                     *           "tokens": 1,
-                     *           "settings": {
-                     *             "temperature": 1,
-                     *             "max_output_tokens": 1,
-                     *             "tool_choice": "text",
-                     *             "response_format": "text",
-                     *             "response_schema": {
-                     *               "size": 1,
-                     *               "hash": "text",
-                     *               "text": "text"
-                     *             },
-                     *             "provider_options": {
-                     *               "size": 1,
-                     *               "hash": "text",
-                     *               "text": "text"
-                     *             }
-                     *           }
-                     *         },
-                     *         "response": {
-                     *           "parts": [
-                     *             {
-                     *               "type": "text",
-                     *               "tool_name": "echo",
-                     *               "tool_call_id": "text",
-                     *               "media_type": "image/png",
-                     *               "size": 1,
-                     *               "hash": "text",
-                     *               "text": "text"
-                     *             }
-                     *           ],
-                     *           "finish_reason": "text",
-                     *           "response_id": "text",
-                     *           "model": "gpt-5"
-                     *         },
-                     *         "tries": [
-                     *           {
-                     *             "started_at": "2026-11-23T08:30:00.000Z",
-                     *             "duration_ms": 1,
-                     *             "error_code": "text"
-                     *           }
-                     *         ]
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ModelCallOutput"];
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
     RUN_STATS: {
         parameters: {
             query?: never;
@@ -8694,17 +8468,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "where": {
-                 *         "field": [
-                 *           "error_code"
-                 *         ],
-                 *         "operator": "eq",
-                 *         "value": "model_provider_error"
-                 *       }
-                 *     }
-                 */
+                /** @example {} */
                 "application/json": components["schemas"]["RunStatsInput"];
             };
         };
@@ -8800,12 +8564,6 @@ export interface operations {
                      *             "p95": 1,
                      *             "p99": 1
                      *           }
-                     *         }
-                     *       ],
-                     *       "failures": [
-                     *         {
-                     *           "code": "text",
-                     *           "runs": 1
                      *         }
                      *       ],
                      *       "waiting_approvals": 1,
@@ -9240,19 +8998,11 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
-                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
-                     *         "question": "text",
-                     *         "tools": [
-                     *           "text"
-                     *         ],
-                     *         "total_tokens": 1,
-                     *         "cost_usd": 1,
-                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -9260,79 +9010,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ThreadOutput"];
-                };
-            };
-            default: components["responses"]["Problem"];
-        };
-    };
-    THREAD_STATS: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description Organization slug
-                 * @example default
-                 */
-                org: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "from": "2026-01-01T00:00:00Z",
-                 *       "to": "2026-02-01T00:00:00Z",
-                 *       "where": {
-                 *         "field": [
-                 *           "text"
-                 *         ],
-                 *         "operator": "matches",
-                 *         "value": "refund -test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["ThreadStatsInput"];
-            };
-        };
-        responses: {
-            /** @description The tool’s output */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "from": "2026-11-23T08:30:00.000Z",
-                     *       "to": "2026-11-23T08:30:00.000Z",
-                     *       "bucket_seconds": 1,
-                     *       "total": {
-                     *         "threads": 1,
-                     *         "in_progress": 1,
-                     *         "completed": 1,
-                     *         "failed": 1
-                     *       },
-                     *       "over_time": [
-                     *         {
-                     *           "at": "2026-11-23T08:30:00.000Z",
-                     *           "threads": 1,
-                     *           "in_progress": 1,
-                     *           "completed": 1,
-                     *           "failed": 1
-                     *         }
-                     *       ],
-                     *       "failures": [
-                     *         {
-                     *           "code": "text",
-                     *           "threads": 1
-                     *         }
-                     *       ],
-                     *       "truncated": true
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ThreadStats"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, type QueryDeepPartialEntity, Repository } from 'typeorm';
 import type { SqlClause } from '../../core/paging/sql-clause.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
-import type { AgentConnection, RunnableAgent } from './agent.js';
+import type { AgentConnection, ApprovalRule, RunnableAgent } from './agent.js';
 import type { NestedSelection } from './selection-rights.js';
 import { AgentConnectionEntity } from './agent-connection.entity.js';
 import { AgentEntity } from './agent.entity.js';
@@ -34,6 +34,16 @@ export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
   readonly connections: readonly AgentConnection[];
   /** How many tools it selects, of those that its connections last listed. */
   readonly toolCount: number;
+}
+
+/** What a picture of the organization shows of an agent's use of a connection or agent. */
+export interface MemberOutline {
+  readonly agentId: string;
+  readonly connectionId: string;
+  /** How many tools are selected; null for all of them. */
+  readonly toolCount: number | null;
+  /** `some`: for calls of the tools in a list. */
+  readonly approval: Exclude<ApprovalRule, readonly string[]> | 'some';
 }
 
 // An agent inside has no tools of its own. UNION drops what is reached on several ways, so that the search stays small.
@@ -121,6 +131,35 @@ export class AgentRepository {
   async findRunnableBySlug(organizationId: string, slug: string): Promise<RunnableAgent | undefined> {
     const [agent] = await this.statements.rowsByKey<RunnableAgent>(RUNNABLE_BY_SLUG, [organizationId, slug]);
     return agent;
+  }
+
+  /** Which connections and agents the organization's agents use, in their order, without the selected tools. */
+  findMemberOutlines(organizationId: string): Promise<MemberOutline[]> {
+    return this.members.query(
+      `SELECT member.agent_id AS "agentId", member.connection_id AS "connectionId",
+              CASE jsonb_typeof(member.selected_tools) WHEN 'array' THEN jsonb_array_length(member.selected_tools)
+                END AS "toolCount",
+              CASE jsonb_typeof(member.approval) WHEN 'string' THEN member.approval #>> '{}' ELSE 'some' END AS approval
+         FROM agent_connections member JOIN agents agent ON agent.id = member.agent_id
+        WHERE agent.organization_id = $1
+        ORDER BY member.agent_id, member.position`,
+      [organizationId],
+    );
+  }
+
+  /** The agents of the organization that contain the connection, directly or through other agents: at most `max`. */
+  async findContaining(organizationId: string, connectionId: string, max: number): Promise<string[]> {
+    const rows: { id: string }[] = await this.agents.query(
+      `WITH RECURSIVE containing (id) AS (
+         SELECT agent_id FROM agent_connections WHERE connection_id = $2
+         UNION
+         SELECT member.agent_id FROM agent_connections member JOIN containing ON member.connection_id = containing.id
+       )
+       SELECT connection.id FROM containing JOIN connections connection ON connection.id = containing.id
+        WHERE connection.organization_id = $1 ORDER BY connection.title, connection.id LIMIT $3`,
+      [organizationId, connectionId, max],
+    );
+    return rows.map(({ id }) => id);
   }
 
   /** False if another agent of the organization has the slug. */

@@ -25,7 +25,13 @@ import { addedSelections, missingGrants, type Selection } from './selection-righ
 import type { AgentEntity } from './agent.entity.js';
 import { contentOf } from './agent-content.js';
 import { AgentVersionsRepository, type VersionAuthor } from './agent-versions.repository.js';
-import { AGENT_BYTES, AgentRepository, type StoredAgent, usesConnection } from './agent.repository.js';
+import {
+  AGENT_BYTES,
+  AgentRepository,
+  type MemberOutline,
+  type StoredAgent,
+  usesConnection,
+} from './agent.repository.js';
 
 /**
  * Creates, reads, updates and deletes agents. An agent is a connection of type VIRTUAL and its settings, written
@@ -56,6 +62,16 @@ export class AgentsService {
   /** The same for several agents, in no particular order. @param ids UUIDs */
   findAllForRun(organizationId: string, ids: readonly string[]): Promise<RunnableAgent[]> {
     return this.repository.findAllRunnable(organizationId, ids);
+  }
+
+  /** Which connections and agents each agent of the organization uses. */
+  findMemberOutlines(organizationId: string): Promise<MemberOutline[]> {
+    return this.repository.findMemberOutlines(organizationId);
+  }
+
+  /** The ids of at most `max` agents that contain the connection or agent, directly or through other agents. */
+  findContaining(organizationId: string, connectionId: string, max: number): Promise<string[]> {
+    return this.repository.findContaining(organizationId, connectionId, max);
   }
 
   async list(

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { LongReads } from '../../platform/database/long-reads.js';
 import type { StatsRange } from '../../core/paging/stats-range.js';
+import type { TimeRange } from '../../core/paging/time-range.js';
 import type { CallGrouping } from './monitoring.dto.js';
 
 /** Counts of a set of records. `latency` holds p50, p95 and p99 in milliseconds, without denied calls. */
@@ -90,6 +91,28 @@ const OF_TOOLS = `
   GROUP BY GROUPING SETS ((connection_id, tool_name), (connection_id, tool_name, bucket))
   ORDER BY grouping(bucket) DESC, bucket, calls DESC, tool_name, connection_id`;
 
+const PATHS = `
+  SELECT api_key_id AS "apiKeyId", user_id AS "userId", agent_id AS "agentId", connection_id AS "connectionId",
+         count(*)::integer AS calls,
+         (count(*) FILTER (WHERE status = 'error'))::integer AS errors,
+         (count(*) FILTER (WHERE status = 'denied'))::integer AS denied
+    FROM audit_records
+   WHERE organization_id = $1 AND at >= $2 AND at < $3 AND connection_id IS NOT NULL
+   GROUP BY api_key_id, user_id, agent_id, connection_id
+   ORDER BY calls DESC, connection_id, agent_id, api_key_id, user_id
+   LIMIT $4`;
+
+/** Calls of one caller to one connection, perhaps through an agent. Without key and person, the caller had neither. */
+export interface CallPath {
+  readonly apiKeyId: string | null;
+  readonly userId: string | null;
+  readonly agentId: string | null;
+  readonly connectionId: string;
+  readonly calls: number;
+  readonly errors: number;
+  readonly denied: number;
+}
+
 /** Counts audit records. */
 @Injectable()
 export class AuditStatsRepository {
@@ -139,6 +162,13 @@ export class AuditStatsRepository {
       const truncated = found.length > max || groups.length > shown.length;
       return { total, ofTools, byGroup: shown, truncated };
     });
+  }
+
+  /** The `max` ways on which most calls went, without those of management tools. */
+  countPaths(organizationId: string, { from, to }: TimeRange, max: number, callerLeft: AbortSignal) {
+    return this.reads.read(organizationId, callerLeft, (manager) =>
+      rows<CallPath>(manager, PATHS, [organizationId, from, to, max]),
+    );
   }
 }
 

@@ -5,12 +5,13 @@ import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import { paginate } from '../../core/paging/paginate.js';
 import { readStatsRange } from '../../core/paging/stats-range.js';
+import type { TimeRange } from '../../core/paging/time-range.js';
 import type { Principal } from '../../core/principal.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { type NameOf, Names } from '../../core/names/names.js';
 import type { AuditRecordEntity } from './audit-record.entity.js';
 import { AuditRepository } from './audit.repository.js';
-import { AuditStatsRepository, type Counts, type ToolCounts } from './audit-stats.repository.js';
+import { AuditStatsRepository, type CallPath, type Counts, type ToolCounts } from './audit-stats.repository.js';
 import type {
   CallStats,
   MonitoringLogItem,
@@ -89,6 +90,14 @@ export class MonitoringService {
       );
       yield records.map((record) => toItem(record, nameOf));
     }
+  }
+
+  /**
+   * From whom, through which agent and to which connection the organization's calls went: at most `max` ways.
+   * @throws DomainError as `LongReads.read`
+   */
+  countPaths(caller: Principal, range: TimeRange, max: number, { callerLeft }: HeldAnswer): Promise<CallPath[]> {
+    return this.counts.countPaths(caller.organization.id, range, max, callerLeft);
   }
 
   /** @throws DomainError `invalid_request` */

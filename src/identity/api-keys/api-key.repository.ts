@@ -184,8 +184,13 @@ export class ApiKeyRepository {
 
   /** The current permissions of the given keys by id, without deleted and expired keys. */
   async findUsable(ids: readonly string[]): Promise<Map<string, PermissionMap>> {
-    const rows = await this.findActive('k.id = ANY($1) AND (k.expires_at IS NULL OR k.expires_at > now())', ids);
-    return new Map(rows.map(({ id, permissions }) => [id, permissions]));
+    const keys = await this.findUsableKeys(ids);
+    return new Map(keys.map(({ id, permissions }) => [id, permissions]));
+  }
+
+  /** Those of the given keys that are neither deleted nor expired. */
+  findUsableKeys(ids: readonly string[]): Promise<ActiveApiKey[]> {
+    return this.findActive('k.id = ANY($1) AND (k.expires_at IS NULL OR k.expires_at > now())', ids);
   }
 
   private async findActive(condition: string, values: readonly string[]) {

@@ -66,6 +66,12 @@ export class ApiKeyVerifier implements CredentialSource {
     return this.repository.findUsable(ids);
   }
 
+  /** What requests with the given keys would be made with, by id of the key; without deleted and expired keys. */
+  async findPrincipals(ids: readonly string[]): Promise<ReadonlyMap<string, Principal>> {
+    const keys = await this.repository.findUsableKeys(ids);
+    return new Map(keys.map((key) => [key.id, toPrincipal(key)]));
+  }
+
   /** Drops a key from the cache after this process has created, changed or deleted it. */
   forget(hash: string): void {
     this.keys.forget(hash);
@@ -75,22 +81,7 @@ export class ApiKeyVerifier implements CredentialSource {
     if (key === undefined) throw new DomainError('credential_invalid');
     if (hasExpired(key.expiresAt)) throw new DomainError('credential_expired');
     this.noteUse(key.id);
-    return {
-      kind: 'api_key',
-      credentialId: key.id,
-      callerId: key.id,
-      organization: principalOrganization(key.organizationId, key.organizationSlug, key.limits),
-      runAccess: key.runAccess,
-      userId: key.userId,
-      apiKeyId: key.id,
-      ...(key.keyLimits !== null && { keyLimits: key.keyLimits }),
-      grantId: key.grantId,
-      clientId: null,
-      ...(key.resource !== null && { resource: key.resource }),
-      ...(key.scope !== null && { scopes: key.scope.split(' ') }),
-      permissions: key.permissions,
-      permissionsDigest: key.permissionsDigest,
-    };
+    return toPrincipal(key);
   }
 
   /** `last_used_at` has a resolution of one minute: a write per request would be too expensive. */
@@ -101,4 +92,23 @@ export class ApiKeyVerifier implements CredentialSource {
       this.logger.warn(`Failed to record the last use of an API key: ${error.message}`);
     });
   }
+}
+
+function toPrincipal(key: ActiveApiKey): Principal {
+  return {
+    kind: 'api_key',
+    credentialId: key.id,
+    callerId: key.id,
+    organization: principalOrganization(key.organizationId, key.organizationSlug, key.limits),
+    runAccess: key.runAccess,
+    userId: key.userId,
+    apiKeyId: key.id,
+    ...(key.keyLimits !== null && { keyLimits: key.keyLimits }),
+    grantId: key.grantId,
+    clientId: null,
+    ...(key.resource !== null && { resource: key.resource }),
+    ...(key.scope !== null && { scopes: key.scope.split(' ') }),
+    permissions: key.permissions,
+    permissionsDigest: key.permissionsDigest,
+  };
 }

@@ -8,6 +8,7 @@ import type { Principal } from '../../core/principal.js';
 import { requireThreadAccess, THREAD_ACCESS, type ThreadAccess } from '../../core/thread-access.js';
 import { RequestLimits } from '../../platform/limits/request-limits.js';
 import { Authenticator } from './authenticator.js';
+import { hasScopeFor, opensResource } from './credential-bounds.js';
 import { ProtectedResource, resourcePathOf, scopeOf } from './protected-resource.js';
 
 /**
@@ -121,12 +122,9 @@ function admitAs(
   threadAccess: ThreadAccess | undefined,
 ): true {
   request.principal = principal;
-  const { resource, scopes } = principal;
-  if (
-    resource !== undefined &&
-    request.url !== resource &&
-    resourcePathOf(request, access).toLowerCase() !== resource
-  ) {
+  const { resource } = principal;
+  const isElsewhere = resource !== undefined && request.url !== resource;
+  if (isElsewhere && !opensResource(principal, resourcePathOf(request, access))) {
     throw new DomainError('credential_invalid', 'The token was issued for another resource.');
   }
   const { org, threadId } = request.params as { org?: string; threadId?: string };
@@ -134,7 +132,7 @@ function admitAs(
   if (!isLegacyPath && org !== principal.organization.slug) {
     throw new DomainError('organization_mismatch', 'The credential does not belong to the organization in the path.');
   }
-  if (scopes !== undefined && !scopes.includes(scopeOf(access))) {
+  if (!hasScopeFor(principal, access)) {
     throw new DomainError('insufficient_scope', `The token lacks the scope "${scopeOf(access)}".`);
   }
   requireThreadAccess(principal, threadAccess, threadId);

@@ -3,6 +3,7 @@ import { DomainError } from '../../core/domain-error.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
+import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { permissionsOfMember } from './member-rights.js';
 import { MemberRepository } from './member.repository.js';
 
@@ -27,6 +28,37 @@ export class MembershipSource implements CredentialSource {
   /** @throws DomainError `credential_invalid` always */
   verify(): Principal {
     throw new DomainError('credential_invalid');
+  }
+
+  /**
+   * What members of the caller's organization could call the service with, by user id; without those who are no members.
+   */
+  async findPrincipals(userIds: readonly string[], caller: Principal): Promise<ReadonlyMap<string, Principal>> {
+    const { organization, runAccess } = caller;
+    const found = await this.members.findRights(userIds.map((userId) => ({ userId, organizationId: organization.id })));
+    return new Map(
+      found.map((rights) => {
+        const { userId } = rights;
+        const permissions = permissionsOfMember(rights);
+        const credentialId = membershipCredentialId(userId, organization.id);
+        return [
+          userId,
+          {
+            kind: 'member',
+            credentialId,
+            callerId: credentialId,
+            organization,
+            runAccess,
+            userId,
+            apiKeyId: null,
+            grantId: null,
+            clientId: null,
+            permissions,
+            permissionsDigest: permissionsDigest(permissions),
+          },
+        ];
+      }),
+    );
   }
 
   async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {

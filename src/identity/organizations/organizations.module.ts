@@ -58,6 +58,6 @@ const ENTITIES = [
     Ownership,
     PasswordResets,
   ],
-  exports: [OrganizationsService, Joining, Ownership, PasswordResets],
+  exports: [OrganizationsService, MemberService, MembershipSource, Joining, Ownership, PasswordResets],
 })
 export class OrganizationsModule {}

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import type { StatsRange } from '../../core/paging/stats-range.js';
 import { compileWhere } from '../../core/paging/where-clause.js';
+import type { TimeRange } from '../../core/paging/time-range.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { RUN_DURATION, RUN_LIST } from './records/run-list.js';
 import { RunEntity } from './records/run.entity.js';
@@ -71,6 +72,28 @@ const WAITING = `
   SELECT count(*)::integer AS count FROM runs JOIN run_approvals ON run_approvals.run_id = runs.id
    WHERE runs.organization_id = $1 AND runs.status = 'waiting' AND run_approvals.closed_at IS NULL`;
 
+const APPROVALS = `
+  SELECT r.api_key_id AS "apiKeyId", r.user_id AS "userId", r.agent_id AS "agentId",
+         asked.connection_id AS "connectionId", count(*)::integer AS requested,
+         (count(*) FILTER (WHERE asked.approved))::integer AS approved,
+         (count(*) FILTER (WHERE NOT asked.approved))::integer AS denied
+    FROM runs r JOIN run_approvals asked ON asked.run_id = r.id
+   WHERE r.organization_id = $1 AND r.created_at >= $2 AND r.created_at < $3
+   GROUP BY r.api_key_id, r.user_id, r.agent_id, asked.connection_id
+   ORDER BY requested DESC, asked.connection_id, r.agent_id, r.api_key_id, r.user_id
+   LIMIT $4`;
+
+/** Approvals that runs of one caller and agent have asked for, for calls of one connection. */
+export interface ApprovalPath {
+  readonly apiKeyId: string | null;
+  readonly userId: string | null;
+  readonly agentId: string;
+  readonly connectionId: string;
+  readonly requested: number;
+  readonly approved: number;
+  readonly denied: number;
+}
+
 /** Counts runs, their tokens and durations. */
 @Injectable()
 export class RunStatsRepository {
@@ -85,6 +108,18 @@ export class RunStatsRepository {
       const [{ count: waitingApprovals }]: [{ count: number }] = await manager.query(WAITING, [organizationId]);
       return { sets, waitingApprovals };
     });
+  }
+
+  /** Of the runs that were posted in the range: the `max` ways with most approvals. @throws as `LongReads.read` */
+  countApprovals(
+    organizationId: string,
+    { from, to }: TimeRange,
+    max: number,
+    callerLeft: AbortSignal,
+  ): Promise<ApprovalPath[]> {
+    return this.reads.read(organizationId, callerLeft, (manager) =>
+      manager.query(APPROVALS, [organizationId, from, to, max]),
+    );
   }
 }
 

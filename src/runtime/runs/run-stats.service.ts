@@ -2,12 +2,13 @@ import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { databaseDate } from '../../core/database-time.js';
 import { readStatsRange } from '../../core/paging/stats-range.js';
+import type { TimeRange } from '../../core/paging/time-range.js';
 import type { Principal } from '../../core/principal.js';
 import { Names } from '../../core/names/names.js';
 import type { RunCounts, RunStats, RunStatsInput } from './run-stats.dto.js';
 import { requireReadableTexts } from '../threads/message-search.js';
 import { RUN_TEXTS } from './records/run-list.js';
-import { type CountedRuns, type CountedSet, RunStatsRepository } from './run-stats.repository.js';
+import { type ApprovalPath, type CountedRuns, type CountedSet, RunStatsRepository } from './run-stats.repository.js';
 
 const MAX_GROUPS = 50;
 
@@ -18,6 +19,20 @@ export class RunStatsService {
     private readonly repository: RunStatsRepository,
     private readonly names: Names,
   ) {}
+
+  /**
+   * For whose runs of which agent approvals were asked, for calls of which connection: at most `max` ways.
+   * @param range in which the runs were posted
+   * @throws DomainError as `LongReads.read`
+   */
+  countApprovals(
+    caller: Principal,
+    range: TimeRange,
+    max: number,
+    { callerLeft }: HeldAnswer,
+  ): Promise<ApprovalPath[]> {
+    return this.repository.countApprovals(caller.organization.id, range, max, callerLeft);
+  }
 
   /** @throws DomainError `invalid_request`, `permission_denied` for a search that needs to read messages */
   async stats(input: RunStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<RunStats> {

@@ -54,6 +54,6 @@ import { UsageTools } from './usage.tools.js';
     UsageService,
     UsageTools,
   ],
-  exports: [RunCancellationService, RunRequestService, SteerRequestService],
+  exports: [RunCancellationService, RunRequestService, RunStatsService, SteerRequestService],
 })
 export class RunsModule {}

@@ -13,7 +13,7 @@ import {
 import { SPEND_PERIODS, SPEND_SCOPES, type SpendPeriod, type SpendScope } from './records/spend-refusal.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
-const USAGE_GROUPINGS = ['agent', 'model', 'key', 'day'] as const;
+const USAGE_GROUPINGS = ['agent', 'model', 'key', 'person', 'day'] as const;
 export type UsageGrouping = (typeof USAGE_GROUPINGS)[number];
 
 export class UsageStatsInput {
@@ -66,8 +66,8 @@ export class UsageCounts {
 
 export class UsageGroup extends UsageCounts {
   /**
-   * The id of the agent or of the API key, the name of the model, or the day in UTC (`2026-01-31`). Null for runs
-   * without an API key, and for runs that no model has answered yet.
+   * The id of the agent, of the API key or of the person, the name of the model, or the day in UTC (`2026-01-31`). Null
+   * for runs without an API key or person, and for runs that no model has answered yet.
    */
   @MayBeNull()
   @IsString()

@@ -7,6 +7,7 @@ const GROUPS: Readonly<Record<UsageGrouping, string>> = {
   agent: 'agent_id::text',
   model: 'model',
   key: 'api_key_id::text',
+  person: 'user_id::text',
   day: `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
 };
 

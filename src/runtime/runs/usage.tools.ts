@@ -17,8 +17,8 @@ export class UsageTools {
   @ManagementTool({
     name: 'USAGE_STATS',
     description:
-      "Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key or " +
-      'day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at ' +
+      "Counts the organization's runs, the tokens that they used and what they cost, by agent, model, API key, " +
+      'person or day. Runs belong to the time when they were posted. The last 30 days unless from and to say otherwise; at ' +
       'most 1,000 groups. spend shows each spending limit with what is used, reserved and left in its current window.',
     input: UsageStatsInput,
     output: UsageStats,

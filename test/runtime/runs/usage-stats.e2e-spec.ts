@@ -120,6 +120,12 @@ describe('USAGE_STATS', () => {
     expect(groups).toContainEqual(expect.objectContaining({ group: otherKey.id, runs: 1, cancelled: 1 }));
   });
 
+  it('groups by person, with the keys of the organization as one', async () => {
+    const { groups } = await stats({ by: 'person' });
+
+    expect(groups.map(({ group, runs }) => [group, runs])).toEqual([[null, 4]]);
+  });
+
   it('groups by day in UTC, oldest first', async () => {
     const { groups } = await stats({ by: 'day' });
 

@@ -38,9 +38,9 @@ export function Plot({ points, series, kind, formatAt, formatValue }: PlotProps)
       key="y"
       {...AXIS}
       axisLine={false}
-      width={44}
+      width={kind === 'lines' ? 64 : 44}
       allowDecimals={kind === 'lines'}
-      tickFormatter={formatShort}
+      tickFormatter={kind === 'lines' ? formatValue : formatShort}
     />,
     <Tooltip
       key="tooltip"

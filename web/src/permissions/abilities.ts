@@ -106,6 +106,11 @@ export const ABILITY_GROUPS: readonly AbilityGroup[] = [
       },
       { words: 'export the records of calls and events', names: ['MONITORING_EXPORT'] },
       { words: 'read audit events', names: ['AUDIT_EVENTS_LIST'] },
+      {
+        words: 'see who can call which tool',
+        names: ['ACCESS_GRAPH', 'ACCESS_OF_CALLER', 'ACCESS_TO_TOOL', 'ACCESS_TOOLS_LIST'],
+        caution: 'This names every key and person of the organization.',
+      },
     ],
   },
   {

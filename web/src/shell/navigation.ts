@@ -1,4 +1,15 @@
-import { Bot, ChartLine, Gauge, KeyRound, ListTree, MessageSquare, MessagesSquare, Plug, Settings } from 'lucide-react';
+import {
+  Bot,
+  ChartLine,
+  Gauge,
+  KeyRound,
+  ListTree,
+  MessageSquare,
+  MessagesSquare,
+  Plug,
+  Settings,
+  Waypoints,
+} from 'lucide-react';
 
 /** The views, in the order of the navigation. `path` follows `/console/<organization>/`. */
 export const VIEWS = [
@@ -9,6 +20,7 @@ export const VIEWS = [
   { path: 'connections', title: 'Connections', icon: Plug },
   { path: 'agents', title: 'Agents', icon: Bot },
   { path: 'keys', title: 'Keys', icon: KeyRound },
+  { path: 'access', title: 'Access', icon: Waypoints },
   { path: 'monitoring', title: 'Monitoring', icon: ChartLine },
   { path: 'settings', title: 'Settings', icon: Settings },
 ] as const;

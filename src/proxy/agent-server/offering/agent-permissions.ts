@@ -35,7 +35,7 @@ export function holdsAny(caller: ProxyCaller, sources: readonly Source[]): boole
 }
 
 /** True if the caller holds any grant on one of these agents and connections. */
-export function holdsAnyOf({ principal }: ProxyCaller, grantors: readonly string[]): boolean {
+export function holdsAnyOf({ principal }: Pick<ProxyCaller, 'principal'>, grantors: readonly string[]): boolean {
   return principal !== undefined && grantors.some((resource) => allowsAny(principal.permissions, resource));
 }
 

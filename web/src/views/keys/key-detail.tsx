@@ -62,6 +62,18 @@ function Look({
           ['Spending', spendInWords(stored.spend)],
           ['Created', <Time key="created" value={stored.created_at} />],
           stored.maker_key !== null && ['Made with the key', stored.maker_key.name],
+          may('ACCESS_OF_CALLER') && [
+            'Access',
+            <Link
+              key="access"
+              to="/$org/access"
+              params={{ org: slug }}
+              search={{ node: `key:${stored.id}` } as never}
+              className="text-primary underline"
+            >
+              What can this key do?
+            </Link>,
+          ],
           may('MONITORING_LOGS_LIST') && [
             'Calls',
             <Link

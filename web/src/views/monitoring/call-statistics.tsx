@@ -13,7 +13,7 @@ import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration, formatNumber } from '../../ui/time.js';
 import { CALL_KINDS } from './call-conditions.js';
-import { UseByKey } from './use-by-key.js';
+import { UseBy } from './use-by.js';
 
 type Stats = ToolOutput<'MONITORING_STATS'>;
 type ToolStats = Stats['tools'][number];
@@ -86,7 +86,7 @@ export function CallStatistics() {
       {error && !stats && <ErrorState error={error} onRetry={() => void refetch()} />}
       {!error && !stats && <Loading label="Loading the statistics" />}
       {stats && <Charts stats={stats} grouping={grouping} />}
-      {may('USAGE_STATS') && <UseByKey />}
+      {may('USAGE_STATS') && <UseBy />}
     </div>
   );
 }

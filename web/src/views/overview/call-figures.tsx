@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useTool } from '../../api/queries.js';
 import { CallsOverTime } from '../../charts/calls-over-time.js';
-import { usePeriod } from '../../charts/period.js';
+import { changeInWords, usePeriod } from '../../charts/period.js';
 import { StatTile } from '../../charts/stat-tile.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
@@ -17,12 +17,14 @@ export function CallFigures() {
 
 function Figures() {
   const { slug } = useOrganization();
-  const { from, period } = usePeriod();
+  const { from, before, period } = usePeriod();
   const {
     data: stats,
     error,
     refetch,
   } = useTool('MONITORING_STATS', { from, include_management: false }, { refreshMs: 30_000 });
+  const { data: earlier } = useTool('MONITORING_STATS', { from: before, to: from, include_management: false });
+  const past = earlier?.to === from ? earlier.total : undefined;
   if (error && !stats) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!stats) return <Loading label="Loading the statistics of calls" />;
   const { total } = stats;
@@ -31,7 +33,11 @@ function Figures() {
   return (
     <>
       <dl className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
-        <StatTile label="Tool calls" value={formatShort(total.calls)} note={period.label.toLowerCase()} />
+        <StatTile
+          label="Tool calls"
+          value={formatShort(total.calls)}
+          note={changeInWords(total.calls, past?.calls) || period.label.toLowerCase()}
+        />
         <StatTile
           label="Errors"
           value={`${(total.error_rate * 100).toFixed(total.error_rate > 0 && total.error_rate < 0.1 ? 1 : 0)} %`}

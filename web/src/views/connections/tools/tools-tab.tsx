@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { useCallback, useState } from 'react';
 import { useFilters } from '../../../api/filters.js';
 import { type McpTool, useMcpList } from '../../../api/mcp.js';
+import { useOrganization } from '../../../session/organization.js';
 import { Button } from '../../../ui/button.js';
 import { Section } from '../../../ui/page.js';
 import { SearchField } from '../../../ui/search-field.js';
@@ -100,10 +101,28 @@ function ToolLinks({ tools, selected }: { readonly tools: readonly McpTool[]; re
 }
 
 function ToolDetail({ connectionId, tool }: { readonly connectionId: string; readonly tool: McpTool }) {
+  const { may, slug } = useOrganization();
   const title = tool.title ?? tool.annotations?.title;
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <Section title={tool.name} actions={<ToolBadges {...tool} />}>
+      <Section
+        title={tool.name}
+        actions={
+          <>
+            <ToolBadges {...tool} />
+            {may('ACCESS_TO_TOOL') && (
+              <Link
+                to="/$org/access"
+                params={{ org: slug }}
+                search={{ node: `connection:${connectionId}`, tool: tool.name } as never}
+                className="text-sm text-primary hover:underline"
+              >
+                Who can call this tool?
+              </Link>
+            )}
+          </>
+        }
+      >
         {title && title !== tool.name && <p className="font-medium break-words">{title}</p>}
         {tool.description && <p className="break-words whitespace-pre-line">{tool.description}</p>}
         <h3 className="text-sm font-medium text-muted-foreground">Arguments</h3>

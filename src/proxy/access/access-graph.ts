@@ -1,0 +1,160 @@
+import { Injectable } from '@nestjs/common';
+import { AgentsService } from '../../agents/records/agents.service.js';
+import type { CallPath } from '../../audit/calls/audit-stats.repository.js';
+import { MonitoringService } from '../../audit/calls/monitoring.service.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
+import { databaseDate } from '../../core/database-time.js';
+import { readTimeRange } from '../../core/paging/time-range.js';
+import type { Principal } from '../../core/principal.js';
+import { TimeSlices } from '../../core/time-slices.js';
+import type { ApprovalPath } from '../../runtime/runs/run-stats.repository.js';
+import { RunStatsService } from '../../runtime/runs/run-stats.service.js';
+import { holdsAnyOf } from '../agent-server/offering/agent-permissions.js';
+import { AccessCallers } from './access-callers.js';
+import type { AccessGraph, AccessGraphInput } from './access.dto.js';
+import { canRun, opensEndpoint } from './credential-reach.js';
+
+const DAY_MS = 86_400_000;
+const MAX_PATHS = 2_000;
+/** JSON text of a connection with its uses, and of a caller without the ids that it reaches. */
+const NODE_BYTES = 400;
+const CALLER_BYTES = 300;
+
+type Node = AccessGraph['nodes'][number];
+type Reach = Pick<AccessGraph['callers'][number], 'calls' | 'runs'>;
+
+const NOTHING: Reach = { calls: { all: false, ids: [] }, runs: { all: false, ids: [] } };
+
+/** Callers, agents and connections of an organization: who reaches what, and what went there. */
+@Injectable()
+export class AccessGraphs {
+  constructor(
+    private readonly callers: AccessCallers,
+    private readonly directory: ConnectionDirectory,
+    private readonly agents: AgentsService,
+    private readonly calls: MonitoringService,
+    private readonly runs: RunStatsService,
+  ) {}
+
+  /** @throws DomainError `invalid_request`, and as `LongReads.read` */
+  async read(input: AccessGraphInput, asker: Principal, answer: HeldAnswer): Promise<AccessGraph> {
+    const range = readTimeRange(input, databaseDate(), DAY_MS);
+    const organizationId = asker.organization.id;
+    const [outlines, members] = await Promise.all([
+      this.directory.findOutlines(organizationId),
+      this.agents.findMemberOutlines(organizationId),
+    ]);
+    const { callers, truncated } = await this.callers.all(asker, answer);
+    answer.reserve((outlines.length * NODE_BYTES + callers.length * CALLER_BYTES) * HELD_PER_JSON_BYTE);
+    const paths = await this.calls.countPaths(asker, range, MAX_PATHS + 1, answer);
+    const approvals = await this.runs.countApprovals(asker, range, MAX_PATHS + 1, answer);
+    const nodes = outlines.map(({ id, title, type, status, toolCount }) => ({
+      id,
+      title,
+      connection_type: type,
+      status,
+      tools: toolCount,
+    }));
+    const uses = members.map(({ agentId, connectionId, toolCount, approval }) => ({
+      agent_id: agentId,
+      connection_id: connectionId,
+      tools: toolCount,
+      approval,
+    }));
+    const reaches = await reachesOf(
+      callers.map(({ principal }) => principal),
+      nodes,
+      grantorsOf(uses),
+    );
+    return {
+      from: range.from.toISOString(),
+      to: range.to.toISOString(),
+      callers: callers.map(({ principal, ...caller }, index) => ({
+        ...caller,
+        active: principal !== undefined,
+        ...(reaches[index] ?? NOTHING),
+      })),
+      nodes,
+      uses,
+      traffic: trafficOf(paths.slice(0, MAX_PATHS), approvals.slice(0, MAX_PATHS)),
+      truncated: truncated || paths.length > MAX_PATHS || approvals.length > MAX_PATHS,
+    };
+  }
+}
+
+/** The ids of everything inside an agent, on which a grant opens something at the agent's endpoint. */
+function grantorsOf(uses: AccessGraph['uses']): (agentId: string) => readonly string[] {
+  const members = Map.groupBy(uses, ({ agent_id: agentId }) => agentId);
+  return (agentId) => {
+    const found = new Set([agentId]);
+    for (const id of found) for (const { connection_id: member } of members.get(id) ?? []) found.add(member);
+    return [...found];
+  };
+}
+
+/** What each credential reaches. Those with the same rights share one answer. */
+async function reachesOf(
+  principals: readonly (Principal | undefined)[],
+  nodes: readonly Node[],
+  grantorsOf: (agentId: string) => readonly string[],
+): Promise<Reach[]> {
+  const known = new Map<string, Reach>();
+  const targets = nodes.map(({ id, connection_type: type }) => ({
+    id,
+    isAgent: type === 'VIRTUAL',
+    grantors: type === 'VIRTUAL' ? grantorsOf(id) : [id],
+  }));
+  const agents = targets.filter(({ isAgent }) => isAgent);
+  const slices = new TimeSlices();
+  const reaches: Reach[] = [];
+  for (const principal of principals) {
+    const key = JSON.stringify([principal?.permissionsDigest, principal?.resource, principal?.scopes]);
+    let reach = principal === undefined ? NOTHING : known.get(key);
+    if (reach === undefined && principal !== undefined) {
+      const calls: string[] = [];
+      for (const { id, grantors } of targets) {
+        if (opensEndpoint(principal, { id }) && holdsAnyOf({ principal }, grantors)) calls.push(id);
+        if (slices.isOver) await slices.next();
+      }
+      const runs = agents.filter(({ id }) => canRun(principal, id)).map(({ id }) => id);
+      reach = { calls: idsAmong(calls, targets.length), runs: idsAmong(runs, agents.length) };
+      known.set(key, reach);
+    }
+    reaches.push(reach ?? NOTHING);
+  }
+  return reaches;
+}
+
+function idsAmong(ids: string[], count: number) {
+  return ids.length === count && count > 0 ? { all: true, ids: [] } : { all: false, ids };
+}
+
+type Path = Pick<CallPath, 'apiKeyId' | 'userId' | 'agentId' | 'connectionId'>;
+
+const keyOf = ({ apiKeyId, userId, agentId, connectionId }: Path): string =>
+  JSON.stringify([apiKeyId, userId, agentId, connectionId]);
+
+/** Calls and approvals of the same way in one row. */
+function trafficOf(paths: readonly CallPath[], approvals: readonly ApprovalPath[]): AccessGraph['traffic'] {
+  const asked = new Map(approvals.map((path) => [keyOf(path), path]));
+  const called = new Set(paths.map(keyOf));
+  const uncalled = approvals
+    .filter((path) => !called.has(keyOf(path)))
+    .map((path) => ({ ...path, calls: 0, errors: 0, denied: 0 }));
+  return [...paths, ...uncalled].map((path) => {
+    const { requested = 0, approved = 0, denied = 0 } = asked.get(keyOf(path)) ?? {};
+    return {
+      api_key_id: path.apiKeyId,
+      user_id: path.userId,
+      agent_id: path.agentId,
+      connection_id: path.connectionId,
+      calls: path.calls,
+      errors: path.errors,
+      denied: path.denied,
+      approvals_requested: requested,
+      approvals_given: approved,
+      approvals_denied: denied,
+    };
+  });
+}

@@ -1,0 +1,117 @@
+import { Injectable } from '@nestjs/common';
+import { AgentsService } from '../../agents/records/agents.service.js';
+import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { DomainError } from '../../core/domain-error.js';
+import type { Principal } from '../../core/principal.js';
+import { TimeSlices } from '../../core/time-slices.js';
+import { type AccessCaller, AccessCallers } from './access-callers.js';
+import {
+  type AccessTools,
+  type AccessToolsInput,
+  type AccessToTool,
+  type AccessToToolInput,
+  DEFAULT_PAGE,
+} from './access.dto.js';
+import { type Offer, type OfferedTool, ToolOffers } from './tool-offers.js';
+
+/** Agents that an answer covers: each is composed. */
+const MAX_AGENTS = 100;
+
+/** An agent that has the tool in question. */
+interface Way {
+  readonly offer: Offer;
+  readonly tool: OfferedTool;
+}
+
+/** Which tools a connection or agent has, and who can call one of them. */
+@Injectable()
+export class AccessToTools {
+  constructor(
+    private readonly callers: AccessCallers,
+    private readonly offers: ToolOffers,
+    private readonly agents: AgentsService,
+  ) {}
+
+  /** @throws DomainError `invalid_request`, `not_found` */
+  async list(input: AccessToolsInput, asker: Principal, answer: HeldAnswer): Promise<AccessTools> {
+    const { connection_id: id, search = '', limit = DEFAULT_PAGE, offset = 0 } = input;
+    const caller = await this.callers.find(input, asker, answer);
+    const { target, tools = [] } = await this.offers.requireOffer(asker.organization.id, id);
+    const wanted = search.toLowerCase();
+    const found = tools.filter(({ name }) => name.toLowerCase().includes(wanted));
+    return {
+      items: found.slice(offset, offset + limit).map((tool) => ({
+        name: tool.name,
+        connection_id: tool.connection.id,
+        upstream_name: tool.upstreamName,
+        approval: target.type === 'VIRTUAL' ? tool.needsApproval : null,
+        public: tool.isPublic,
+        callable: caller === undefined ? null : caller.principal !== undefined && tool.permits(caller.principal),
+      })),
+      totalCount: found.length,
+      hasMore: offset + limit < found.length,
+    };
+  }
+
+  /** @throws DomainError `not_found` */
+  async accessTo(input: AccessToToolInput, asker: Principal, answer: HeldAnswer): Promise<AccessToTool> {
+    const organizationId = asker.organization.id;
+    const asked = toolOf(await this.offers.requireOffer(organizationId, input.connection_id), input.tool_name);
+    const { connection, upstreamName } = asked;
+    // The connection's own tool, also if the question names it as an agent does.
+    const own = (await this.offers.requireOffer(organizationId, connection.id)).tools?.find(
+      ({ name }) => name === upstreamName,
+    );
+    const ids = await this.agents.findContaining(organizationId, connection.id, MAX_AGENTS + 1);
+    const ways: Way[] = [];
+    for await (const offer of this.offers.offersOf(organizationId, ids.slice(0, MAX_AGENTS))) {
+      answer.callerLeft.throwIfAborted();
+      for (const tool of offer.tools ?? []) {
+        if (tool.connection.id === connection.id && tool.upstreamName === upstreamName) ways.push({ offer, tool });
+      }
+    }
+    const { callers, truncated } = await this.callers.all(asker, answer);
+    const items = await callersOf(own, ways, callers);
+    const { limit = DEFAULT_PAGE, offset = 0 } = input;
+    return {
+      connection_id: connection.id,
+      connection_title: connection.title,
+      tool_name: upstreamName,
+      public: own?.isPublic === true,
+      agents: ways.map(({ offer: { target }, tool }) => ({
+        id: target.id,
+        title: target.title,
+        status: target.status,
+        tool_name: tool.name,
+        approval: tool.needsApproval,
+        public: tool.isPublic,
+      })),
+      items: items.slice(offset, offset + limit),
+      totalCount: items.length,
+      hasMore: offset + limit < items.length,
+      truncated: truncated || ids.length > MAX_AGENTS,
+    };
+  }
+}
+
+function toolOf({ tools = [] }: Offer, toolName: string): OfferedTool {
+  const tool = tools.find(({ name }) => name === toolName);
+  if (tool !== undefined) return tool;
+  throw new DomainError('not_found', 'The connection or agent has no tool with this name, as last known.');
+}
+
+/** The callers with at least one way to the tool. */
+async function callersOf(own: OfferedTool | undefined, ways: readonly Way[], callers: readonly AccessCaller[]) {
+  const items: AccessToTool['items'] = [];
+  const slices = new TimeSlices();
+  for (const { principal, ...caller } of callers) {
+    if (slices.isOver) await slices.next();
+    if (principal === undefined) continue;
+    const direct = own?.permits(principal) === true;
+    const idsOf = (chosen: readonly Way[]): string[] => [...new Set(chosen.map(({ offer }) => offer.target.id))];
+    const agents = idsOf(ways.filter(({ tool }) => tool.permits(principal)));
+    const runs = idsOf(ways.filter(({ offer }) => offer.canRun(principal)));
+    if (direct || agents.length > 0 || runs.length > 0) items.push({ ...caller, direct, agents, runs });
+  }
+  return items;
+}

@@ -1,0 +1,145 @@
+import { useState } from 'react';
+import type { ToolOutput } from '../../../../packages/client/src/api.js';
+import { Badge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { DataTable } from '../../ui/data-table.js';
+import { Section } from '../../ui/page.js';
+import { EmptyState } from '../../ui/states.js';
+import { formatNumber } from '../../ui/time.js';
+import type { MapNode } from './access-map.js';
+import { AccessLink } from './node-link.js';
+import type { Tools } from './picture.js';
+
+const SHOWN_AT_ONCE = 50;
+
+/** Who can call a tool, and on which ways. */
+export function ToolDetails({ access }: { readonly access: ToolOutput<'ACCESS_TO_TOOL'> }) {
+  const agents = new Map(access.agents.map((agent) => [agent.id, agent]));
+  const linksTo = (ids: readonly string[]) =>
+    ids.length === 0 ? (
+      'no'
+    ) : (
+      <ul>
+        {ids.map((id) => (
+          <li key={id}>
+            <AccessLink search={{ node: `agent:${id}` }} className="break-words text-primary hover:underline">
+              {agents.get(id)?.title ?? id}
+            </AccessLink>
+            {agents.get(id)?.approval && <span className="text-muted-foreground"> (runs ask first)</span>}
+          </li>
+        ))}
+      </ul>
+    );
+  return (
+    <Section title="Who can call it">
+      {access.public && (
+        <p className="text-sm">
+          <Badge tone="warning">public</Badge> The server marks it as public: everyone who reaches this service can call
+          it.
+        </p>
+      )}
+      {access.items.length === 0 ? (
+        <EmptyState title="No key and no person can call it." />
+      ) : (
+        <DataTable
+          label="Callers"
+          rows={access.items}
+          keyOf={({ type, id }) => `${type}:${id}`}
+          columns={[
+            {
+              header: 'Who',
+              cell: ({ type, id, name }) => (
+                <span className="flex flex-wrap items-center gap-2">
+                  <AccessLink search={{ node: `${type}:${id}` }}>{name}</AccessLink>
+                  <span className="text-muted-foreground">{type}</span>
+                </span>
+              ),
+            },
+            { header: 'Directly', cell: ({ direct }) => (direct ? 'yes' : 'no') },
+            { header: 'At the endpoint of', isSecondary: true, cell: ({ agents: ids }) => linksTo(ids) },
+            { header: 'By running', cell: ({ runs }) => linksTo(runs) },
+          ]}
+        />
+      )}
+      <p className="text-sm text-muted-foreground" aria-live="polite">
+        {formatNumber(access.items.length)} of {formatNumber(access.totalCount)} keys and people
+        {access.truncated && '; there are more agents or people than an answer covers'}
+      </p>
+    </Section>
+  );
+}
+
+/** The tools of a connection or an agent; with a caller, which of them it can call there. */
+export function ToolList({
+  target,
+  caller,
+  tools,
+  onMore,
+}: {
+  readonly target: MapNode;
+  readonly caller?: MapNode | undefined;
+  readonly tools: Tools;
+  readonly onMore: () => void;
+}) {
+  const [limit, setLimit] = useState(SHOWN_AT_ONCE);
+  const title = caller === undefined ? `Tools of ${target.title}` : `What ${caller.title} can call of ${target.title}`;
+  const rows = tools.items.slice(0, limit);
+  return (
+    <Section title={title}>
+      {rows.length === 0 ? (
+        <EmptyState title="No tool is known." />
+      ) : (
+        <DataTable
+          label="Tools"
+          rows={rows}
+          keyOf={({ name }) => name}
+          columns={[
+            {
+              header: 'Tool',
+              cell: ({ name }) => (
+                <AccessLink
+                  search={{ node: target.ref, tool: name }}
+                  className="font-mono text-[0.8125rem] break-all text-primary hover:underline"
+                >
+                  {name}
+                </AccessLink>
+              ),
+            },
+            ...(caller === undefined
+              ? []
+              : [
+                  {
+                    header: 'Permitted',
+                    cell: ({ callable }: Tools['items'][number]) => (
+                      <Badge tone={callable ? 'success' : 'neutral'}>{callable ? 'yes' : 'no'}</Badge>
+                    ),
+                  },
+                ]),
+            {
+              header: 'Note',
+              cell: ({ approval, public: isPublic }) => (
+                <span className="flex flex-wrap gap-1">
+                  {approval && <Badge tone="warning">runs ask first</Badge>}
+                  {isPublic && <Badge tone="warning">public</Badge>}
+                </span>
+              ),
+            },
+          ]}
+        />
+      )}
+      {tools.totalCount > rows.length && (
+        <Button
+          variant="secondary"
+          size="small"
+          className="self-start"
+          onClick={() => {
+            if (limit >= tools.items.length) onMore();
+            setLimit(limit + SHOWN_AT_ONCE);
+          }}
+        >
+          Show more of {formatNumber(tools.totalCount)}
+        </Button>
+      )}
+    </Section>
+  );
+}

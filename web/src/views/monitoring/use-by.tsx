@@ -1,0 +1,104 @@
+import { Link } from '@tanstack/react-router';
+import { useFilters } from '../../api/filters.js';
+import { useTool } from '../../api/queries.js';
+import { usePeriod } from '../../charts/period.js';
+import { Ranking } from '../../charts/ranking.js';
+import { useChoicesById } from '../../pick/choices.js';
+import { useOrganization } from '../../session/organization.js';
+import { SelectField } from '../../ui/field.js';
+import { Section } from '../../ui/page.js';
+import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
+import { formatExactCost, formatNumber } from '../../ui/time.js';
+
+const SHOWN = 20;
+
+/** What costs are counted by; `none` names the runs without one. */
+const GROUPINGS = [
+  { value: 'key', label: 'Key', none: 'People in the console, schedules and OAuth clients' },
+  { value: 'agent', label: 'Agent', none: 'Without an agent' },
+  { value: 'model', label: 'Model', none: 'No model has answered yet' },
+  { value: 'person', label: 'Person', none: 'Keys of the organization' },
+] as const;
+type Grouping = (typeof GROUPINGS)[number];
+
+/** Costs, runs and tokens by agent, model, key or person. */
+export function UseBy() {
+  const { from } = usePeriod();
+  const [{ use }, filter] = useFilters();
+  const grouping = GROUPINGS.find(({ value }) => value === use) ?? GROUPINGS[0];
+  const { data, error, refetch } = useTool('USAGE_STATS', { from, by: grouping.value });
+  const groups = data?.by === grouping.value ? data.groups.slice(0, SHOWN) : undefined;
+  const nameOf = useNames(grouping, groups?.flatMap(({ group }) => group ?? []) ?? []);
+  return (
+    <Section
+      title="Costs, runs and tokens"
+      actions={
+        <SelectField
+          label="Costs by"
+          isLabelHidden
+          value={grouping.value}
+          options={GROUPINGS}
+          onChange={(value) => filter({ use: value === 'key' ? undefined : value })}
+        />
+      }
+    >
+      {error && !groups && <ErrorState error={error} onRetry={() => void refetch()} />}
+      {!error && !groups && <Loading />}
+      {groups?.length === 0 && <EmptyState title="No agent ran in this period." />}
+      {groups !== undefined && groups.length > 0 && (
+        <Ranking
+          label="Costs, runs and tokens"
+          rows={groups}
+          keyOf={({ group }) => group ?? ''}
+          nameHeader={grouping.label}
+          name={({ group }) =>
+            group === null ? grouping.none : <Name id={group} kind={grouping.value} name={nameOf(group)} />
+          }
+          valueHeader="Tokens"
+          value={({ total_tokens: tokens }) => tokens}
+          formatValue={formatNumber}
+          columns={[
+            {
+              header: 'Cost',
+              align: 'right',
+              cell: ({ cost_usd: cost }) => (cost === null ? '–' : formatExactCost(cost)),
+            },
+            { header: 'Runs', align: 'right', cell: ({ runs }) => formatNumber(runs) },
+            { header: 'Failed', align: 'right', isSecondary: true, cell: ({ failed }) => formatNumber(failed) },
+            {
+              header: 'Without a price',
+              align: 'right',
+              isSecondary: true,
+              cell: ({ unpriced_runs: runs }) => formatNumber(runs),
+            },
+          ]}
+        />
+      )}
+    </Section>
+  );
+}
+
+/** Names of ids; a model is its own name. */
+function useNames({ value }: Grouping, ids: readonly string[]): (id: string) => string {
+  const choices = useChoicesById(value === 'model' ? 'key' : value, value === 'model' ? [] : ids);
+  return (id) => choices.get(id)?.label ?? id;
+}
+
+/** Leads to what there is to see of an agent, or to the calls of a key or a person. */
+function Name({ id, kind, name }: { readonly id: string; readonly kind: Grouping['value']; readonly name: string }) {
+  const { slug } = useOrganization();
+  const [, filter] = useFilters();
+  const className = 'text-left break-all text-primary hover:underline';
+  if (kind === 'model') return <span className="break-all">{name}</span>;
+  if (kind === 'agent')
+    return (
+      <Link to="/$org/agents/$agentId" params={{ org: slug, agentId: id }} className={className}>
+        {name}
+      </Link>
+    );
+  return (
+    <button type="button" className={className} onClick={() => filter({ tab: undefined, [kind]: id })}>
+      {name}
+    </button>
+  );
+}
