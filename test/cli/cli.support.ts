@@ -28,8 +28,8 @@ export class CliFixture {
     readonly folder: string,
   ) {}
 
-  static async start(): Promise<CliFixture> {
-    return new CliFixture(await newTenant(), await mkdtemp(join(tmpdir(), 'signalbox-cli-')));
+  static async start(settings: Record<string, string> = {}): Promise<CliFixture> {
+    return new CliFixture(await newTenant(settings), await mkdtemp(join(tmpdir(), 'signalbox-cli-')));
   }
 
   get url(): string {

@@ -135,7 +135,7 @@ export class AgentRepository {
 
   /** Which connections and agents the organization's agents use, in their order, without the selected tools. */
   findMemberOutlines(organizationId: string): Promise<MemberOutline[]> {
-    return this.members.query(
+    return this.agents.query(
       `SELECT member.agent_id AS "agentId", member.connection_id AS "connectionId",
               CASE jsonb_typeof(member.selected_tools) WHEN 'array' THEN jsonb_array_length(member.selected_tools)
                 END AS "toolCount",

@@ -47,7 +47,7 @@ const RECEIVED: LanguageModelV4StreamPart[] = [
 async function recordingOf(recording: RecordedCall['recording'], organization = 'o'): Promise<RecordedCall> {
   const recorder = new CallRecorder(organization, recording, null);
   recorder.beginTry(SENT);
-  await Array.fromAsync(recorder.listen(ReadableStream.from(RECEIVED)));
+  await recorder.listen(ReadableStream.from(RECEIVED)).pipeTo(new WritableStream());
   return JSON.parse(recorder.toJson(null) ?? 'null') as RecordedCall;
 }
 
