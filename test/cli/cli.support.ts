@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { COMPILED } from '../support/service-process.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
-const BIN = fileURLToPath(new URL('../../bin/signalbox.mjs', import.meta.url));
+/** What `bin/signalbox.mjs` runs, after it has looked whether the build is that of the sources. */
+const MAIN = fileURLToPath(new URL('../../dist/packages/cli/src/main.js', import.meta.url));
 
 export interface CommandResult {
   code: number | null;
@@ -28,6 +29,7 @@ export class CliFixture {
     readonly folder: string,
   ) {}
 
+  /** @param settings of the service */
   static async start(settings: Record<string, string> = {}): Promise<CliFixture> {
     return new CliFixture(await newTenant(settings), await mkdtemp(join(tmpdir(), 'signalbox-cli-')));
   }
@@ -55,7 +57,7 @@ export class CliFixture {
    * @param options.stopReading closes the pipe of its standard output at once
    */
   async run(args: string[], { env = {}, input = '', stopReading = false }: RunOptions = {}): Promise<CommandResult> {
-    const child = spawn(process.execPath, [BIN, ...args], {
+    const child = spawn(process.execPath, [MAIN, ...args], {
       cwd: this.folder,
       env: {
         PATH: process.env['PATH'],

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Signalbox } from '../../packages/client/src/index.js';
 import { version } from '../../src/core/version.js';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
+import { outputOf } from '../support/program.js';
 import { CliFixture } from './cli.support.js';
+
+const BIN = fileURLToPath(new URL('../../bin/signalbox.mjs', import.meta.url));
 
 let cli: CliFixture;
 let everything: EverythingServer;
@@ -47,6 +51,7 @@ describe('signalbox', () => {
       expect(help).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
     }
     expect(await cli.output('--version')).toBe(`${version}\n`);
+    expect(await outputOf(process.execPath, [BIN, '--version'])).toBe(`${version}\n`);
     expect(await cli.run(['strat'])).toMatchObject({ code: 1, errors: expect.stringContaining('Did you mean start?') });
   });
 

@@ -36,7 +36,7 @@ it('says that a program is being installed, and when it works', async () => {
   expect(output).toMatch(/It works: 10 tools, MCP /);
   // What was true while it started is not kept.
   const id = /Connection (\S+)/.exec(output)?.[1] ?? '';
-  const response = await fetch(`${cli.url}/api/default/tools/COLLECTION_CONNECTIONS_GET`, {
+  const response = await fetch(`${cli.url}/api/${cli.org}/tools/COLLECTION_CONNECTIONS_GET`, {
     method: 'POST',
     headers: { authorization: `Bearer ${cli.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ id }),
