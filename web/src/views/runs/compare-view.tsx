@@ -92,18 +92,16 @@ function Side({
     <Section
       title={name}
       actions={
-        <Link
-          to="/$org/runs/$runId"
-          params={{ org: slug, runId: run.id }}
-          className="text-sm text-primary underline"
-          aria-label={`Open the ${name.toLowerCase()}`}
-        >
-          <Time value={run.created_at} />
+        <Link to="/$org/runs/$runId" params={{ org: slug, runId: run.id }} className="text-sm text-primary underline">
+          Open the {name.toLowerCase()}
         </Link>
       }
     >
       <div className="flex flex-wrap items-center gap-2 text-sm">
         <StatusBadge status={run.status} />
+        <span className="text-muted-foreground">
+          <Time value={run.created_at} />
+        </span>
         {run.error && <span className="min-w-0 break-words text-destructive">{run.error.message}</span>}
       </div>
       {run.question !== null && (

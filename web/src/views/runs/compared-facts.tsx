@@ -1,10 +1,9 @@
-import type { ReactNode } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { durationOf, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
-import { type Column, DataTable } from '../../ui/data-table.js';
 import { cn } from '../../ui/class-names.js';
+import { Section } from '../../ui/page.js';
 import { formatDuration, formatExactCost, formatNumber } from '../../ui/time.js';
 import { NEEDED_FOR_RECORDINGS } from './recorded-call.js';
 import { changeOf, toolDifferences } from './run-differences.js';
@@ -18,23 +17,52 @@ interface ComparedRun {
 
 interface Row {
   readonly name: string;
-  readonly a: ReactNode;
-  readonly b: ReactNode;
+  readonly a: string;
+  readonly b: string;
   readonly difference: string;
   readonly isDifferent: boolean;
 }
 
-const COLUMNS: readonly Column<Row>[] = [
-  { header: 'What', cell: ({ name, isDifferent }) => <span className={cn(isDifferent && 'font-medium')}>{name}</span> },
-  { header: 'First run', cell: ({ a }) => <span className="wrap-anywhere">{a}</span> },
-  { header: 'Second run', cell: ({ b }) => <span className="wrap-anywhere">{b}</span> },
-  {
-    header: 'Difference',
-    cell: ({ difference, isDifferent }) => (
-      <span className={cn('wrap-anywhere', isDifferent ? 'font-medium' : 'text-muted-foreground')}>{difference}</span>
-    ),
-  },
-];
+/** On narrow screens, the name of a row stands above its cells. */
+const ROW =
+  'grid grid-cols-3 gap-x-4 border-b px-3 py-2 text-sm last:border-0 md:grid-cols-[10rem_repeat(3,minmax(0,1fr))]';
+const NAME = 'col-span-3 md:col-span-1';
+const HEADERS = ['First run', 'Second run', 'Difference'];
+
+function Table({ rows }: { readonly rows: readonly Row[] }) {
+  return (
+    <Section title="Differences">
+      <div role="table" aria-label="Differences" className="min-w-0 rounded-md border">
+        <div role="row" className={cn(ROW, 'text-muted-foreground')}>
+          <span role="columnheader" className={NAME}>
+            What
+          </span>
+          {HEADERS.map((header) => (
+            <span key={header} role="columnheader">
+              {header}
+            </span>
+          ))}
+        </div>
+        {rows.map(({ name, a, b, difference, isDifferent }) => (
+          <div key={name} role="row" className={cn(ROW, isDifferent && 'bg-accent/40')}>
+            <span role="rowheader" className={cn(NAME, 'text-muted-foreground')}>
+              {name}
+            </span>
+            <span role="cell" className="break-words">
+              {a}
+            </span>
+            <span role="cell" className="break-words">
+              {b}
+            </span>
+            <span role="cell" className={cn('break-words', isDifferent ? 'font-medium' : 'text-muted-foreground')}>
+              {difference}
+            </span>
+          </div>
+        ))}
+      </div>
+    </Section>
+  );
+}
 
 /** What two runs were, took and cost, and how far that differs. */
 export function ComparedFacts({ a, b }: { readonly a: ComparedRun; readonly b: ComparedRun }) {
@@ -58,7 +86,7 @@ export function ComparedFacts({ a, b }: { readonly a: ComparedRun; readonly b: C
     numberRow('Cost', a.run.cost_usd, b.run.cost_usd, formatExactCost),
     textRow('Error', a.run.error?.code ?? null, b.run.error?.code ?? null),
   ];
-  return <DataTable label="Differences" columns={COLUMNS} rows={rows} keyOf={({ name }) => name} />;
+  return <Table rows={rows} />;
 }
 
 const UNKNOWN = '–';

@@ -82,7 +82,10 @@ function ModelDetails({
           ['Started', <Time key="started" value={call.started_at} />],
           ['Took', formatDuration(call.duration_ms)],
           call.first_chunk_ms !== null && ['First token', `after ${formatDuration(call.first_chunk_ms)}`],
-          call.retries > 0 && ['Repeated', `${formatNumber(call.retries)} times, because the provider refused`],
+          call.retries > 0 && [
+            'Repeated',
+            `${call.retries === 1 ? 'once' : `${formatNumber(call.retries)} times`}, because the provider refused`,
+          ],
           call.input_tokens !== null && ['Input', inputOf(call.input_tokens, call.cached_input_tokens)],
           call.output_tokens !== null && ['Output', outputOf(call.output_tokens, call.reasoning_tokens)],
           ['Cost', call.cost_usd === null ? 'no price set' : formatExactCost(call.cost_usd)],
