@@ -1,8 +1,8 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { databaseDate } from '../../../core/database-time.js';
 import type { ModelPrice } from '../../../agents/models/model-price.js';
+import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
 import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/recorded-call.js';
-import { describeRunFailure } from '../run-failure.js';
 import { recordedRequest, type SentRequest, toolNamesOf } from './recorded-request.js';
 import { RecordedTexts } from './recorded-texts.js';
 
@@ -43,7 +43,7 @@ export class CallRecorder {
 
   /** The provider has refused the request. */
   failTry(error: unknown): void {
-    this.endTry(describeRunFailure(error).code);
+    this.endTry(describeProviderFailure(error).code);
   }
 
   /** Passes the provider's answer on. */
@@ -64,6 +64,9 @@ export class CallRecorder {
    */
   toJson(errorCode: string | null): string | undefined {
     this.endTry(errorCode);
+    // The call knows better why its last try failed: it can have been stopped, or refused before it was made.
+    const last = this.tries.at(-1);
+    if (last !== undefined && errorCode !== null) last.error_code = errorCode;
     if (this.sent === undefined) return undefined;
     const json = this.jsonWith(this.sent, this.recording === 'redacted', false);
     if (Buffer.byteLength(json) <= MAX_BYTES) return json;
