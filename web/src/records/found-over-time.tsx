@@ -40,8 +40,8 @@ export function FoundOverTime({
       <p className="flex flex-wrap gap-x-4 text-sm text-muted-foreground">
         <span>
           <Swatch color="var(--chart-1)" />
-          {formatNumber(total)} {what}
-          {isAnyTime && ' in the last 30 days'}
+          {formatNumber(total)} {total === 1 ? what.slice(0, -1) : what}
+          {isAnyTime && ' in the last 7 days'}
         </span>
         <span>
           <Swatch color="var(--chart-2)" />

@@ -3,8 +3,8 @@ import type { Filters } from '../api/filters.js';
 import type { Condition } from '../api/queries.js';
 import { rangeMs } from './time-filter.js';
 
-/** How much a histogram shows of a list without a time. */
-const DEFAULT_MS = 30 * 86_400_000;
+/** How much a histogram shows of a list without a time: the service counts each run of it. */
+const DEFAULT_MS = 7 * 86_400_000;
 const MINUTE_MS = 60_000;
 
 /** The time that a list and its histogram are about. */
