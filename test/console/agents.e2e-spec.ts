@@ -134,11 +134,11 @@ inBrowser('the agents in the console', () => {
     await differences.getByText('added: Answer in two sentences.').waitFor();
     await opened.expectAccessible();
     await opened.expectToFit(360);
-    await page.getByRole('button', { name: 'Show version 1', exact: true }).click();
-    await page.waitForURL(/version=1/);
-    await page.getByRole('button', { name: 'Go back to version 1' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Go back to version 1' }).click();
-    await page.getByText('back to version 1', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Show version 2', exact: true }).click();
+    await page.waitForURL(/version=v2/);
+    await page.getByRole('button', { name: 'Go back to version 2' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Go back to version 2' }).click();
+    await page.getByText('back to version 2', { exact: true }).waitFor();
     const { body } = await fixture.service
       .tool('COLLECTION_VIRTUAL_MCP_GET', { id: await idOf('Support') })
       .expect(200);

@@ -23,11 +23,16 @@ export interface VersionFacts extends Omit<AgentVersionEntity, 'content' | 'agen
   readonly changed: string[];
 }
 
-// A change that leaves the content as it is makes no version.
+// A change that leaves the content as it is makes no version, and keeps the oldest one.
 const RECORD = `
-  WITH latest AS (SELECT number, content FROM agent_versions WHERE agent_id = $1 ORDER BY number DESC LIMIT 1)
+  WITH latest AS (SELECT number, content FROM agent_versions WHERE agent_id = $1 ORDER BY number DESC LIMIT 1),
+  outdated AS (
+    DELETE FROM agent_versions USING latest
+     WHERE agent_id = $1 AND agent_versions.number <= latest.number + 1 - $6::integer
+       AND latest.content::text <> $2::text
+  )
   INSERT INTO agent_versions (agent_id, number, content, user_id, api_key_id, restored_from)
-  SELECT $1, coalesce((SELECT number FROM latest), 0) + 1, $2::text::json, $3, $4, $5
+  SELECT $1, coalesce((SELECT number FROM latest), 0) + 1, $2::text::json, $3::uuid, $4::uuid, $5::integer
    WHERE NOT EXISTS (SELECT FROM latest WHERE content::text = $2::text)`;
 
 const LIST = `
@@ -52,12 +57,8 @@ export class AgentVersionsRepository {
     content: AgentContent,
     { userId, apiKeyId, restoredFrom }: VersionAuthor = NOBODY,
   ): Promise<void> {
-    await manager.query(RECORD, [agentId, JSON.stringify(content), userId, apiKeyId, restoredFrom ?? null]);
-    await manager.query(
-      `DELETE FROM agent_versions WHERE agent_id = $1
-          AND number <= (SELECT max(number) - $2::integer FROM agent_versions WHERE agent_id = $1)`,
-      [agentId, MAX_VERSIONS],
-    );
+    const values = [agentId, JSON.stringify(content), userId, apiKeyId, restoredFrom ?? null, MAX_VERSIONS];
+    await manager.query(RECORD, values);
   }
 
   /** Newest first. */

@@ -94,17 +94,13 @@ export class AgentRepository {
   ) {}
 
   /** The existing agents among these ids, by id. */
-  async findAll(
-    ids: readonly string[],
-    manager: EntityManager = this.agents.manager,
-  ): Promise<ReadonlyMap<string, StoredAgent>> {
-    // One after another: a transaction has one connection.
-    const agents = await manager.findBy(AgentEntity, { id: In(ids) });
-    const members = await manager.find(AgentConnectionEntity, {
-      where: { agentId: In(ids) },
-      order: { position: 'ASC' },
-    });
-    const counts: { id: string; count: number }[] = await manager.query(TOOL_COUNTS, [ids]);
+  async findAll(ids: readonly string[]): Promise<ReadonlyMap<string, StoredAgent>> {
+    const { manager } = this.agents;
+    const [agents, members, counts] = await Promise.all([
+      this.agents.findBy({ id: In(ids) }),
+      manager.find(AgentConnectionEntity, { where: { agentId: In(ids) }, order: { position: 'ASC' } }),
+      manager.query<{ id: string; count: number }[]>(TOOL_COUNTS, [ids]),
+    ]);
     const byAgent = Map.groupBy(members, ({ agentId }) => agentId);
     const countOf = new Map(counts.map(({ id, count }) => [id, count]));
     return new Map(

@@ -199,9 +199,12 @@ export class AgentsService {
     id: string,
     author?: VersionAuthor,
   ): Promise<void> {
-    const found = await this.find(organizationId, id, manager);
-    if (found === undefined) throw unknownAgent();
-    await this.versions.record(manager, id, contentOf(toItem(found.connection, found.agent)), author);
+    const connection = await this.virtual.find(manager, organizationId, id);
+    if (connection === null) throw unknownAgent();
+    const settings = await this.repository.findSettings(manager, id);
+    const connections = await this.repository.findConnections(manager, id);
+    const item = toItem(connection, { ...settings, connections, toolCount: 0 });
+    await this.versions.record(manager, id, contentOf(item), author);
   }
 
   /** Stores the settings of a new agent, under a slug of its title unless one is given. */
@@ -221,10 +224,11 @@ export class AgentsService {
   private async find(
     organizationId: string,
     id: string,
-    manager: EntityManager = this.dataSource.manager,
   ): Promise<{ connection: VirtualConnection; agent: StoredAgent } | undefined> {
-    const connection = await this.virtual.find(manager, organizationId, id);
-    const agents = await this.repository.findAll([id], manager);
+    const [connection, agents] = await Promise.all([
+      this.virtual.find(this.dataSource.manager, organizationId, id),
+      this.repository.findAll([id]),
+    ]);
     const agent = connection === null ? undefined : agents.get(connection.id);
     return connection === null || agent === undefined ? undefined : { connection, agent };
   }

@@ -51,6 +51,7 @@ CREATE TABLE connections (
   pin varchar(8) NOT NULL DEFAULT 'off'::varchar,
   pin_epoch integer NOT NULL DEFAULT 0,
   pinned_at timestamptz(3),
+  tool_count integer,
   CONSTRAINT connections_pkey PRIMARY KEY (id),
   CONSTRAINT connections_organization_id_id_key UNIQUE (organization_id, id),
   CONSTRAINT connections_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
@@ -65,6 +66,7 @@ CREATE UNIQUE INDEX connections_import_idx ON connections USING btree (organizat
 CREATE INDEX connections_organization_idx ON connections USING btree (organization_id, created_at);
 CREATE TRIGGER connections_keep_name AFTER DELETE ON connections FOR EACH ROW EXECUTE FUNCTION keep_name('title');
 CREATE TRIGGER connections_status_since BEFORE UPDATE OF status ON connections FOR EACH ROW WHEN (((old.status)::text IS DISTINCT FROM (new.status)::text)) EXECUTE FUNCTION connection_status_since();
+CREATE TRIGGER connections_tool_count BEFORE INSERT OR UPDATE OF tools ON connections FOR EACH ROW EXECUTE FUNCTION connection_tool_count();
 
 CREATE TABLE agents (
   id uuid NOT NULL,
@@ -103,6 +105,18 @@ CREATE TABLE agent_connections (
   CONSTRAINT agent_connections_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id) ON DELETE CASCADE
 );
 CREATE INDEX agent_connections_connection_idx ON agent_connections USING btree (connection_id);
+
+CREATE TABLE agent_versions (
+  agent_id uuid NOT NULL,
+  number integer NOT NULL,
+  content json NOT NULL,
+  user_id uuid,
+  api_key_id uuid,
+  restored_from integer,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT agent_versions_pkey PRIMARY KEY (agent_id, number),
+  CONSTRAINT agent_versions_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id) ON DELETE CASCADE
+);
 
 CREATE TABLE ai_providers (
   id uuid NOT NULL,
@@ -947,6 +961,7 @@ CREATE VIEW spend_limits AS
 
 -- api_key_line(_key uuid, OUT length integer, OUT limits json) RETURNS record: b470de23de5f1da6a0259c5709b16ea7
 -- connection_status_since() RETURNS trigger: 0180664305c242dcb37805cd1322f202
+-- connection_tool_count() RETURNS trigger: 1b4d747b71d6791ff07d587033302758
 -- json_octets(value jsonb) RETURNS integer: dd08a26ceba516f8b7595e248976fc0b
 -- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed

@@ -20,7 +20,7 @@ export function AgentWorkbench({ agent, tokens }: { readonly agent: Agent; reado
     <div
       className={cn(
         'grid min-w-0 grid-cols-1 items-start gap-4',
-        mayChat && 'xl:grid-cols-[minmax(0,1fr)_minmax(24rem,2fr)] 2xl:grid-cols-2',
+        mayChat && 'xl:grid-cols-2',
       )}
     >
       {/* A saved agent begins the form again. */}
@@ -38,7 +38,7 @@ function Trial({ agent, isChanged }: { readonly agent: Agent; readonly isChanged
       aria-label="Try it"
       {...{ [CHAT_PANE]: '' }}
       tabIndex={0}
-      className="flex min-w-0 flex-col gap-3 rounded-lg border bg-background px-4 pt-4 xl:sticky xl:top-16 xl:max-h-[calc(100dvh-5rem)] xl:overflow-y-auto"
+      className="flex min-w-0 flex-col gap-3 rounded-lg border bg-background px-4 pt-4 xl:sticky xl:top-16 xl:max-h-[calc(100dvh-14rem)] xl:overflow-y-auto"
     >
       <div className="flex flex-wrap items-center justify-between gap-2">
         <h2 className="font-semibold">Try it</h2>

@@ -34,7 +34,7 @@ function Versions({ agent }: { readonly agent: Agent }) {
   const { items } = data;
   if (items.length === 0)
     return <EmptyState title="The agent was not changed since versions are kept. The next change makes the first." />;
-  const shown = items.find(({ number }) => String(number) === version) ?? items[0];
+  const shown = items.find(({ number }) => nameOf(number) === version) ?? items[0];
   return (
     <div className="grid min-w-0 grid-cols-1 items-start gap-4 xl:grid-cols-2">
       <Section title="Versions">
@@ -51,7 +51,7 @@ function Versions({ agent }: { readonly agent: Agent }) {
                   variant={row === shown ? 'primary' : 'secondary'}
                   aria-pressed={row === shown}
                   aria-label={`Show version ${row.number}`}
-                  onClick={() => filter({ version: String(row.number) })}
+                  onClick={() => filter({ version: nameOf(row.number) })}
                 >
                   {row.number}
                 </Button>
@@ -156,6 +156,11 @@ function Shown({
 /** The properties of an agent that versions have. */
 function pick(agent: Content, like: Content): Content {
   return Object.fromEntries(Object.keys(like).map((name) => [name, agent[name as keyof Content]])) as Content;
+}
+
+/** A version in the address, which puts numbers in quotes. */
+function nameOf(number: number): string {
+  return `v${number}`;
 }
 
 function changesOf({ number, changed }: Version, versions: readonly Version[]): string {
