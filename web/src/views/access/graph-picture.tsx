@@ -150,7 +150,6 @@ function GraphBox({
       }
       resetScroll={false}
       data-ref={box.ref}
-      aria-label={`${KIND_WORDS[box.kind]} ${box.title}${box.detail && `, ${box.detail}`}`}
       aria-current={box.isSelected ? 'true' : undefined}
       title={box.title}
       className={cn(
@@ -167,7 +166,10 @@ function GraphBox({
     >
       <Icon aria-hidden className={cn('size-4 shrink-0', box.state === 'error' && 'text-destructive')} />
       <span className="flex min-w-0 flex-col leading-tight">
-        <span className="truncate text-sm font-medium">{box.title}</span>
+        <span className="truncate text-sm font-medium">
+          <span className="sr-only">{KIND_WORDS[box.kind]} </span>
+          {box.title}
+        </span>
         {box.detail && <span className="truncate text-xs">{box.detail}</span>}
       </span>
     </Link>
