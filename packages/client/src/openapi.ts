@@ -211,6 +211,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/tools/AGENT_VERSIONS_LIST": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the last 100 versions of an agent, newest first: who made each, and which properties changed. Every change of an agent makes a version; its status, spending limit and slug are not part of it. */
+        post: operations["AGENT_VERSIONS_LIST"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/AGENT_VERSION_GET": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads what an agent was in a version. */
+        post: operations["AGENT_VERSION_GET"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/AGENT_VERSION_RESTORE": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes an agent back to a version, which makes a new version. The caller needs the same grants as for COLLECTION_VIRTUAL_MCP_UPDATE. Connections that were deleted since are left out. */
+        post: operations["AGENT_VERSION_RESTORE"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/AI_PROVIDER_CREATE": {
         parameters: {
             query?: never;
@@ -1019,7 +1070,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, or how long threads and runs are kept. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
+        /** Changes the name of this organization, the permissions that every member holds, who can run agents, the limits, how long data is kept, or what is recorded of model calls. The slug never changes. The caller must hold the current and the new permissions of members. limits.spend limits what model calls can cost, in US dollars. To lift a limit, it must hold all management tools. */
         post: operations["ORGANIZATION_UPDATE"];
         delete?: never;
         options?: never;
@@ -1146,6 +1197,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/tools/RUN_MODEL_CALL_GET": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads what was sent to a model and answered in one call of a run, if the organization recorded it (model_recording of ORGANIZATION_UPDATE). Needs COLLECTION_THREAD_MESSAGES_LIST, too. */
+        post: operations["RUN_MODEL_CALL_GET"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/RUN_STATS": {
         parameters: {
             query?: never;
@@ -1155,7 +1223,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent and by model; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
+        /** Counts the organization's runs by status with their tokens, costs and durations: in total, over time, by agent, by model and by the code of the error; and the approvals that wait now. Runs belong to the time when they were posted. Covers the last 24 hours unless from and to are set. */
         post: operations["RUN_STATS"];
         delete?: never;
         options?: never;
@@ -1276,6 +1344,23 @@ export interface paths {
         put?: never;
         /** Copies a thread of the same agent: its title, its metadata and its finished messages, up to and with until_message_id, under new ids. Superseded messages are left out. */
         post: operations["THREAD_COPY"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/{org}/tools/THREAD_STATS": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts the organization's threads by status: in total, over time, and those with failed runs by the code of the error. Threads belong to the time when they were created. Covers the last 24 hours unless from and to are set. */
+        post: operations["THREAD_STATS"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1894,7 +1979,7 @@ export interface components {
             count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
-            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; matches searches for words; not matches items that do not match all of its conditions. */
             where?: {
                 [key: string]: unknown;
             };
@@ -1984,6 +2069,25 @@ export interface components {
             prefix: string | null;
             approval: ("none" | "destructive" | "all") | string[];
         };
+        AgentContent: {
+            title: string;
+            description: string | null;
+            instructions: string | null;
+            tier: ("fast" | "smart" | "thinking") | null;
+            max_steps: number;
+            approval_timeout: number;
+            /** @enum {string} */
+            tool_mode: "all" | "search" | "auto";
+            pinned_tools: string[];
+            history: components["schemas"]["AgentHistoryItem"];
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
+            webhook_output: boolean;
+            expose_run: boolean;
+            ask_timeout_s: number;
+            connections: components["schemas"]["AgentConnectionItem"][];
+        };
         AgentCreateData: {
             title: string;
             slug?: string;
@@ -2035,8 +2139,14 @@ export interface components {
         AgentItem: {
             /** Format: uuid */
             id: string;
-            title: string;
             slug: string;
+            spend: components["schemas"]["SpendLimitItem"] | null;
+            /** @enum {string} */
+            status: "active" | "inactive" | "error";
+            tool_count: number;
+            created_at: string;
+            updated_at: string;
+            title: string;
             description: string | null;
             instructions: string | null;
             tier: ("fast" | "smart" | "thinking") | null;
@@ -2046,18 +2156,13 @@ export interface components {
             tool_mode: "all" | "search" | "auto";
             pinned_tools: string[];
             history: components["schemas"]["AgentHistoryItem"];
-            spend: components["schemas"]["SpendLimitItem"] | null;
             output_schema: {
                 [key: string]: unknown;
             } | null;
             webhook_output: boolean;
             expose_run: boolean;
             ask_timeout_s: number;
-            /** @enum {string} */
-            status: "active" | "inactive" | "error";
             connections: components["schemas"]["AgentConnectionItem"][];
-            created_at: string;
-            updated_at: string;
         };
         AgentListInput: {
             /** Format: uuid */
@@ -2075,7 +2180,7 @@ export interface components {
             count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
-            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; matches searches for words; not matches items that do not match all of its conditions. */
             where?: {
                 [key: string]: unknown;
             };
@@ -2085,6 +2190,10 @@ export interface components {
             totalCount: number;
             hasMore: boolean;
             nextCursor: string | null;
+        };
+        AgentRestored: {
+            missing_connections: string[];
+            item: components["schemas"]["AgentItem"];
         };
         AgentRunCounts: {
             /** Format: uuid */
@@ -2139,6 +2248,27 @@ export interface components {
             /** Format: uuid */
             id: string;
             data: components["schemas"]["AgentUpdateData"];
+        };
+        AgentVersionAnswer: {
+            item: components["schemas"]["AgentVersionDetails"];
+        };
+        AgentVersionDetails: {
+            content: components["schemas"]["AgentContent"];
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            number: number;
+            created_at: string;
+            restored_from: number | null;
+        };
+        AgentVersionInput: {
+            number: number;
+            /** Format: uuid */
+            id: string;
+        };
+        AgentVersionList: {
+            items: components["schemas"]["ListedAgentVersion"][];
         };
         AiProviderAnswer: {
             item: components["schemas"]["AiProviderItem"];
@@ -2349,6 +2479,7 @@ export interface components {
             authorization_url: string;
         };
         CallGroup: {
+            last_at: string;
             group: string | null;
             name: string | null;
             calls: number;
@@ -2484,6 +2615,7 @@ export interface components {
             /** @enum {string} */
             pin: "off" | "warn" | "block";
             tools_refreshed_at: (string) | null;
+            tool_count: number | null;
             import_name: string | null;
             created_at: string;
             updated_at: string;
@@ -2562,6 +2694,14 @@ export interface components {
             where?: {
                 [key: string]: unknown;
             };
+        };
+        FailedRuns: {
+            code: string;
+            runs: number;
+        };
+        FailedThreads: {
+            code: string;
+            threads: number;
         };
         FileDetails: {
             signed_url: string | null;
@@ -2691,6 +2831,7 @@ export interface components {
             id: string;
             /** @enum {string} */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            model: string | null;
             error: components["schemas"]["RunFailureItem"] | null;
         };
         LatencyPercentiles: {
@@ -2712,7 +2853,7 @@ export interface components {
             count_limit?: number;
             /** @description Sort order, most significant term first. Each field can occur once. */
             orderBy?: components["schemas"]["ListOrder"][];
-            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; not matches items that do not match all of its conditions. */
+            /** @description A condition {field:[name], operator: eq|gt|gte|lt|lte|in|like|contains|matches, value} or a group {operator: and|or|not, conditions:[…]}. At most 50 conditions, groups at most 5 deep. like takes % and _; like and contains ignore case; matches searches for words; not matches items that do not match all of its conditions. */
             where?: {
                 [key: string]: unknown;
             };
@@ -2721,6 +2862,16 @@ export interface components {
             field: string[];
             /** @enum {string} */
             direction: "asc" | "desc";
+        };
+        ListedAgentVersion: {
+            changed: string[];
+            user_id: string | null;
+            user_email: string | null;
+            api_key_id: string | null;
+            key_name: string | null;
+            number: number;
+            created_at: string;
+            restored_from: number | null;
         };
         MakerKeyItem: {
             /** Format: uuid */
@@ -2810,6 +2961,11 @@ export interface components {
             hasMore: boolean;
             nextCursor: string | null;
         };
+        ModelCallGetInput: {
+            /** Format: uuid */
+            id: string;
+            number: number;
+        };
         ModelCallItem: {
             step: number;
             attempt: number;
@@ -2821,8 +2977,15 @@ export interface components {
             output_tokens: number | null;
             cost_usd: number | null;
             error_code: string | null;
+            first_chunk_ms: number | null;
+            reasoning_tokens: number | null;
             provider_id: string | null;
             model: string | null;
+        };
+        ModelCallOutput: {
+            /** @enum {string} */
+            setting: "off" | "redacted" | "full";
+            item: components["schemas"]["RecordedCallItem"] | null;
         };
         ModelRunCounts: {
             model: string | null;
@@ -2908,6 +3071,7 @@ export interface components {
             include_management?: boolean;
             /** @enum {string} */
             group_by?: "connection" | "agent" | "key" | "person";
+            groups?: string[];
         };
         NoInput: Record<string, unknown>;
         OauthClientCreateInput: {
@@ -3088,6 +3252,11 @@ export interface components {
             run_access: "members" | "granted";
             limits: components["schemas"]["OrganizationLimitsItem"];
             retention: components["schemas"]["RetentionItem"];
+            /**
+             * @description What is recorded of model calls for RUN_MODEL_CALL_GET. off: nothing beside times, tokens and costs. redacted: the shape of what was sent and answered, with a size and a hash in place of each text. full: also the texts.
+             * @enum {string}
+             */
+            model_recording: "off" | "redacted" | "full";
             created_at: string;
             updated_at: string;
         };
@@ -3123,6 +3292,11 @@ export interface components {
              */
             run_access?: "members" | "granted";
             limits?: components["schemas"]["OrganizationLimitsInput"] | null;
+            /**
+             * @description What is recorded of model calls for RUN_MODEL_CALL_GET. off: nothing beside times, tokens and costs. redacted: the shape of what was sent and answered, with a size and a hash in place of each text. full: also the texts.
+             * @enum {string}
+             */
+            model_recording?: "off" | "redacted" | "full";
             retention?: components["schemas"]["RetentionInput"] | null;
         };
         PendingApprovalItem: {
@@ -3170,6 +3344,72 @@ export interface components {
             run: boolean | null;
             approvals: number | null;
         };
+        RecordedCallItem: {
+            /** @enum {string} */
+            recording: "redacted" | "full";
+            is_too_large: boolean;
+            price: components["schemas"]["RecordedPriceItem"] | null;
+            request: components["schemas"]["RecordedRequestItem"];
+            response: components["schemas"]["RecordedResponseItem"];
+            tries: components["schemas"]["RecordedTryItem"][];
+        };
+        RecordedMessageItem: {
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool";
+            parts: components["schemas"]["RecordedPartItem"][];
+        };
+        RecordedPartItem: {
+            /** @enum {string} */
+            type: "text" | "reasoning" | "file" | "tool-call" | "tool-result" | "other";
+            tool_name: string | null;
+            tool_call_id: string | null;
+            media_type: string | null;
+            size: number;
+            hash: string;
+            text: string | null;
+        };
+        RecordedPriceItem: {
+            input: number;
+            output: number;
+            cached_input?: number;
+        };
+        RecordedRequestItem: {
+            instructions: components["schemas"]["RecordedTextItem"] | null;
+            messages: components["schemas"]["RecordedMessageItem"][];
+            tools: components["schemas"]["RecordedToolItem"][];
+            tokens: number;
+            settings: components["schemas"]["RecordedSettingsItem"];
+        };
+        RecordedResponseItem: {
+            parts: components["schemas"]["RecordedPartItem"][];
+            finish_reason: string | null;
+            response_id: string | null;
+            model: string | null;
+        };
+        RecordedSettingsItem: {
+            temperature: number | null;
+            max_output_tokens: number | null;
+            tool_choice: string | null;
+            response_format: string;
+            response_schema: components["schemas"]["RecordedTextItem"] | null;
+            provider_options: components["schemas"]["RecordedTextItem"] | null;
+        };
+        RecordedTextItem: {
+            size: number;
+            hash: string;
+            text: string | null;
+        };
+        RecordedToolItem: {
+            name: string;
+            description: components["schemas"]["RecordedTextItem"];
+            input_schema: components["schemas"]["RecordedTextItem"];
+            tokens: number;
+        };
+        RecordedTryItem: {
+            started_at: string;
+            duration_ms: number;
+            error_code: string | null;
+        };
         RegenerateRequest: {
             messageId?: string;
         };
@@ -3194,10 +3434,12 @@ export interface components {
         RetentionInput: {
             threads_days?: number | null;
             runs_days?: number | null;
+            model_calls_days?: number | null;
         };
         RetentionItem: {
             threads_days?: number;
             runs_days?: number;
+            model_calls_days?: number;
         };
         RoleDeleteInput: {
             name: string;
@@ -3289,6 +3531,8 @@ export interface components {
             message_id: string;
             error: components["schemas"]["RunErrorItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
+            tools: string[];
+            duration_ms: number | null;
             cost_usd: number | null;
             finish_reason: string | null;
             attempt: number;
@@ -3338,6 +3582,8 @@ export interface components {
             message_id: string;
             error: components["schemas"]["RunErrorItem"] | null;
             usage: components["schemas"]["RunUsageItem"] | null;
+            tools: string[];
+            duration_ms: number | null;
             cost_usd: number | null;
             finish_reason: string | null;
             attempt: number;
@@ -3414,6 +3660,7 @@ export interface components {
             over_time: components["schemas"]["RunCountsAt"][];
             agents: components["schemas"]["AgentRunCounts"][];
             models: components["schemas"]["ModelRunCounts"][];
+            failures: components["schemas"]["FailedRuns"][];
             waiting_approvals: number;
             truncated: boolean;
         };
@@ -3422,6 +3669,9 @@ export interface components {
             to?: string;
             /** Format: uuid */
             agent_id?: string;
+            where?: {
+                [key: string]: unknown;
+            };
         };
         RunUsageItem: {
             inputTokens: number;
@@ -3574,6 +3824,19 @@ export interface components {
             new_id?: string;
             title?: string;
         };
+        ThreadCounts: {
+            threads: number;
+            in_progress: number;
+            completed: number;
+            failed: number;
+        };
+        ThreadCountsAt: {
+            at: string;
+            threads: number;
+            in_progress: number;
+            completed: number;
+            failed: number;
+        };
         ThreadCreateData: {
             title: string;
             /** Format: uuid */
@@ -3602,6 +3865,11 @@ export interface components {
                 [key: string]: string;
             };
             last_run: components["schemas"]["LastRunItem"] | null;
+            question: string | null;
+            tools: string[];
+            total_tokens: number;
+            cost_usd: number | null;
+            duration_ms: number;
             created_by: string | null;
             created_at: string;
             updated_at: string;
@@ -3623,6 +3891,22 @@ export interface components {
             totalCount: number;
             hasMore: boolean;
             nextCursor: string | null;
+        };
+        ThreadStats: {
+            from: string;
+            to: string;
+            bucket_seconds: number;
+            total: components["schemas"]["ThreadCounts"];
+            over_time: components["schemas"]["ThreadCountsAt"][];
+            failures: components["schemas"]["FailedThreads"][];
+            truncated: boolean;
+        };
+        ThreadStatsInput: {
+            from?: string;
+            to?: string;
+            where?: {
+                [key: string]: unknown;
+            };
         };
         ThreadTokenCreateInput: {
             thread_id: string;
@@ -4121,6 +4405,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -4227,8 +4512,16 @@ export interface operations {
                      *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -4242,15 +4535,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -4260,9 +4548,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -4319,11 +4605,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -4912,6 +5206,224 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["AccessToTool"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AGENT_VERSIONS_LIST: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentIdInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "changed": [
+                     *             "text"
+                     *           ],
+                     *           "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "user_email": "text",
+                     *           "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "key_name": "text",
+                     *           "number": 1,
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "restored_from": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentVersionList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AGENT_VERSION_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "number": 1,
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentVersionInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "item": {
+                     *         "content": {
+                     *           "title": "Support",
+                     *           "description": "Looks things up.",
+                     *           "instructions": "text",
+                     *           "tier": "fast",
+                     *           "max_steps": 1,
+                     *           "approval_timeout": 1,
+                     *           "tool_mode": "all",
+                     *           "pinned_tools": [
+                     *             "text"
+                     *           ],
+                     *           "history": {
+                     *             "max_messages": 1,
+                     *             "max_tokens": 1
+                     *           },
+                     *           "output_schema": {},
+                     *           "webhook_output": true,
+                     *           "expose_run": true,
+                     *           "ask_timeout_s": 1,
+                     *           "connections": [
+                     *             {
+                     *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *               "selected_tools": [
+                     *                 "text"
+                     *               ],
+                     *               "prefix": "text",
+                     *               "approval": "none"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "user_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "user_email": "text",
+                     *         "api_key_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "key_name": "text",
+                     *         "number": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "restored_from": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentVersionAnswer"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AGENT_VERSION_RESTORE: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "number": 1,
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentVersionInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "missing_connections": [
+                     *         "0198f0a0-0000-7000-8000-000000000001"
+                     *       ],
+                     *       "item": {
+                     *         "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
+                     *         "description": "Looks things up.",
+                     *         "instructions": "text",
+                     *         "tier": "fast",
+                     *         "max_steps": 1,
+                     *         "approval_timeout": 1,
+                     *         "tool_mode": "all",
+                     *         "pinned_tools": [
+                     *           "text"
+                     *         ],
+                     *         "history": {
+                     *           "max_messages": 1,
+                     *           "max_tokens": 1
+                     *         },
+                     *         "output_schema": {},
+                     *         "webhook_output": true,
+                     *         "expose_run": true,
+                     *         "ask_timeout_s": 1,
+                     *         "connections": [
+                     *           {
+                     *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *             "selected_tools": [
+                     *               "text"
+                     *             ],
+                     *             "prefix": "text",
+                     *             "approval": "none"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AgentRestored"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5646,6 +6158,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5730,6 +6243,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5811,6 +6325,7 @@ export interface operations {
                      *           "shared_state": true,
                      *           "pin": "off",
                      *           "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *           "tool_count": 1,
                      *           "import_name": "text",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
                      *           "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5900,6 +6415,7 @@ export interface operations {
                      *         "shared_state": true,
                      *         "pin": "off",
                      *         "tools_refreshed_at": "2026-11-23T08:30:00.000Z",
+                     *         "tool_count": 1,
                      *         "import_name": "text",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -5955,11 +6471,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6015,11 +6539,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6091,11 +6623,19 @@ export interface operations {
                      *           "last_run": {
                      *             "id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "status": "queued",
+                     *             "model": "gpt-5",
                      *             "error": {
                      *               "code": "text",
                      *               "message": "What is new?"
                      *             }
                      *           },
+                     *           "question": "text",
+                     *           "tools": [
+                     *             "text"
+                     *           ],
+                     *           "total_tokens": 1,
+                     *           "cost_usd": 1,
+                     *           "duration_ms": 1,
                      *           "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *           "created_at": "2026-11-23T08:30:00.000Z",
                      *           "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6156,11 +6696,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -6207,8 +6755,16 @@ export interface operations {
                      * @example {
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6222,15 +6778,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6240,9 +6791,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -6298,8 +6847,16 @@ export interface operations {
                      *       "applied_tool_mode": "all",
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6313,15 +6870,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6331,9 +6883,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -6374,8 +6924,16 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "title": "Support",
                      *           "slug": "default",
+                     *           "spend": {
+                     *             "usd_per_day": 0.000001,
+                     *             "usd_per_month": 0.000001
+                     *           },
+                     *           "status": "active",
+                     *           "tool_count": 1,
+                     *           "created_at": "2026-11-23T08:30:00.000Z",
+                     *           "updated_at": "2026-11-23T08:30:00.000Z",
+                     *           "title": "Support",
                      *           "description": "Looks things up.",
                      *           "instructions": "text",
                      *           "tier": "fast",
@@ -6389,15 +6947,10 @@ export interface operations {
                      *             "max_messages": 1,
                      *             "max_tokens": 1
                      *           },
-                     *           "spend": {
-                     *             "usd_per_day": 0.000001,
-                     *             "usd_per_month": 0.000001
-                     *           },
                      *           "output_schema": {},
                      *           "webhook_output": true,
                      *           "expose_run": true,
                      *           "ask_timeout_s": 1,
-                     *           "status": "active",
                      *           "connections": [
                      *             {
                      *               "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6407,9 +6960,7 @@ export interface operations {
                      *               "prefix": "text",
                      *               "approval": "none"
                      *             }
-                     *           ],
-                     *           "created_at": "2026-11-23T08:30:00.000Z",
-                     *           "updated_at": "2026-11-23T08:30:00.000Z"
+                     *           ]
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -6465,8 +7016,16 @@ export interface operations {
                      *       ],
                      *       "item": {
                      *         "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *         "title": "Support",
                      *         "slug": "default",
+                     *         "spend": {
+                     *           "usd_per_day": 0.000001,
+                     *           "usd_per_month": 0.000001
+                     *         },
+                     *         "status": "active",
+                     *         "tool_count": 1,
+                     *         "created_at": "2026-11-23T08:30:00.000Z",
+                     *         "updated_at": "2026-11-23T08:30:00.000Z",
+                     *         "title": "Support",
                      *         "description": "Looks things up.",
                      *         "instructions": "text",
                      *         "tier": "fast",
@@ -6480,15 +7039,10 @@ export interface operations {
                      *           "max_messages": 1,
                      *           "max_tokens": 1
                      *         },
-                     *         "spend": {
-                     *           "usd_per_day": 0.000001,
-                     *           "usd_per_month": 0.000001
-                     *         },
                      *         "output_schema": {},
                      *         "webhook_output": true,
                      *         "expose_run": true,
                      *         "ask_timeout_s": 1,
-                     *         "status": "active",
                      *         "connections": [
                      *           {
                      *             "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -6498,9 +7052,7 @@ export interface operations {
                      *             "prefix": "text",
                      *             "approval": "none"
                      *           }
-                     *         ],
-                     *         "created_at": "2026-11-23T08:30:00.000Z",
-                     *         "updated_at": "2026-11-23T08:30:00.000Z"
+                     *         ]
                      *       }
                      *     }
                      */
@@ -7532,6 +8084,7 @@ export interface operations {
                      *       ],
                      *       "groups": [
                      *         {
+                     *           "last_at": "2026-11-23T08:30:00.000Z",
                      *           "group": "0198f0a0-0000-7000-8000-000000000001",
                      *           "name": "support-bot",
                      *           "calls": 1,
@@ -7853,8 +8406,10 @@ export interface operations {
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
-                     *           "runs_days": 1
+                     *           "runs_days": 1,
+                     *           "model_calls_days": 1
                      *         },
+                     *         "model_recording": "off",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -7924,8 +8479,10 @@ export interface operations {
                      *         },
                      *         "retention": {
                      *           "threads_days": 1,
-                     *           "runs_days": 1
+                     *           "runs_days": 1,
+                     *           "model_calls_days": 1
                      *         },
+                     *         "model_recording": "off",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
                      *       }
@@ -8185,6 +8742,8 @@ export interface operations {
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
                      *             "error_code": "text",
+                     *             "first_chunk_ms": 1,
+                     *             "reasoning_tokens": 1,
                      *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "model": "gpt-5"
                      *           }
@@ -8211,6 +8770,10 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "duration_ms": 1,
                      *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
@@ -8295,6 +8858,8 @@ export interface operations {
                      *             "output_tokens": 1,
                      *             "cost_usd": 1,
                      *             "error_code": "text",
+                     *             "first_chunk_ms": 1,
+                     *             "reasoning_tokens": 1,
                      *             "provider_id": "0198f0a0-0000-7000-8000-000000000001",
                      *             "model": "gpt-5"
                      *           }
@@ -8321,6 +8886,10 @@ export interface operations {
                      *           "outputTokens": 1,
                      *           "totalTokens": 1
                      *         },
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "duration_ms": 1,
                      *         "cost_usd": 1,
                      *         "finish_reason": "text",
                      *         "attempt": 1,
@@ -8374,7 +8943,45 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "where": {
+                 *         "operator": "and",
+                 *         "conditions": [
+                 *           {
+                 *             "field": [
+                 *               "question"
+                 *             ],
+                 *             "operator": "matches",
+                 *             "value": "refund"
+                 *           },
+                 *           {
+                 *             "field": [
+                 *               "tool"
+                 *             ],
+                 *             "operator": "eq",
+                 *             "value": "search"
+                 *           },
+                 *           {
+                 *             "field": [
+                 *               "created_at"
+                 *             ],
+                 *             "operator": "gte",
+                 *             "value": "2026-01-31T00:00:00Z"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "orderBy": [
+                 *         {
+                 *           "field": [
+                 *             "cost_usd"
+                 *           ],
+                 *           "direction": "desc"
+                 *         }
+                 *       ],
+                 *       "limit": 20
+                 *     }
+                 */
                 "application/json": components["schemas"]["ListInput"];
             };
         };
@@ -8407,6 +9014,10 @@ export interface operations {
                      *             "outputTokens": 1,
                      *             "totalTokens": 1
                      *           },
+                     *           "tools": [
+                     *             "text"
+                     *           ],
+                     *           "duration_ms": 1,
                      *           "cost_usd": 1,
                      *           "finish_reason": "text",
                      *           "attempt": 1,
@@ -8453,6 +9064,136 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    RUN_MODEL_CALL_GET: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001",
+                 *       "number": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["ModelCallGetInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "setting": "off",
+                     *       "item": {
+                     *         "recording": "redacted",
+                     *         "is_too_large": true,
+                     *         "price": {
+                     *           "input": 1,
+                     *           "output": 1,
+                     *           "cached_input": 1
+                     *         },
+                     *         "request": {
+                     *           "instructions": {
+                     *             "size": 1,
+                     *             "hash": "text",
+                     *             "text": "text"
+                     *           },
+                     *           "messages": [
+                     *             {
+                     *               "role": "user",
+                     *               "parts": [
+                     *                 {
+                     *                   "type": "text",
+                     *                   "tool_name": "echo",
+                     *                   "tool_call_id": "text",
+                     *                   "media_type": "image/png",
+                     *                   "size": 1,
+                     *                   "hash": "text",
+                     *                   "text": "text"
+                     *                 }
+                     *               ]
+                     *             }
+                     *           ],
+                     *           "tools": [
+                     *             {
+                     *               "name": "support-bot",
+                     *               "description": {
+                     *                 "size": 1,
+                     *                 "hash": "text",
+                     *                 "text": "text"
+                     *               },
+                     *               "input_schema": {
+                     *                 "size": 1,
+                     *                 "hash": "text",
+                     *                 "text": "text"
+                     *               },
+                     *               "tokens": 1
+                     *             }
+                     *           ],
+                     *           "tokens": 1,
+                     *           "settings": {
+                     *             "temperature": 1,
+                     *             "max_output_tokens": 1,
+                     *             "tool_choice": "text",
+                     *             "response_format": "text",
+                     *             "response_schema": {
+                     *               "size": 1,
+                     *               "hash": "text",
+                     *               "text": "text"
+                     *             },
+                     *             "provider_options": {
+                     *               "size": 1,
+                     *               "hash": "text",
+                     *               "text": "text"
+                     *             }
+                     *           }
+                     *         },
+                     *         "response": {
+                     *           "parts": [
+                     *             {
+                     *               "type": "text",
+                     *               "tool_name": "echo",
+                     *               "tool_call_id": "text",
+                     *               "media_type": "image/png",
+                     *               "size": 1,
+                     *               "hash": "text",
+                     *               "text": "text"
+                     *             }
+                     *           ],
+                     *           "finish_reason": "text",
+                     *           "response_id": "text",
+                     *           "model": "gpt-5"
+                     *         },
+                     *         "tries": [
+                     *           {
+                     *             "started_at": "2026-11-23T08:30:00.000Z",
+                     *             "duration_ms": 1,
+                     *             "error_code": "text"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ModelCallOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     RUN_STATS: {
         parameters: {
             query?: never;
@@ -8468,7 +9209,17 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "where": {
+                 *         "field": [
+                 *           "error_code"
+                 *         ],
+                 *         "operator": "eq",
+                 *         "value": "model_provider_error"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["RunStatsInput"];
             };
         };
@@ -8564,6 +9315,12 @@ export interface operations {
                      *             "p95": 1,
                      *             "p99": 1
                      *           }
+                     *         }
+                     *       ],
+                     *       "failures": [
+                     *         {
+                     *           "code": "text",
+                     *           "runs": 1
                      *         }
                      *       ],
                      *       "waiting_approvals": 1,
@@ -8998,11 +9755,19 @@ export interface operations {
                      *         "last_run": {
                      *           "id": "0198f0a0-0000-7000-8000-000000000001",
                      *           "status": "queued",
+                     *           "model": "gpt-5",
                      *           "error": {
                      *             "code": "text",
                      *             "message": "What is new?"
                      *           }
                      *         },
+                     *         "question": "text",
+                     *         "tools": [
+                     *           "text"
+                     *         ],
+                     *         "total_tokens": 1,
+                     *         "cost_usd": 1,
+                     *         "duration_ms": 1,
                      *         "created_by": "0198f0a0-0000-7000-8000-000000000001",
                      *         "created_at": "2026-11-23T08:30:00.000Z",
                      *         "updated_at": "2026-11-23T08:30:00.000Z"
@@ -9010,6 +9775,79 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ThreadOutput"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    THREAD_STATS: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": "2026-01-01T00:00:00Z",
+                 *       "to": "2026-02-01T00:00:00Z",
+                 *       "where": {
+                 *         "field": [
+                 *           "text"
+                 *         ],
+                 *         "operator": "matches",
+                 *         "value": "refund -test"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreadStatsInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-23T08:30:00.000Z",
+                     *       "to": "2026-11-23T08:30:00.000Z",
+                     *       "bucket_seconds": 1,
+                     *       "total": {
+                     *         "threads": 1,
+                     *         "in_progress": 1,
+                     *         "completed": 1,
+                     *         "failed": 1
+                     *       },
+                     *       "over_time": [
+                     *         {
+                     *           "at": "2026-11-23T08:30:00.000Z",
+                     *           "threads": 1,
+                     *           "in_progress": 1,
+                     *           "completed": 1,
+                     *           "failed": 1
+                     *         }
+                     *       ],
+                     *       "failures": [
+                     *         {
+                     *           "code": "text",
+                     *           "threads": 1
+                     *         }
+                     *       ],
+                     *       "truncated": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ThreadStats"];
                 };
             };
             default: components["responses"]["Problem"];
