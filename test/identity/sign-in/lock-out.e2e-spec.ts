@@ -64,7 +64,8 @@ describe('failed sign-ins', () => {
 
   it('are counted together by all processes', async () => {
     const email = await newPerson();
-    const browser = browserAt('127.0.0.1');
+    // Without a proxy, both see the same address.
+    const browser = new Browser(service.url);
     await browser.get('/sign-in');
     await fail(browser, email, 10);
     expect((await new Browser(direct.url).signIn(email)).status).toBe(429);

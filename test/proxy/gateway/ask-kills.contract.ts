@@ -120,25 +120,25 @@ export function askKillsContract(name: string, startBackend: () => Promise<Strea
           return items.filter((run) => run.status === status).length;
         };
         tasks.over = await begin(at, [ANSWER], async () => expect(await runsIn('completed')).toBe(1));
-        const asked = model.requests.length;
-        tasks.model = await begin(at, [TAKEN], () => expect(model.requests.length).toBe(asked + 1));
-        const releaseLook = hang('look');
-        tasks.tool = await begin(at, [callOf('look')], () => expect(callsOf('look')).toBe(1));
         tasks.approval = await begin(at, [callOf('send')], () => undefined);
         questions.approval = await questionOf(at, tasks.approval);
-        const releaseSend = hang('send');
         tasks.answered = await begin(at, [callOf('send')], () => undefined);
         questions.answered = await questionOf(at, tasks.answered);
-        await answer(at, tasks.answered, questions.answered);
-        await eventually(() => expect(callsOf('send')).toBe(1));
 
+        const asked = model.requests.length;
+        tasks.model = await begin(at, [TAKEN], () => expect(model.requests.length).toBe(asked + 1));
         model.script(TAKEN);
         const { client } = await openLegacy(at, `gateway/${agentId}`);
         const call = { name: 'ask', arguments: { message: 'Which one?' }, task: {} };
         const { task } = await client.request({ method: 'tools/call', params: call }, CreateTaskResultSchema);
         client.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema).catch(() => undefined);
-        await eventually(() => expect(model.requests.length).toBe(asked + 5));
+        await eventually(() => expect(model.requests.length).toBe(asked + 2));
 
+        const releaseSend = hang('send');
+        await answer(at, tasks.answered, questions.answered);
+        await eventually(() => expect(callsOf('send')).toBe(1));
+        const releaseLook = hang('look');
+        tasks.tool = await begin(at, [callOf('look')], () => expect(callsOf('look')).toBe(1));
         await service.kill('SIGKILL');
         // No process executes runs now.
         const asking = await start('api');
