@@ -23,10 +23,7 @@ import {
 const FORM = { type: 'object', properties: { name: { type: 'string' } } };
 const KINDS = ['server', 'program'] as const;
 const WAYS = ['a', 'an agent over a', 'an agent over an agent over a'] as const;
-// An agent over an agent does what an agent does: once is enough.
-const PLACES = KINDS.flatMap((kind) => WAYS.map((way) => [`${way} modern ${kind}`, kind] as const)).filter(
-  ([place]) => place !== 'an agent over a modern program',
-);
+const PLACES = KINDS.flatMap((kind) => WAYS.map((way) => [`${way} modern ${kind}`, kind] as const));
 
 const upstream = useModernAsking();
 let app: Tenant;
