@@ -9,8 +9,8 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { ServiceProcess } from '../support/service-process.js';
 import { eventually } from '../support/eventually.js';
 
-const IDLE = 1_000;
-const READERS = 1_000;
+const IDLE = 2_500;
+const READERS = 2_500;
 const AT_ONCE = 100;
 /** What a connection may cost the service, in KiB; measured are 25 to 30. */
 const PER_CONNECTION_KIB = 100;
@@ -24,10 +24,10 @@ jest.setTimeout(240_000);
 const [, hardLimit = ''] = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
 const isPossible = hardLimit === 'unlimited' || Number(hardLimit) >= DESCRIPTORS;
 if (!isPossible) {
-  process.stderr.write(`The limit of open files is ${hardLimit}: the test of 2,000 connections is left out.\n`);
+  process.stderr.write(`The limit of open files is ${hardLimit}: the test of 5,000 connections is left out.\n`);
 }
 
-(isPossible ? describe : describe.skip)('2,000 connections at once', () => {
+(isPossible ? describe : describe.skip)('5,000 connections at once', () => {
   const apiKey = generateApiKey();
   const sockets = new Set<Client>();
   let database: TestDatabase;
