@@ -1,5 +1,3 @@
-import type { FieldValue } from './field-value.js';
-
 export const SORT_DIRECTIONS = ['asc', 'desc'] as const;
 export type SortDirection = (typeof SORT_DIRECTIONS)[number];
 
@@ -12,7 +10,7 @@ interface Column {
   /** A nullable field can be filtered, and ordered by only with an `order` of its own. No condition matches null. */
   readonly nullable?: boolean;
   /** What to order by instead of the column, never null. */
-  readonly order?: { readonly sql: string; readonly valueOf: (row: never) => FieldValue };
+  readonly order?: { readonly sql: string; readonly valueOf: (row: never) => string | number };
 }
 
 interface PlainField extends Column {

@@ -81,7 +81,7 @@ const MORE = [
   ['apikey', 'ID of a key'],
 ] as const;
 
-/** The filters that are needed less often, behind a disclosure. It is open at first if one of them is set. */
+/** The filters that are needed less often, behind a disclosure. It is open at first if one that no chip shows is set. */
 export function MoreFilters({
   filters,
   onFilter,
@@ -90,12 +90,12 @@ export function MoreFilters({
 }: {
   readonly filters: Filters;
   readonly onFilter: (change: Filters) => void;
-  /** Of the filters among the children. */
+  /** Of the filters among the children, which no chip shows. */
   readonly names?: readonly string[];
   /** More of them, of one list. */
   readonly children?: ReactNode;
 }) {
-  const [isOpen] = useState(() => [...names, 'key', ...MORE.map(([name]) => name)].some((name) => filters[name]));
+  const [isOpen] = useState(() => [...names, 'key'].some((name) => filters[name]));
   return (
     <details open={isOpen} className="basis-full">
       <summary className="w-fit cursor-pointer text-sm text-muted-foreground">More filters</summary>
