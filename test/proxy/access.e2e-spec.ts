@@ -216,7 +216,7 @@ describe('the graph', () => {
     const { tools } = (await places())[2] as { tools: AccessTools['items'] };
     const name = tools.find(({ upstream_name: own, connection_id: of }) => own === 'write' && of === connection)?.name;
     await callThrough(app, gatewayPath(app, agent), name ?? '', {}, key);
-    const graph = await succeed<AccessGraph>(app, 'ACCESS_GRAPH');
+    const graph = await succeed<AccessGraph>(app, 'ACCESS_GRAPH', {});
     expect(graph.nodes.map(({ id: node, tools: count }) => [node, count])).toEqual([
       [agent, null],
       [connection, 3],
