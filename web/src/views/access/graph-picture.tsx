@@ -233,7 +233,13 @@ function GraphLine({
         strokeOpacity={line.calls > 0 ? 0.85 : 0.7}
       />
       {line.errors > 0 && (
-        <path d={`M${markX},${markY - 7} l7,13 h-14 z`} fill="currentColor" stroke="var(--card)" strokeWidth={1.5} />
+        <path
+          d={`M${markX},${markY - 7} l7,13 h-14 z`}
+          className="text-destructive"
+          fill="currentColor"
+          stroke="var(--card)"
+          strokeWidth={1.5}
+        />
       )}
       {line.needsApproval && (
         <path

@@ -8,7 +8,7 @@ import { EmptyState } from '../../ui/states.js';
 import { formatNumber } from '../../ui/time.js';
 import type { MapNode } from './access-map.js';
 import { AccessLink } from './node-link.js';
-import type { Tools } from './picture.js';
+import { type Tools, waysInWords } from './picture.js';
 
 const SHOWN_AT_ONCE = 50;
 
@@ -55,9 +55,9 @@ export function ToolDetails({ access }: { readonly access: ToolOutput<'ACCESS_TO
                 </span>
               ),
             },
-            { header: 'Directly', cell: ({ direct }) => (direct ? 'yes' : 'no') },
+            { header: 'How', cell: waysInWords },
             { header: 'At the endpoint of', isSecondary: true, cell: ({ agents: ids }) => linksTo(ids) },
-            { header: 'By running', cell: ({ runs }) => linksTo(runs) },
+            { header: 'By running', isSecondary: true, cell: ({ runs }) => linksTo(runs) },
           ]}
         />
       )}
