@@ -67,7 +67,12 @@ export const packages = {
 
 export default {
   projects: [
-    { ...shared, ...sharesPackages, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/web/src/**/*.spec.ts'] },
+    {
+      ...shared,
+      ...sharesPackages,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/web/src/**/*.spec.ts'],
+    },
     { ...e2e, ...sharesPackages },
     // They take minutes, and need the npm registry.
     ...(process.env['CI'] === undefined ? [] : [packages]),
