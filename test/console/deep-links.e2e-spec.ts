@@ -78,7 +78,7 @@ inBrowser('an address shows the same again', () => {
     ],
     ['a tool of a connection', 'connections', () => openTool()],
     ['how clients use an agent', 'agents', () => openAgent('Use it')],
-    ['the settings of an agent', 'agents', () => openAgent('Settings')],
+    ['the versions of an agent', 'agents', () => openAgent('Versions')],
     ['a new key', 'keys', () => button('Create key').click()],
     ['a key', 'keys', () => button('chatbot').click()],
     ['a key that is edited', 'keys', () => openKey('Edit key')],

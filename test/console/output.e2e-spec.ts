@@ -33,10 +33,11 @@ inBrowser('answers in a shape in the console', () => {
     await schema.fill(JSON.stringify(SCHEMA));
     await page.getByRole('checkbox', { name: 'Send the output to webhooks' }).check();
     await page.getByRole('button', { name: 'Create agent' }).click();
+    await page.getByRole('tab', { name: 'Overview' }).click();
     await page.getByRole('region', { name: 'Output schema' }).getByText('"part"').first().waitFor();
     await opened.expectAccessible();
 
-    await page.getByRole('tab', { name: 'Settings' }).click();
+    await page.getByRole('tab', { name: 'Build' }).click();
     expect(JSON.parse(await schema.inputValue())).toEqual(SCHEMA);
     await schema.fill('');
     await page.getByRole('button', { name: 'Save agent' }).click();
