@@ -170,7 +170,13 @@ inBrowser('the connections in the console', () => {
 
     const picture = page.getByRole('group', { name: 'Who reaches what' });
     await picture.getByRole('link', { name: 'Key walker' }).focus();
+    // It may run the agent that a test before made, too.
     await page.keyboard.press('ArrowRight');
+    await picture
+      .locator(':focus')
+      .and(picture.getByRole('link', { name: 'Agent Parrot' }))
+      .waitFor();
+    await picture.getByRole('link', { name: 'Connection Everything' }).focus();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Who reaches Everything' }).waitFor();
     await picture.getByRole('link', { name: 'Tool get-sum' }).click();

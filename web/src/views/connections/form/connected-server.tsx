@@ -51,7 +51,7 @@ export function ConnectedServer({ id }: { readonly id: string }) {
       {works ? (
         <AgentOfTools connection={item} />
       ) : (
-        !test.isFetching && <Mending key={item.updated_at} connection={item} onSaved={() => void test.refetch()} />
+        !test.isFetching && <Mending connection={item} onSaved={() => void test.refetch()} />
       )}
     </div>
   );
