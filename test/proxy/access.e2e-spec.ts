@@ -129,6 +129,8 @@ describe('what a key can do', () => {
         [outer, false],
       ]);
       expect((await ofKey('agent')).items.find(({ id }) => id === agent)?.run).toBe(true);
+      const { items } = await succeed<AccessOfCaller>(app, 'ACCESS_OF_CALLER', { user_id: person.id });
+      expect(items.some(({ run }) => run === true)).toBe(false);
     } finally {
       await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'members' });
     }
@@ -267,6 +269,9 @@ describe('who may ask', () => {
     for (const [name, body] of bodies) expect((await other.tool(name, body)).status).toBe(404);
     const { body } = await other.tool('ACCESS_GRAPH', {});
     expect([body.nodes, body.uses, body.traffic]).toEqual([[], [], []]);
+    const callers = new Set((body as AccessGraph).callers.map(({ id }) => id));
+    const own = [person.id, ...Object.values(keys).map(({ id }) => id)];
+    expect(own.filter((id) => callers.has(id))).toEqual([]);
   });
 
   it('refuses what is no question', async () => {
