@@ -218,6 +218,7 @@ describe('the graph', () => {
     const { tools } = (await places())[2] as { tools: AccessTools['items'] };
     const name = tools.find(({ upstream_name: own, connection_id: of }) => own === 'write' && of === connection)?.name;
     await callThrough(app, gatewayPath(app, agent), name ?? '', {}, key);
+    const colleague = await addMember('member');
     const graph = await succeed<AccessGraph>(app, 'ACCESS_GRAPH', {});
     expect(graph.nodes.map(({ id: node, tools: count }) => [node, count])).toEqual([
       [agent, null],
@@ -232,12 +233,14 @@ describe('the graph', () => {
         { agent_id: outer, connection_id: agent, tools: null, approval: 'none' },
       ]),
     );
-    const callsOf = (wanted: string) => graph.callers.find(({ name: called }) => called === wanted)?.calls;
+    const indexOf = (wanted: string) => graph.callers.find((caller) => caller.name === wanted)?.reach ?? -1;
+    const callsOf = (wanted: string) => graph.reaches[indexOf(wanted)]?.calls;
     expect(callsOf('everything')).toEqual({ all: true, ids: [] });
     expect(callsOf('nothing')).toEqual({ all: false, ids: [] });
     expect(callsOf('one')).toEqual({ all: false, ids: [agent, connection, outer] });
     expect(callsOf('agent')).toEqual({ all: false, ids: [agent, outer] });
-    expect(graph.callers.find((caller) => caller.id === person.id)?.runs).toEqual({ all: true, ids: [] });
+    expect(graph.reaches[indexOf(person.email)]?.runs).toEqual({ all: true, ids: [] });
+    expect(indexOf(colleague.email)).toBe(indexOf(person.email));
     const way = graph.traffic.find(({ api_key_id: by, agent_id: through }) => by === id && through === agent);
     expect(way).toMatchObject({ connection_id: connection, errors: 0, approvals_requested: 0 });
     expect(way?.calls).toBeGreaterThan(0);
