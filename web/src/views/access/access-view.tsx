@@ -36,7 +36,7 @@ export function AccessView() {
     );
   if (map === undefined)
     return (
-      <Page title="Access">
+      <Page title="Access" actions={graph.isError && <PeriodField />}>
         {graph.isError ? (
           <ErrorState error={graph.error} onRetry={() => void graph.refetch()} />
         ) : (
