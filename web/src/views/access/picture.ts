@@ -115,6 +115,24 @@ function toolDetail({ callable, approval, public: isPublic }: Tools['items'][num
   return words.filter(Boolean).join(', ') || (callable ? 'permitted' : '');
 }
 
+/** An agent that has a tool, perhaps under several names. */
+interface AgentWithTool extends Pick<ToolAccess['agents'][number], 'id' | 'title' | 'status'> {
+  /** `as <names>`; empty if its only name there is that of the tool. */
+  readonly naming: string;
+  /** Whether runs ask first under every name: otherwise they need not. */
+  readonly approval: boolean;
+}
+
+/** The agents that have the tool, each once. */
+export function agentsWithTool({ agents, tool_name: own }: ToolAccess): AgentWithTool[] {
+  return [...Map.groupBy(agents, ({ id }) => id).values()].flatMap((same) => {
+    const names = same.map(({ tool_name: name }) => name);
+    const naming = names.every((name) => name === own) ? '' : `as ${names.join(', ')}`;
+    const approval = same.every((agent) => agent.approval);
+    return same.slice(0, 1).map(({ id, title, status }) => ({ id, title, status, naming, approval }));
+  });
+}
+
 /** A tool, and everybody who can have it called. */
 export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
   const connection = map.target(access.connection_id);
@@ -127,11 +145,12 @@ export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
     isSelected: false,
     search: { node: `${item.type}:${item.id}` },
   }));
-  const agents = access.agents.slice(0, MAX_IN_COLUMN).map((agent): Box => ({
+  const having = agentsWithTool(access);
+  const agents = having.slice(0, MAX_IN_COLUMN).map((agent): Box => ({
     ref: `agent:${agent.id}`,
     kind: 'agent',
     title: agent.title,
-    detail: agent.tool_name === access.tool_name ? '' : `as ${agent.tool_name}`,
+    detail: agent.naming,
     state: agent.status === 'active' ? 'plain' : agent.status,
     isSelected: false,
     search: { node: `agent:${agent.id}` },
@@ -157,7 +176,7 @@ export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
         words: called.includes(agent) ? 'calls it at the agent' : 'runs the agent',
       })),
     ]),
-    ...access.agents.map(({ id, approval }): Line => ({
+    ...having.map(({ id, approval }): Line => ({
       ...PLAIN,
       from: `agent:${id}`,
       to: own,
@@ -168,7 +187,7 @@ export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
   ];
   const columns = [
     { title: 'People and keys', boxes: callers, hidden: access.totalCount - callers.length },
-    { title: 'Agents', boxes: agents, hidden: access.agents.length - agents.length },
+    { title: 'Agents', boxes: agents, hidden: having.length - agents.length },
     { title: 'Connections', boxes: connection ? [boxOf(connection, undefined, false)] : [], hidden: 0 },
     { title: 'Tool', boxes: [tool], hidden: 0 },
   ];
