@@ -1,6 +1,7 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { formatNumber } from '../../ui/time.js';
 import type { AccessMap, ApprovalRule, Kind, MapNode, Traffic, Way } from './access-map.js';
+import { agentsWithTool } from './agents-with-tool.js';
 
 /** Nodes of one column that are drawn; the table has the others. */
 const MAX_IN_COLUMN = 14;
@@ -113,24 +114,6 @@ export function withTools(picture: Picture, target: MapNode, tools: Tools, searc
 function toolDetail({ callable, approval, public: isPublic }: Tools['items'][number]): string {
   const words = [callable === false && 'not permitted', approval && 'asks first', isPublic && 'public'];
   return words.filter(Boolean).join(', ') || (callable ? 'permitted' : '');
-}
-
-/** An agent that has a tool, perhaps under several names. */
-interface AgentWithTool extends Pick<ToolAccess['agents'][number], 'id' | 'title' | 'status'> {
-  /** `as <names>`; empty if its only name there is that of the tool. */
-  readonly naming: string;
-  /** Whether runs ask first under every name: otherwise they need not. */
-  readonly approval: boolean;
-}
-
-/** The agents that have the tool, each once. */
-export function agentsWithTool({ agents, tool_name: own }: ToolAccess): AgentWithTool[] {
-  return [...Map.groupBy(agents, ({ id }) => id).values()].flatMap((same) => {
-    const names = same.map(({ tool_name: name }) => name);
-    const naming = names.every((name) => name === own) ? '' : `as ${names.join(', ')}`;
-    const approval = same.every((agent) => agent.approval);
-    return same.slice(0, 1).map(({ id, title, status }) => ({ id, title, status, naming, approval }));
-  });
 }
 
 /** A tool, and everybody who can have it called. */

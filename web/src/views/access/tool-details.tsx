@@ -8,8 +8,9 @@ import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
 import { formatNumber } from '../../ui/time.js';
 import type { MapNode } from './access-map.js';
+import { agentsWithTool } from './agents-with-tool.js';
 import { AccessLink } from './node-link.js';
-import { agentsWithTool, type Tools, waysInWords } from './picture.js';
+import { type Tools, waysInWords } from './picture.js';
 
 const SHOWN_AT_ONCE = 50;
 /** Tools that the list can show. */
