@@ -143,7 +143,7 @@ export class ConnectionRepository {
   /** All connections of the organization by title, agents included, with the number of tools that each last listed. */
   findOutlines(organizationId: string): Promise<ConnectionOutline[]> {
     return this.connections.query(
-      `SELECT id, title, connection_type AS type, status, json_array_length(tools) AS "toolCount"
+      `SELECT id, title, connection_type AS type, status, tool_count AS "toolCount"
          FROM connections WHERE organization_id = $1 ORDER BY title, id`,
       [organizationId],
     );

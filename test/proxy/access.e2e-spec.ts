@@ -129,6 +129,8 @@ describe('what a key can do', () => {
         [outer, false],
       ]);
       expect((await ofKey('agent')).items.find(({ id }) => id === agent)?.run).toBe(true);
+      const { items } = await succeed<AccessOfCaller>(app, 'ACCESS_OF_CALLER', { user_id: person.id });
+      expect(items.some(({ run }) => run === true)).toBe(false);
     } finally {
       await succeed(app, 'ORGANIZATION_UPDATE', { run_access: 'members' });
     }
@@ -216,6 +218,7 @@ describe('the graph', () => {
     const { tools } = (await places())[2] as { tools: AccessTools['items'] };
     const name = tools.find(({ upstream_name: own, connection_id: of }) => own === 'write' && of === connection)?.name;
     await callThrough(app, gatewayPath(app, agent), name ?? '', {}, key);
+    const colleague = await addMember('member');
     const graph = await succeed<AccessGraph>(app, 'ACCESS_GRAPH', {});
     expect(graph.nodes.map(({ id: node, tools: count }) => [node, count])).toEqual([
       [agent, null],
@@ -230,12 +233,14 @@ describe('the graph', () => {
         { agent_id: outer, connection_id: agent, tools: null, approval: 'none' },
       ]),
     );
-    const callsOf = (wanted: string) => graph.callers.find(({ name: called }) => called === wanted)?.calls;
+    const indexOf = (wanted: string) => graph.callers.find((caller) => caller.name === wanted)?.reach ?? -1;
+    const callsOf = (wanted: string) => graph.reaches[indexOf(wanted)]?.calls;
     expect(callsOf('everything')).toEqual({ all: true, ids: [] });
     expect(callsOf('nothing')).toEqual({ all: false, ids: [] });
     expect(callsOf('one')).toEqual({ all: false, ids: [agent, connection, outer] });
     expect(callsOf('agent')).toEqual({ all: false, ids: [agent, outer] });
-    expect(graph.callers.find((caller) => caller.id === person.id)?.runs).toEqual({ all: true, ids: [] });
+    expect(graph.reaches[indexOf(person.email)]?.runs).toEqual({ all: true, ids: [] });
+    expect(indexOf(colleague.email)).toBe(indexOf(person.email));
     const way = graph.traffic.find(({ api_key_id: by, agent_id: through }) => by === id && through === agent);
     expect(way).toMatchObject({ connection_id: connection, errors: 0, approvals_requested: 0 });
     expect(way?.calls).toBeGreaterThan(0);
@@ -267,6 +272,9 @@ describe('who may ask', () => {
     for (const [name, body] of bodies) expect((await other.tool(name, body)).status).toBe(404);
     const { body } = await other.tool('ACCESS_GRAPH', {});
     expect([body.nodes, body.uses, body.traffic]).toEqual([[], [], []]);
+    const callers = new Set((body as AccessGraph).callers.map(({ id }) => id));
+    const own = [person.id, ...Object.values(keys).map(({ id }) => id)];
+    expect(own.filter((id) => callers.has(id))).toEqual([]);
   });
 
   it('refuses what is no question', async () => {

@@ -1944,6 +1944,7 @@ export interface components {
             from: string;
             to: string;
             callers: components["schemas"]["GraphCaller"][];
+            reaches: components["schemas"]["GraphReach"][];
             nodes: components["schemas"]["GraphNode"][];
             uses: components["schemas"]["GraphUse"][];
             traffic: components["schemas"]["GraphTraffic"][];
@@ -2743,8 +2744,7 @@ export interface components {
             nextCursor: string | null;
         };
         GraphCaller: {
-            calls: components["schemas"]["ReachedIds"];
-            runs: components["schemas"]["ReachedIds"];
+            reach: number;
             /** @enum {string} */
             type: "key" | "person";
             /** Format: uuid */
@@ -2760,6 +2760,10 @@ export interface components {
             /** @enum {string} */
             status: "active" | "inactive" | "error";
             tools: number | null;
+        };
+        GraphReach: {
+            calls: components["schemas"]["ReachedIds"];
+            runs: components["schemas"]["ReachedIds"];
         };
         GraphTraffic: {
             api_key_id: string | null;
@@ -4969,6 +4973,15 @@ export interface operations {
                      *       "to": "2026-11-23T08:30:00.000Z",
                      *       "callers": [
                      *         {
+                     *           "reach": 1,
+                     *           "type": "key",
+                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "name": "support-bot",
+                     *           "active": true
+                     *         }
+                     *       ],
+                     *       "reaches": [
+                     *         {
                      *           "calls": {
                      *             "all": true,
                      *             "ids": [
@@ -4980,11 +4993,7 @@ export interface operations {
                      *             "ids": [
                      *               "0198f0a0-0000-7000-8000-000000000001"
                      *             ]
-                     *           },
-                     *           "type": "key",
-                     *           "id": "0198f0a0-0000-7000-8000-000000000001",
-                     *           "name": "support-bot",
-                     *           "active": true
+                     *           }
                      *         }
                      *       ],
                      *       "nodes": [

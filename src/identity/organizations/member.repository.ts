@@ -4,6 +4,7 @@ import { type EntityManager, IsNull, LessThanOrEqual, MoreThan, Repository, type
 import { databaseDate } from '../../core/database-time.js';
 import { newId } from '../../core/ids.js';
 import type { SpendLimit } from '../../core/limits.js';
+import type { RunAccess } from '../../core/principal.js';
 import { InvitationEntity } from './invitation.entity.js';
 import { MemberEntity } from './member.entity.js';
 import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights, OWNER } from './member-rights.js';
@@ -15,6 +16,12 @@ type NewInvitation = Pick<
   'organizationId' | 'email' | 'role' | 'tokenHash' | 'mailedHash' | 'madeBy' | 'expiresAt'
 >;
 type NewPasswordLink = Omit<PasswordLinkEntity, 'createdAt'>;
+
+/** The rights of a role's holders. */
+interface RightsOfHolders extends MemberRights {
+  readonly userIds: readonly string[];
+  readonly runAccess: RunAccess;
+}
 
 /** Members, invitations and password links of organizations. Changes take the transaction of `OrganizationLock`. */
 @Injectable()
@@ -46,6 +53,18 @@ export class MemberRepository {
          JOIN organizations o ON o.id = membership.organization_id ${joinMemberRights('membership')}
         WHERE members.user_id IS NOT NULL`,
       [asked.map(({ userId }) => userId), asked.map(({ organizationId }) => organizationId)],
+    );
+  }
+
+  /** The rights of those who are members, read once per role: they can be large, and a role can have many holders. */
+  findRightsOfHolders(organizationId: string, userIds: readonly string[]): Promise<RightsOfHolders[]> {
+    return this.members.query(
+      `SELECT members."userIds", o.run_access AS "runAccess", ${MEMBER_RIGHTS_COLUMNS}
+         FROM (SELECT role, array_agg(user_id::text) AS "userIds"
+                 FROM members WHERE organization_id = $1 AND user_id = ANY($2::uuid[]) GROUP BY role) AS members
+         JOIN organizations o ON o.id = $1
+         LEFT JOIN roles ON roles.organization_id = o.id AND roles.name = members.role`,
+      [organizationId, userIds],
     );
   }
 

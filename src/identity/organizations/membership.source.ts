@@ -34,31 +34,26 @@ export class MembershipSource implements CredentialSource {
    * What members of the caller's organization could call the service with, by user id; without those who are no members.
    */
   async findPrincipals(userIds: readonly string[], caller: Principal): Promise<ReadonlyMap<string, Principal>> {
-    const { organization, runAccess } = caller;
-    const found = await this.members.findRights(userIds.map((userId) => ({ userId, organizationId: organization.id })));
-    return new Map(
-      found.map((rights) => {
-        const { userId } = rights;
-        const permissions = permissionsOfMember(rights);
+    const { organization } = caller;
+    const principals = new Map<string, Principal>();
+    for (const rights of await this.members.findRightsOfHolders(organization.id, userIds)) {
+      const permissions = permissionsOfMember(rights);
+      const shared = {
+        kind: 'member' as const,
+        organization,
+        runAccess: rights.runAccess,
+        apiKeyId: null,
+        grantId: null,
+        clientId: null,
+        permissions,
+        permissionsDigest: permissionsDigest(permissions),
+      };
+      for (const userId of rights.userIds) {
         const credentialId = membershipCredentialId(userId, organization.id);
-        return [
-          userId,
-          {
-            kind: 'member',
-            credentialId,
-            callerId: credentialId,
-            organization,
-            runAccess,
-            userId,
-            apiKeyId: null,
-            grantId: null,
-            clientId: null,
-            permissions,
-            permissionsDigest: permissionsDigest(permissions),
-          },
-        ];
-      }),
-    );
+        principals.set(userId, { ...shared, credentialId, callerId: credentialId, userId });
+      }
+    }
+    return principals;
   }
 
   async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { endIfCallerLeft } from '../../core/answers/caller-left.js';
 import { DomainError } from '../../core/domain-error.js';
 import { listFault } from '../../core/paging/list-fault.js';
 import { MAX_LIMIT } from '../../core/paging/list-input.js';
@@ -12,6 +13,8 @@ import type { AccessCallerItem } from './access.dto.js';
 
 /** People of one organization that an answer covers; the number of keys has a limit of its own. */
 const MAX_PEOPLE = 5_000;
+/** Keys whose rights are read together. */
+const KEYS_AT_ONCE = 100;
 
 /** An API key or a person, and what their requests would be made with: undefined for an expired key. */
 export interface AccessCaller extends AccessCallerItem {
@@ -80,17 +83,26 @@ export class AccessCallers {
     let cursor: string | null = null;
     do {
       const page = await this.keys.list({ limit: MAX_LIMIT, cursor, where: where ?? null }, asker, answer);
-      items.push(...page.items);
+      // Not the whole items: the principals have their permissions too.
+      items.push(...page.items.map(({ id, name }) => ({ id, name })));
       cursor = page.nextCursor;
     } while (cursor !== null);
-    const principals = await this.verifier.findPrincipals(items.map(({ id }) => id));
-    return items.map(({ id, name }): AccessCaller => ({ type: 'key', id, name, principal: principals.get(id) }));
+    const callers: AccessCaller[] = [];
+    // The rights of many keys at once would block the event loop.
+    for (let start = 0; start < items.length; start += KEYS_AT_ONCE) {
+      endIfCallerLeft(answer);
+      const some = items.slice(start, start + KEYS_AT_ONCE);
+      const principals = await this.verifier.findPrincipals(some.map(({ id }) => id));
+      callers.push(...some.map(({ id, name }) => ({ type: 'key' as const, id, name, principal: principals.get(id) })));
+    }
+    return callers;
   }
 
   private async peopleWhere(where: Record<string, unknown>, asker: Principal, answer: HeldAnswer) {
     const people: AccessCaller[] = [];
     let cursor: string | null = null;
     do {
+      endIfCallerLeft(answer);
       const page = await this.members.list({ limit: MAX_LIMIT, cursor, where }, asker, answer);
       const found = page.items.flatMap(({ user_id: id, email }) => (id === null ? [] : [{ id, email }]));
       const ids = found.map(({ id }) => id);

@@ -4,6 +4,7 @@ import type { CallPath } from '../../audit/calls/audit-stats.repository.js';
 import { MonitoringService } from '../../audit/calls/monitoring.service.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
+import { endIfCallerLeft } from '../../core/answers/caller-left.js';
 import { databaseDate } from '../../core/database-time.js';
 import { readTimeRange } from '../../core/paging/time-range.js';
 import type { Principal } from '../../core/principal.js';
@@ -17,12 +18,14 @@ import { canRun, opensEndpoint } from './credential-reach.js';
 
 const DAY_MS = 86_400_000;
 const MAX_PATHS = 2_000;
-/** JSON text of a connection with its uses, and of a caller without the ids that it reaches. */
+/** JSON text of a connection, of an agent's use of one, of a caller, and of an id that callers reach. */
 const NODE_BYTES = 400;
+const USE_BYTES = 160;
 const CALLER_BYTES = 300;
+const ID_BYTES = 39;
 
 type Node = AccessGraph['nodes'][number];
-type Reach = Pick<AccessGraph['callers'][number], 'calls' | 'runs'>;
+type Reach = AccessGraph['reaches'][number];
 
 const NOTHING: Reach = { calls: { all: false, ids: [] }, runs: { all: false, ids: [] } };
 
@@ -37,7 +40,7 @@ export class AccessGraphs {
     private readonly runs: RunStatsService,
   ) {}
 
-  /** @throws DomainError `invalid_request`, and as `LongReads.read` */
+  /** @throws DomainError `invalid_request`, `request_abandoned`, and as `LongReads.read` */
   async read(input: AccessGraphInput, asker: Principal, answer: HeldAnswer): Promise<AccessGraph> {
     const range = readTimeRange(input, databaseDate(), DAY_MS);
     const organizationId = asker.organization.id;
@@ -45,8 +48,9 @@ export class AccessGraphs {
       this.directory.findOutlines(organizationId),
       this.agents.findMemberOutlines(organizationId),
     ]);
+    answer.reserve((outlines.length * NODE_BYTES + members.length * USE_BYTES) * HELD_PER_JSON_BYTE);
     const { callers, truncated } = await this.callers.all(asker, answer);
-    answer.reserve((outlines.length * NODE_BYTES + callers.length * CALLER_BYTES) * HELD_PER_JSON_BYTE);
+    answer.reserve(callers.length * CALLER_BYTES * HELD_PER_JSON_BYTE);
     const paths = await this.calls.countPaths(asker, range, MAX_PATHS + 1, answer);
     const approvals = await this.runs.countApprovals(asker, range, MAX_PATHS + 1, answer);
     const nodes = outlines.map(({ id, title, type, status, toolCount }) => ({
@@ -62,10 +66,11 @@ export class AccessGraphs {
       tools: toolCount,
       approval,
     }));
-    const reaches = await reachesOf(
+    const { reaches, indexes } = await reachesOf(
       callers.map(({ principal }) => principal),
       nodes,
       grantorsOf(uses),
+      answer,
     );
     return {
       from: range.from.toISOString(),
@@ -73,8 +78,9 @@ export class AccessGraphs {
       callers: callers.map(({ principal, ...caller }, index) => ({
         ...caller,
         active: principal !== undefined,
-        ...(reaches[index] ?? NOTHING),
+        reach: indexes[index] ?? 0,
       })),
+      reaches,
       nodes,
       uses,
       traffic: trafficOf(paths.slice(0, MAX_PATHS), approvals.slice(0, MAX_PATHS)),
@@ -93,37 +99,77 @@ function grantorsOf(uses: AccessGraph['uses']): (agentId: string) => readonly st
   };
 }
 
-/** What each credential reaches. Those with the same rights share one answer. */
+interface Target {
+  readonly id: string;
+  readonly isAgent: boolean;
+  readonly grantors: readonly string[];
+}
+
+/**
+ * What the credentials reach, once for all with the same rights, and the index of each one's. The first is that of
+ * callers without a valid credential: nothing.
+ */
 async function reachesOf(
   principals: readonly (Principal | undefined)[],
   nodes: readonly Node[],
   grantorsOf: (agentId: string) => readonly string[],
-): Promise<Reach[]> {
-  const known = new Map<string, Reach>();
-  const targets = nodes.map(({ id, connection_type: type }) => ({
-    id,
-    isAgent: type === 'VIRTUAL',
-    grantors: type === 'VIRTUAL' ? grantorsOf(id) : [id],
-  }));
-  const agents = targets.filter(({ isAgent }) => isAgent);
+  answer: HeldAnswer,
+): Promise<{ reaches: Reach[]; indexes: number[] }> {
   const slices = new TimeSlices();
-  const reaches: Reach[] = [];
-  for (const principal of principals) {
-    const key = JSON.stringify([principal?.permissionsDigest, principal?.resource, principal?.scopes]);
-    let reach = principal === undefined ? NOTHING : known.get(key);
-    if (reach === undefined && principal !== undefined) {
-      const calls: string[] = [];
-      for (const { id, grantors } of targets) {
-        if (opensEndpoint(principal, { id }) && holdsAnyOf({ principal }, grantors)) calls.push(id);
-        if (slices.isOver) await slices.next();
-      }
-      const runs = agents.filter(({ id }) => canRun(principal, id)).map(({ id }) => id);
-      reach = { calls: idsAmong(calls, targets.length), runs: idsAmong(runs, agents.length) };
-      known.set(key, reach);
-    }
-    reaches.push(reach ?? NOTHING);
+  const targets: Target[] = [];
+  for (const { id, connection_type: type } of nodes) {
+    const isAgent = type === 'VIRTUAL';
+    targets.push({ id, isAgent, grantors: isAgent ? grantorsOf(id) : [id] });
+    if (slices.isOver) await endSlice(slices, answer);
   }
-  return reaches;
+  const reaches: Reach[] = [NOTHING];
+  const known = new Map<string, number>();
+  const indexes: number[] = [];
+  for (const principal of principals) {
+    if (slices.isOver) await endSlice(slices, answer);
+    if (principal === undefined) {
+      indexes.push(0);
+      continue;
+    }
+    const key = rightsOf(principal);
+    let index = known.get(key);
+    if (index === undefined) {
+      index = reaches.push(await reachOf(principal, targets, slices, answer)) - 1;
+      known.set(key, index);
+    }
+    indexes.push(index);
+  }
+  return { reaches, indexes };
+}
+
+/** Equal for credentials that reach the same. */
+function rightsOf({ permissionsDigest, runAccess, resource, scopes }: Principal): string {
+  return JSON.stringify([permissionsDigest, runAccess, resource, scopes]);
+}
+
+async function reachOf(
+  principal: Principal,
+  targets: readonly Target[],
+  slices: TimeSlices,
+  answer: HeldAnswer,
+): Promise<Reach> {
+  const calls: string[] = [];
+  const runs: string[] = [];
+  let agents = 0;
+  for (const { id, isAgent, grantors } of targets) {
+    if (isAgent) agents++;
+    if (opensEndpoint(principal, { id }) && holdsAnyOf({ principal }, grantors)) calls.push(id);
+    if (isAgent && canRun(principal, id)) runs.push(id);
+    if (slices.isOver) await endSlice(slices, answer);
+  }
+  const reach: Reach = { calls: idsAmong(calls, targets.length), runs: idsAmong(runs, agents) };
+  answer.reserve((reach.calls.ids.length + reach.runs.ids.length) * ID_BYTES * HELD_PER_JSON_BYTE);
+  return reach;
+}
+
+async function endSlice(slices: TimeSlices, answer: HeldAnswer): Promise<void> {
+  await slices.next();
+  endIfCallerLeft(answer);
 }
 
 function idsAmong(ids: string[], count: number) {

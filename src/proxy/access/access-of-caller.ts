@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ToolsService } from '../../api/tools/tools.service.js';
 import { ConnectionService } from '../../connections/connection.service.js';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { endIfCallerLeft } from '../../core/answers/caller-left.js';
 import type { Principal } from '../../core/principal.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import { holdsAnyOf } from '../agent-server/offering/agent-permissions.js';
@@ -24,7 +25,7 @@ export class AccessOfCallers {
     private readonly management: ToolsService,
   ) {}
 
-  /** @throws DomainError `invalid_request`, `not_found` */
+  /** @throws DomainError `invalid_request`, `not_found`, `request_abandoned` */
   async accessOf(input: AccessOfCallerInput, asker: Principal, answer: HeldAnswer): Promise<AccessOfCaller> {
     const { principal, ...caller } = await this.callers.require(input, asker, answer);
     const { api_key_id: _key, user_id: _user, ...list } = input;
@@ -34,8 +35,8 @@ export class AccessOfCallers {
     const items: AccessOfCaller['items'] = [];
     const ids = principal === undefined ? [] : page.items.map(({ id }) => id);
     for await (const offer of this.offers.offersOf(asker.organization.id, ids)) {
-      answer.callerLeft.throwIfAborted();
-      const reached = principal && (await reachedBy(principal, offer));
+      endIfCallerLeft(answer);
+      const reached = principal && (await reachedBy(principal, offer, answer));
       if (reached !== undefined) items.push(reached);
     }
     return {
@@ -50,7 +51,11 @@ export class AccessOfCallers {
 }
 
 /** Undefined if the caller reaches nothing of it. */
-async function reachedBy(principal: Principal, offer: Offer): Promise<AccessOfCaller['items'][number] | undefined> {
+async function reachedBy(
+  principal: Principal,
+  offer: Offer,
+  answer: HeldAnswer,
+): Promise<AccessOfCaller['items'][number] | undefined> {
   const { target, tools } = offer;
   const isAgent = target.type === 'VIRTUAL';
   const run = isAgent ? offer.canRun(principal) : null;
@@ -60,7 +65,9 @@ async function reachedBy(principal: Principal, offer: Offer): Promise<AccessOfCa
   for (const tool of tools ?? []) {
     if (tool.permits(principal)) callable++;
     if (tool.needsApproval) approvals++;
-    if (slices.isOver) await slices.next();
+    if (!slices.isOver) continue;
+    await slices.next();
+    endIfCallerLeft(answer);
   }
   const isGranted = opensEndpoint(principal, target) && holdsAnyOf({ principal }, [target.id]);
   if (callable === 0 && run !== true && !isGranted) return undefined;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { endIfCallerLeft } from '../../core/answers/caller-left.js';
 import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { TimeSlices } from '../../core/time-slices.js';
@@ -17,9 +18,10 @@ import { type Offer, type OfferedTool, ToolOffers } from './tool-offers.js';
 /** Agents that an answer covers: each is composed. */
 const MAX_AGENTS = 100;
 
-/** An agent that has the tool in question. */
+/** An agent that has the tool in question. Its offer is not kept: it has all tools of the agent. */
 interface Way {
-  readonly offer: Offer;
+  readonly target: Offer['target'];
+  readonly canRun: Offer['canRun'];
   readonly tool: OfferedTool;
 }
 
@@ -53,7 +55,7 @@ export class AccessToTools {
     };
   }
 
-  /** @throws DomainError `not_found` */
+  /** @throws DomainError `not_found`, `request_abandoned` */
   async accessTo(input: AccessToToolInput, asker: Principal, answer: HeldAnswer): Promise<AccessToTool> {
     const organizationId = asker.organization.id;
     const asked = toolOf(await this.offers.requireOffer(organizationId, input.connection_id), input.tool_name);
@@ -65,20 +67,23 @@ export class AccessToTools {
     const ids = await this.agents.findContaining(organizationId, connection.id, MAX_AGENTS + 1);
     const ways: Way[] = [];
     for await (const offer of this.offers.offersOf(organizationId, ids.slice(0, MAX_AGENTS))) {
-      answer.callerLeft.throwIfAborted();
-      for (const tool of offer.tools ?? []) {
-        if (tool.connection.id === connection.id && tool.upstreamName === upstreamName) ways.push({ offer, tool });
+      endIfCallerLeft(answer);
+      const { target, canRun, tools = [] } = offer;
+      for (const tool of tools) {
+        if (tool.connection.id === connection.id && tool.upstreamName === upstreamName) {
+          ways.push({ target, canRun, tool });
+        }
       }
     }
     const { callers, truncated } = await this.callers.all(asker, answer);
-    const items = await callersOf(own, ways, callers);
+    const items = await callersOf(own, ways, callers, answer);
     const { limit = DEFAULT_PAGE, offset = 0 } = input;
     return {
       connection_id: connection.id,
       connection_title: connection.title,
       tool_name: upstreamName,
       public: own?.isPublic === true,
-      agents: ways.map(({ offer: { target }, tool }) => ({
+      agents: ways.map(({ target, tool }) => ({
         id: target.id,
         title: target.title,
         status: target.status,
@@ -101,16 +106,22 @@ function toolOf({ tools = [] }: Offer, toolName: string): OfferedTool {
 }
 
 /** The callers with at least one way to the tool. */
-async function callersOf(own: OfferedTool | undefined, ways: readonly Way[], callers: readonly AccessCaller[]) {
+async function callersOf(
+  own: OfferedTool | undefined,
+  ways: readonly Way[],
+  callers: readonly AccessCaller[],
+  answer: HeldAnswer,
+) {
   const items: AccessToTool['items'] = [];
   const slices = new TimeSlices();
   for (const { principal, ...caller } of callers) {
     if (slices.isOver) await slices.next();
+    endIfCallerLeft(answer);
     if (principal === undefined) continue;
     const direct = own?.permits(principal) === true;
-    const idsOf = (chosen: readonly Way[]): string[] => [...new Set(chosen.map(({ offer }) => offer.target.id))];
+    const idsOf = (chosen: readonly Way[]): string[] => [...new Set(chosen.map(({ target }) => target.id))];
     const agents = idsOf(ways.filter(({ tool }) => tool.permits(principal)));
-    const runs = idsOf(ways.filter(({ offer }) => offer.canRun(principal)));
+    const runs = idsOf(ways.filter(({ canRun }) => canRun(principal)));
     if (direct || agents.length > 0 || runs.length > 0) items.push({ ...caller, direct, agents, runs });
   }
   return items;

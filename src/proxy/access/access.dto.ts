@@ -292,12 +292,19 @@ class ReachedIds {
 }
 
 class GraphCaller extends AccessCallerState {
+  /** What the caller reaches: an index of `reaches`. */
+  @IsInt()
+  reach: number;
+}
+
+/** What callers with the same rights reach. */
+class GraphReach {
   /** The connections and agents at whose MCP endpoints a grant opens something. */
   @ValidateNested()
   @Type(() => ReachedIds)
   calls: ReachedIds;
 
-  /** The agents that the caller can run. */
+  /** The agents that they can run. */
   @ValidateNested()
   @Type(() => ReachedIds)
   runs: ReachedIds;
@@ -391,6 +398,12 @@ export class AccessGraph {
   @ValidateNested({ each: true })
   @Type(() => GraphCaller)
   callers: GraphCaller[];
+
+  /** Each for all callers with the same rights, who can be many. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => GraphReach)
+  reaches: GraphReach[];
 
   /** Connections, and agents with the type VIRTUAL, by title. */
   @IsArray()

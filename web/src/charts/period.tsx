@@ -1,4 +1,4 @@
-import { useMemo } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { useFilters } from '../api/filters.js';
 import { SelectField } from '../ui/field.js';
 
@@ -16,19 +16,35 @@ const PERIODS = [
 
 const [, , , DAY] = PERIODS;
 
+/** The beginning of a period moves on in so many steps: what costs much is not read again each minute. */
+const STEPS = 96;
+
 export type Period = (typeof PERIODS)[number];
 
 /**
- * The period in the address (`?period=7d`), 24 hours without one. `from` is its beginning, to the minute; the period
- * before it, which is as long, begins at `before`.
+ * The period in the address (`?period=7d`), 24 hours without one. `from` is its beginning, which moves on with the time;
+ * the period before it, which is as long, begins at `before`.
  */
 export function usePeriod(): { readonly period: Period; readonly from: string; readonly before: string } {
   const [{ period: chosen }] = useFilters();
   const period = PERIODS.find(({ value }) => value === chosen) ?? DAY;
-  return useMemo(() => {
-    const start = Math.floor((Date.now() - period.ms) / MINUTE_MS) * MINUTE_MS;
-    return { period, from: new Date(start).toISOString(), before: new Date(start - period.ms).toISOString() };
-  }, [period]);
+  const now = useCurrentMinute();
+  const stepMs = Math.max(MINUTE_MS, period.ms / STEPS);
+  const start = Math.floor((now - period.ms) / stepMs) * stepMs;
+  return useMemo(
+    () => ({ period, from: new Date(start).toISOString(), before: new Date(start - period.ms).toISOString() }),
+    [period, start],
+  );
+}
+
+/** The time, read again each minute. */
+function useCurrentMinute(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), MINUTE_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
 }
 
 /** How a figure differs from that of the period before: `+12 % to the period before`. */

@@ -51,6 +51,12 @@ const PUBLIC: MapNode = {
   tools: null,
 };
 
+/** Tell whether callers reach the agent or connection with an id. */
+interface Reach {
+  readonly calls: (id: string) => boolean;
+  readonly runs: (id: string) => boolean;
+}
+
 /** The organization as nodes, and the ways between them, which are made for the nodes that somebody looks at. */
 export class AccessMap {
   readonly nodes: readonly MapNode[];
@@ -59,6 +65,8 @@ export class AccessMap {
   private readonly byId: ReadonlyMap<string, MapNode>;
   private readonly traffic = new Map<string, Traffic>();
   private readonly callersById: ReadonlyMap<string, Graph['callers'][number]>;
+  /** What callers reach, by the index that they have. */
+  private readonly reaches: readonly Reach[];
 
   constructor(private readonly graph: Graph) {
     const callers = graph.callers.map(({ type, id, name, active }): MapNode => ({
@@ -77,6 +85,7 @@ export class AccessMap {
     this.byRef = new Map([...this.nodes, PUBLIC].map((node) => [node.ref, node]));
     this.byId = new Map(targets.map((node) => [node.id, node]));
     this.callersById = new Map(graph.callers.map((caller) => [caller.id, caller]));
+    this.reaches = graph.reaches.map(({ calls, runs }) => ({ calls: testOf(calls), runs: testOf(runs) }));
     for (const row of graph.traffic) this.count(row);
   }
 
@@ -132,9 +141,10 @@ export class AccessMap {
 
   private wayFrom(caller: Graph['callers'][number], to: MapNode): Way | undefined {
     const from = this.byRef.get(`${caller.type}:${caller.id}`);
+    const reach = this.reaches[caller.reach];
     const verbs: Verb[] = [];
-    if (caller.calls.all || caller.calls.ids.includes(to.id)) verbs.push('calls');
-    if (to.kind === 'agent' && (caller.runs.all || caller.runs.ids.includes(to.id))) verbs.push('runs');
+    if (reach?.calls(to.id)) verbs.push('calls');
+    if (to.kind === 'agent' && reach?.runs(to.id)) verbs.push('runs');
     return from === undefined || verbs.length === 0 ? undefined : this.wayOf(from, to, verbs);
   }
 
@@ -183,6 +193,11 @@ export class AccessMap {
       given: known.given + added.given,
     });
   }
+}
+
+function testOf({ all, ids }: Graph['reaches'][number]['calls']): (id: string) => boolean {
+  const reached = new Set(ids);
+  return (id) => all || reached.has(id);
 }
 
 function byTraffic(ways: readonly Way[]): Way[] {

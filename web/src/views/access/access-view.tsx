@@ -11,12 +11,11 @@ import { askedCaller, CallerDetails } from './caller-details.js';
 import { GraphLegend, GraphPicture } from './graph-picture.js';
 import { AccessLink } from './node-link.js';
 import { type Picture, pictureOf, pictureOfTool, withTools } from './picture.js';
-import { ToolDetails, ToolList } from './tool-details.js';
+import { MAX_TOOLS, ToolDetails, ToolList } from './tool-details.js';
 import { WaysTable } from './ways-table.js';
 
 const FOUND = 12;
 const TOOLS_AT_ONCE = 100;
-const MAX_TOOLS = 500;
 const CALLERS = 500;
 
 /**
@@ -36,7 +35,7 @@ export function AccessView() {
     );
   if (map === undefined)
     return (
-      <Page title="Access">
+      <Page title="Access" actions={graph.isError && <PeriodField />}>
         {graph.isError ? (
           <ErrorState error={graph.error} onRetry={() => void graph.refetch()} />
         ) : (
@@ -153,22 +152,39 @@ function Selected({ map, selected }: { readonly map: AccessMap; readonly selecte
 function SelectedCaller({ map, caller }: { readonly map: AccessMap; readonly caller: MapNode }) {
   const { may } = useOrganization();
   const [{ open }] = useFilters();
-  const target = open === undefined ? undefined : map.target(open);
-  const { tools, showMore } = useToolsOf(target, askedCaller(caller));
-  const picture = pictureOf(map, caller, target);
-  const search = { node: caller.ref, open };
   return (
     <>
-      <Drawn picture={target && tools.data ? withTools(picture, target, tools.data, search) : picture} />
-      {target && tools.data && <ToolList target={target} caller={caller} tools={tools.data} onMore={showMore} />}
-      {tools.isError && <ErrorState error={tools.error} onRetry={() => void tools.refetch()} />}
+      <Reached key={open ?? ''} map={map} caller={caller} open={open} />
       {may('ACCESS_OF_CALLER') ? <CallerDetails map={map} caller={caller} /> : <NoPermission />}
     </>
   );
 }
 
+/** What a caller reaches, with the tools of the one thing that is open. Its key is the open one. */
+function Reached({
+  map,
+  caller,
+  open,
+}: {
+  readonly map: AccessMap;
+  readonly caller: MapNode;
+  readonly open: string | undefined;
+}) {
+  const target = open === undefined ? undefined : map.target(open);
+  const { tools, ...list } = useToolsOf(target, askedCaller(caller));
+  const picture = pictureOf(map, caller, target);
+  const search = { node: caller.ref, open };
+  return (
+    <>
+      <Drawn picture={target && tools.data ? withTools(picture, target, tools.data, search) : picture} />
+      {target && tools.data && <ToolList target={target} caller={caller} tools={tools.data} {...list} />}
+      {tools.isError && <ErrorState error={tools.error} onRetry={() => void tools.refetch()} />}
+    </>
+  );
+}
+
 function SelectedTarget({ map, target }: { readonly map: AccessMap; readonly target: MapNode }) {
-  const { tools, showMore } = useToolsOf(target, {});
+  const { tools, ...list } = useToolsOf(target, {});
   const picture = pictureOf(map, target);
   return (
     <>
@@ -182,7 +198,7 @@ function SelectedTarget({ map, target }: { readonly map: AccessMap; readonly tar
         </Section>
       )}
       {tools.isError && <ErrorState error={tools.error} onRetry={() => void tools.refetch()} />}
-      {tools.data && <ToolList target={target} tools={tools.data} onMore={showMore} />}
+      {tools.data && <ToolList target={target} tools={tools.data} {...list} />}
     </>
   );
 }
@@ -222,11 +238,17 @@ function Drawn({ picture }: { readonly picture: Picture }) {
   );
 }
 
-/** The tools of a connection or agent, more of them on demand. */
+/** The tools of a connection or agent, more of them on demand, or those with a text in their name. */
 function useToolsOf(target: MapNode | undefined, caller: { api_key_id?: string; user_id?: string }) {
   const { may } = useOrganization();
   const [limit, setLimit] = useState(TOOLS_AT_ONCE);
+  const [search, setSearch] = useState('');
   const isEnabled = target !== undefined && may('ACCESS_TOOLS_LIST');
-  const tools = useTool('ACCESS_TOOLS_LIST', { connection_id: target?.id ?? '', limit, ...caller }, { isEnabled });
-  return { tools, showMore: () => setLimit(Math.min(MAX_TOOLS, limit + TOOLS_AT_ONCE)) };
+  const tools = useTool(
+    'ACCESS_TOOLS_LIST',
+    { connection_id: target?.id ?? '', limit, ...(search && { search }), ...caller },
+    { isEnabled },
+  );
+  const onMore = (): void => setLimit(Math.min(MAX_TOOLS, limit + TOOLS_AT_ONCE));
+  return { tools, search, onSearch: setSearch, onMore };
 }

@@ -1,6 +1,7 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { formatNumber } from '../../ui/time.js';
 import type { AccessMap, ApprovalRule, Kind, MapNode, Traffic, Way } from './access-map.js';
+import { agentsWithTool } from './agents-with-tool.js';
 
 /** Nodes of one column that are drawn; the table has the others. */
 const MAX_IN_COLUMN = 14;
@@ -127,11 +128,12 @@ export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
     isSelected: false,
     search: { node: `${item.type}:${item.id}` },
   }));
-  const agents = access.agents.slice(0, MAX_IN_COLUMN).map((agent): Box => ({
+  const having = agentsWithTool(access);
+  const agents = having.slice(0, MAX_IN_COLUMN).map((agent): Box => ({
     ref: `agent:${agent.id}`,
     kind: 'agent',
     title: agent.title,
-    detail: agent.tool_name === access.tool_name ? '' : `as ${agent.tool_name}`,
+    detail: agent.naming,
     state: agent.status === 'active' ? 'plain' : agent.status,
     isSelected: false,
     search: { node: `agent:${agent.id}` },
@@ -157,7 +159,7 @@ export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
         words: called.includes(agent) ? 'calls it at the agent' : 'runs the agent',
       })),
     ]),
-    ...access.agents.map(({ id, approval }): Line => ({
+    ...having.map(({ id, approval }): Line => ({
       ...PLAIN,
       from: `agent:${id}`,
       to: own,
@@ -168,7 +170,7 @@ export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
   ];
   const columns = [
     { title: 'People and keys', boxes: callers, hidden: access.totalCount - callers.length },
-    { title: 'Agents', boxes: agents, hidden: access.agents.length - agents.length },
+    { title: 'Agents', boxes: agents, hidden: having.length - agents.length },
     { title: 'Connections', boxes: connection ? [boxOf(connection, undefined, false)] : [], hidden: 0 },
     { title: 'Tool', boxes: [tool], hidden: 0 },
   ];

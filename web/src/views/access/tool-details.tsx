@@ -4,17 +4,26 @@ import { Badge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { DataTable } from '../../ui/data-table.js';
 import { Section } from '../../ui/page.js';
+import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
 import { formatNumber } from '../../ui/time.js';
 import type { MapNode } from './access-map.js';
+import { agentsWithTool } from './agents-with-tool.js';
 import { AccessLink } from './node-link.js';
 import { type Tools, waysInWords } from './picture.js';
 
 const SHOWN_AT_ONCE = 50;
+/** Tools that the list can show. */
+export const MAX_TOOLS = 500;
 
 /** Who can call a tool, and on which ways. */
 export function ToolDetails({ access }: { readonly access: ToolOutput<'ACCESS_TO_TOOL'> }) {
-  const agents = new Map(access.agents.map((agent) => [agent.id, agent]));
+  const agents = new Map(agentsWithTool(access).map((agent) => [agent.id, agent]));
+  const noteOf = (id: string) => {
+    const { naming = '', approval = false } = agents.get(id) ?? {};
+    const words = [naming, approval && '(runs ask first)'].filter(Boolean);
+    return words.length > 0 && <span className="wrap-anywhere text-muted-foreground"> {words.join(' ')}</span>;
+  };
   const linksTo = (ids: readonly string[]) =>
     ids.length === 0 ? (
       'no'
@@ -25,7 +34,7 @@ export function ToolDetails({ access }: { readonly access: ToolOutput<'ACCESS_TO
             <AccessLink search={{ node: `agent:${id}` }} className="break-words text-primary hover:underline">
               {agents.get(id)?.title ?? id}
             </AccessLink>
-            {agents.get(id)?.approval && <span className="text-muted-foreground"> (runs ask first)</span>}
+            {noteOf(id)}
           </li>
         ))}
       </ul>
@@ -64,6 +73,7 @@ export function ToolDetails({ access }: { readonly access: ToolOutput<'ACCESS_TO
       <p className="text-sm text-muted-foreground" aria-live="polite">
         {formatNumber(access.items.length)} of {formatNumber(access.totalCount)} keys and people
         {access.truncated && '; there are more agents or people than an answer covers'}
+        {access.totalCount > access.items.length && '. Find one of the others by its name, to see what it can call'}
       </p>
     </Section>
   );
@@ -74,20 +84,31 @@ export function ToolList({
   target,
   caller,
   tools,
+  search,
+  onSearch,
   onMore,
 }: {
   readonly target: MapNode;
   readonly caller?: MapNode | undefined;
   readonly tools: Tools;
+  readonly search: string;
+  readonly onSearch: (text: string) => void;
+  /** Reads more of them. */
   readonly onMore: () => void;
 }) {
   const [limit, setLimit] = useState(SHOWN_AT_ONCE);
   const title = caller === undefined ? `Tools of ${target.title}` : `What ${caller.title} can call of ${target.title}`;
   const rows = tools.items.slice(0, limit);
+  const hasMore = tools.totalCount > rows.length;
   return (
     <Section title={title}>
+      {(search !== '' || tools.totalCount > SHOWN_AT_ONCE) && (
+        <div className="flex max-w-md">
+          <SearchField label="Find one of these tools" value={search} onSearch={onSearch} />
+        </div>
+      )}
       {rows.length === 0 ? (
-        <EmptyState title="No tool is known." />
+        <EmptyState title={search === '' ? 'No tool is known.' : 'No tool has this in its name.'} />
       ) : (
         <DataTable
           label="Tools"
@@ -127,7 +148,7 @@ export function ToolList({
           ]}
         />
       )}
-      {tools.totalCount > rows.length && (
+      {hasMore && rows.length < MAX_TOOLS && (
         <Button
           variant="secondary"
           size="small"
@@ -139,6 +160,12 @@ export function ToolList({
         >
           Show more of {formatNumber(tools.totalCount)}
         </Button>
+      )}
+      {hasMore && rows.length >= MAX_TOOLS && (
+        <p className="text-sm text-muted-foreground">
+          These are {formatNumber(rows.length)} of {formatNumber(tools.totalCount)} tools. Search for a part of the name
+          to find the others.
+        </p>
       )}
     </Section>
   );

@@ -24,7 +24,8 @@ function Figures() {
     refetch,
   } = useTool('MONITORING_STATS', { from, include_management: false }, { refreshMs: 30_000 });
   const { data: earlier } = useTool('MONITORING_STATS', { from: before, to: from, include_management: false });
-  const past = earlier?.to === from ? earlier.total : undefined;
+  // Both can still be those of another period.
+  const past = stats?.from === from && earlier?.to === from ? earlier.total : undefined;
   if (error && !stats) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!stats) return <Loading label="Loading the statistics of calls" />;
   const { total } = stats;

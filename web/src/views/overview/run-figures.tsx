@@ -45,9 +45,9 @@ function Figures() {
   if (error && !stats) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!stats) return <Loading label="Loading the statistics of runs" />;
 
-  const { total, over_time: overTime, agents, to, bucket_seconds: bucket } = stats;
-  const steps = stepsOf(from, to, bucket);
-  const formatAt = formatStep(bucket, (Date.parse(to) - Date.parse(from)) / 1000);
+  const { total, over_time: overTime, agents, from: start, to, bucket_seconds: bucket } = stats;
+  const steps = stepsOf(start, to, bucket);
+  const formatAt = formatStep(bucket, (Date.parse(to) - Date.parse(start)) / 1000);
   const tokens = (counts: Tokens): number => counts.input_tokens + counts.output_tokens;
   const cost = (counts: Costs): number => counts.cost_usd ?? 0;
   const byCost = cost(total) > 0;
