@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { MonitoringLogItem } from '../../../src/audit/calls/monitoring.dto.js';
 import type { ModelCallOutput, RecordedCallItem } from '../../../src/runtime/runs/records/model-recording.dto.js';
 import type { RunDetails } from '../../../src/runtime/runs/records/run.dto.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
@@ -168,6 +169,23 @@ describe('what is recorded of model calls', () => {
     expect(row?.content).toMatch(/^v1\./);
     await succeed(app, 'COLLECTION_THREADS_DELETE', { id: thread.id });
     expect(await storedRecordings(id)).toEqual([]);
+  });
+
+  it('is not part of the record of calls when it is read', async () => {
+    await record('full');
+    const { id } = await runWith(TEXT);
+    await recorded(id, 1);
+    await succeed(app, 'AUDIT_SETTINGS_UPDATE', { content: true });
+    const where = { field: ['tool_name'], operator: 'eq', value: 'RUN_MODEL_CALL_GET' };
+    // The setting takes effect within a second.
+    const call = await eventually(async () => {
+      await read(id, 1);
+      const { items } = await succeed<{ items: MonitoringLogItem[] }>(app, 'MONITORING_LOGS_LIST', { where, limit: 1 });
+      expect(items).toMatchObject([{ status: 'success', arguments: { id, number: 1 } }]);
+      return items[0];
+    });
+    await succeed(app, 'AUDIT_SETTINGS_UPDATE', { content: false });
+    expect(call?.result).toEqual({ truncated: true });
   });
 
   it('stays when the organization stops to record, and nothing is added', async () => {
