@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
 import type { RecordedCall } from '../../runs/records/recorded-call.js';
 import { CallRecorder } from './call-recorder.js';
 import type { SentRequest } from './recorded-request.js';
@@ -8,6 +9,8 @@ const SECRET = 'words of a person';
 const BYTES = new Uint8Array([1, 2, 3, 4]);
 const FILE = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: BYTES } } as const;
 const RESULT = { type: 'tool-result', toolName: 'look', toolCallId: 'c1' } as const;
+
+const REFUSAL = new Error('busy');
 
 const SENT: SentRequest = {
   prompt: [
@@ -102,6 +105,18 @@ describe('a recorded call', () => {
     const key = `sbx_${'a'.repeat(49)}`;
     recorder.beginTry({ prompt: [{ role: 'system', content: `The key is ${key}.` }] });
     expect(recorder.toJson(null)).toContain('The key is ***.');
+  });
+
+  it.each([
+    ['the error of the call for its last try', false, 'interrupted'],
+    ['its own error for a try that was to be repeated', true, describeProviderFailure(REFUSAL).code],
+  ])('has %s', (_what, isRepeated, expected) => {
+    const recorder = new CallRecorder('o', 'full', null);
+    recorder.beginTry(SENT);
+    recorder.failTry(REFUSAL);
+    if (isRepeated) recorder.settleTry();
+    const { tries } = JSON.parse(recorder.toJson('interrupted') ?? 'null') as RecordedCall;
+    expect(tries.map(({ error_code }) => error_code)).toEqual([expected]);
   });
 
   it('does not exist without a request', () => {

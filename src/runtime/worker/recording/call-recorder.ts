@@ -24,6 +24,8 @@ export class CallRecorder {
   private sent: SentRequest | undefined;
   private open: OpenTry | undefined;
   private readonly tries: RecordedTry[] = [];
+  /** Whether another try was to follow the last one. */
+  private isLastSettled = false;
   private received: Received[] = [];
   private about: Pick<RecordedResponse, 'finish_reason' | 'response_id' | 'model'> = NOTHING_SAID;
 
@@ -38,12 +40,18 @@ export class CallRecorder {
     this.sent = sent;
     this.received = [];
     this.about = NOTHING_SAID;
+    this.isLastSettled = false;
     this.open = { startedAt: databaseDate().toISOString(), beganAt: performance.now() };
   }
 
   /** The provider has refused the request. */
   failTry(error: unknown): void {
     this.endTry(describeProviderFailure(error).code);
+  }
+
+  /** The refused request is to be repeated: whatever becomes of the call, its error stays. */
+  settleTry(): void {
+    this.isLastSettled = true;
   }
 
   /** Passes the provider's answer on. */
@@ -66,7 +74,7 @@ export class CallRecorder {
     this.endTry(errorCode);
     // The call knows better why its last try failed: it can have been stopped, or refused before it was made.
     const last = this.tries.at(-1);
-    if (last !== undefined && errorCode !== null) last.error_code = errorCode;
+    if (last !== undefined && errorCode !== null && !this.isLastSettled) last.error_code = errorCode;
     if (this.sent === undefined) return undefined;
     const json = this.jsonWith(this.sent, this.recording === 'redacted', false);
     if (Buffer.byteLength(json) <= MAX_BYTES) return json;
