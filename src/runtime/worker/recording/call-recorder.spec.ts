@@ -100,6 +100,26 @@ describe('a recorded call', () => {
     expect(hashOf(await recordingOf('full', 'other'))).not.toBe(hashOf(full));
   });
 
+  it('has a tool call once, and the arguments so far of one that was broken off', async () => {
+    const recorder = new CallRecorder('o', 'full', null);
+    recorder.beginTry(SENT);
+    const parts: LanguageModelV4StreamPart[] = [
+      { type: 'tool-input-start', id: 'c1', toolName: 'look' },
+      { type: 'tool-input-delta', id: 'c1', delta: '{"at":' },
+      { type: 'tool-input-delta', id: 'c1', delta: '1}' },
+      { type: 'tool-input-end', id: 'c1' },
+      { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: '{"at":1}' },
+      { type: 'tool-input-start', id: 'c2', toolName: 'look' },
+      { type: 'tool-input-delta', id: 'c2', delta: '{"at' },
+    ];
+    await recorder.listen(ReadableStream.from(parts)).pipeTo(new WritableStream());
+    const { response } = JSON.parse(recorder.toJson('provider_unavailable') ?? 'null') as RecordedCall;
+    expect(response.parts.map(({ type, tool_call_id, text }) => [type, tool_call_id, text])).toEqual([
+      ['tool-call', 'c1', '{"at":1}'],
+      ['tool-call', 'c2', '{"at'],
+    ]);
+  });
+
   it('has no credential of this service', () => {
     const recorder = new CallRecorder('o', 'full', null);
     const key = `sbx_${'a'.repeat(49)}`;

@@ -9,9 +9,19 @@ import { RecordedTexts } from './recorded-texts.js';
 /** What is recorded of one call at most, in bytes of JSON. */
 const MAX_BYTES = 524_288;
 
+/** A tool call whose arguments are being received. The whole call takes its place. */
+interface CallUnderWay {
+  readonly type: 'tool-call';
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly isUnderWay: true;
+  input: string;
+}
+
 /** A part of an answer that is being received: the content of one part of the stream, or of several with one id. */
 type Received =
   | { readonly type: 'text' | 'reasoning'; readonly id: string; text: string }
+  | CallUnderWay
   | Extract<LanguageModelV4StreamPart, { type: 'tool-call' | 'file' | 'reasoning-file' }>;
 
 interface OpenTry {
@@ -115,7 +125,26 @@ export class CallRecorder {
         if (begun !== undefined && 'text' in begun) begun.text += part.delta;
         break;
       }
-      case 'tool-call':
+      case 'tool-input-start':
+        this.received.push({
+          type: 'tool-call',
+          toolCallId: part.id,
+          toolName: part.toolName,
+          isUnderWay: true,
+          input: '',
+        });
+        break;
+      case 'tool-input-delta': {
+        const begun = this.callUnderWay(part.id);
+        if (begun !== undefined) begun.input += part.delta;
+        break;
+      }
+      case 'tool-call': {
+        const begun = this.callUnderWay(part.toolCallId);
+        if (begun === undefined) this.received.push(part);
+        else this.received[this.received.indexOf(begun)] = part;
+        break;
+      }
       case 'file':
       case 'reasoning-file':
         this.received.push(part);
@@ -128,6 +157,12 @@ export class CallRecorder {
         break;
       default:
     }
+  }
+
+  private callUnderWay(id: string): CallUnderWay | undefined {
+    return this.received.findLast(
+      (received): received is CallUnderWay => 'isUnderWay' in received && received.toolCallId === id,
+    );
   }
 }
 
