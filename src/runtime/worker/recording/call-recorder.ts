@@ -3,6 +3,7 @@ import { databaseDate } from '../../../core/database-time.js';
 import type { ModelPrice } from '../../../agents/models/model-price.js';
 import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
 import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/recorded-call.js';
+import { countInputTokens } from '../input-tokens.js';
 import { recordedRequest, type SentRequest, toolNamesOf } from './recorded-request.js';
 import { RecordedTexts } from './recorded-texts.js';
 
@@ -86,19 +87,22 @@ export class CallRecorder {
     const last = this.tries.at(-1);
     if (last !== undefined && errorCode !== null && !this.isLastSettled) last.error_code = errorCode;
     if (this.sent === undefined) return undefined;
-    const json = this.jsonWith(this.sent, this.recording === 'redacted', false);
+    const tokens = countInputTokens(this.sent);
+    const isRedacted = this.recording === 'redacted';
+    const json = this.jsonWith(this.sent, tokens, isRedacted, false);
     if (Buffer.byteLength(json) <= MAX_BYTES) return json;
-    const redacted = this.jsonWith(this.sent, true, true);
+    if (isRedacted) return undefined;
+    const redacted = this.jsonWith(this.sent, tokens, true, true);
     return Buffer.byteLength(redacted) <= MAX_BYTES ? redacted : undefined;
   }
 
-  private jsonWith(sent: SentRequest, isRedacted: boolean, isTooLarge: boolean): string {
+  private jsonWith(sent: SentRequest, tokens: number, isRedacted: boolean, isTooLarge: boolean): string {
     const texts = new RecordedTexts(this.organizationId, isRedacted, toolNamesOf(sent));
     const call: RecordedCall = {
       recording: isRedacted ? 'redacted' : 'full',
       is_too_large: isTooLarge,
       price: this.price,
-      request: recordedRequest(sent, texts),
+      request: recordedRequest(sent, tokens, texts),
       response: { ...this.about, parts: this.received.map((part) => recordedAnswer(part, texts)) },
       tries: this.tries,
     };
