@@ -58,6 +58,11 @@ function recorded(id: string, number: number): Promise<RecordedCallItem> {
   });
 }
 
+/** Waits for the recording of a further run: they are stored in the order of their calls. */
+async function writtenSoFar(): Promise<void> {
+  await recorded((await runWith(TEXT)).id, 1);
+}
+
 function storedRecordings(id: string): Promise<{ id: string; content: string }[]> {
   return app.query('SELECT id, content FROM model_recordings WHERE run_id = $1', [id]);
 }
@@ -70,6 +75,9 @@ describe('what is recorded of model calls', () => {
     expect(call?.first_chunk_ms).toBeGreaterThanOrEqual(59);
     expect(call?.first_chunk_ms).toBeLessThan(call?.duration_ms ?? 0);
     expect(call).toMatchObject({ reasoning_tokens: 0 });
+    await record('full');
+    await writtenSoFar();
+    expect(await read(run.id, 1)).toEqual({ setting: 'full', item: null });
   });
 
   it('is what was sent and answered in each call of a run', async () => {
@@ -195,7 +203,9 @@ describe('what is recorded of model calls', () => {
     await record('off');
     const after = await runWith(TEXT);
     expect(await read(before.id, 1)).toMatchObject({ setting: 'off', item: { recording: 'full' } });
-    expect(await read(after.id, 1)).toEqual({ setting: 'off', item: null });
+    await record('full');
+    await writtenSoFar();
+    expect(await read(after.id, 1)).toEqual({ setting: 'full', item: null });
   });
 });
 
