@@ -58,7 +58,8 @@ export class ToolsService {
     try {
       const output = await this.call(name, input, origin.caller, answer);
       const durationMs = performance.now() - startedAt;
-      await entry.close({ status: 'success', errorCode: null, durationMs, result: output });
+      const result = this.registry.findTool(name)?.definition.isSealed === true ? undefined : output;
+      await entry.close({ status: 'success', errorCode: null, durationMs, result });
       return output;
     } catch (thrown) {
       const error = toDomainError(thrown);

@@ -31,6 +31,9 @@ export interface InvocationOutcome {
   /** A stable snake_case code (`ErrorCode`); null on success. */
   readonly errorCode: string | null;
   readonly durationMs: number;
-  /** The result from the tool or the upstream; undefined if there is none or it exceeds the capture limit. */
+  /**
+   * The result from the tool or the upstream; undefined if there is none, it exceeds the capture limit, or it is not to
+   * be recorded.
+   */
   readonly result?: unknown;
 }

@@ -25,6 +25,8 @@ export interface ManagementToolDefinition {
    * of the organization needs the permission.
    */
   isOpenToPeople?: boolean;
+  /** What it answers is kept sealed, and never part of the record of calls. */
+  isSealed?: boolean;
 }
 
 export const MANAGEMENT_TOOL = 'signalbox:management-tool';

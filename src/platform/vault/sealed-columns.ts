@@ -7,6 +7,8 @@ export interface SealedColumn {
   readonly owner?: string;
   /** The context of the envelope, which opens only in that context. */
   readonly contextOf: (owner: string) => string;
+  /** How many rows rotation reads at once, where envelopes are large. */
+  readonly batchRows?: number;
 }
 
 /**
@@ -90,5 +92,7 @@ export const SEALED_COLUMNS = {
     table: 'model_recordings',
     column: 'content',
     contextOf: (id) => `model_recording:${id}:content`,
+    // An envelope can have 700 KB.
+    batchRows: 6,
   },
 } as const satisfies Record<string, SealedColumn>;

@@ -3,7 +3,7 @@ import { TamperedEnvelopeError, UnknownKeyError } from './envelope.js';
 import type { SealedColumn } from './sealed-columns.js';
 import type { VaultService } from './vault.service.js';
 
-/** Number of rows to read at once. */
+/** Number of rows to read at once, unless the column says otherwise. */
 const BATCH_ROWS = 200;
 
 /** An envelope that was left unchanged because it does not open. */
@@ -56,16 +56,19 @@ export async function rotateColumn(
 }
 
 /** Reads in batches, ordered by id, so that no cursor or transaction stays open. */
-async function* rowsOf(client: ClientBase, { table, column, owner = 'id' }: SealedColumn): AsyncGenerator<SealedRow> {
+async function* rowsOf(
+  client: ClientBase,
+  { table, column, owner = 'id', batchRows = BATCH_ROWS }: SealedColumn,
+): AsyncGenerator<SealedRow> {
   let last: string | null = null;
   for (;;) {
     const { rows }: { rows: SealedRow[] } = await client.query(
       `SELECT id, (${owner})::text AS owner, ${column} AS envelope FROM ${table}
-        WHERE ${column} IS NOT NULL AND ($1::uuid IS NULL OR id > $1) ORDER BY id LIMIT ${BATCH_ROWS}`,
+        WHERE ${column} IS NOT NULL AND ($1::uuid IS NULL OR id > $1) ORDER BY id LIMIT ${batchRows}`,
       [last],
     );
     yield* rows;
-    if (rows.length < BATCH_ROWS) return;
+    if (rows.length < batchRows) return;
     last = rows.at(-1)?.id ?? null;
   }
 }

@@ -23,6 +23,7 @@ export class ModelCallTools {
     output: ModelCallOutput,
     annotations: READ_ONLY,
     permissions: ['RUN_MODEL_CALL_GET', 'COLLECTION_THREAD_MESSAGES_LIST'],
+    isSealed: true,
   })
   async get({ id, number }: ModelCallGetInput, caller: Principal, answer: HeldAnswer): Promise<ModelCallOutput> {
     const call = await this.runs.findModelCall(caller, id, number);

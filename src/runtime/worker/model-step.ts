@@ -175,6 +175,7 @@ function callMiddleware(
     wrapStream: async ({ doStream, params, model }) => {
       const report = (chunk: RetryChunk): Promise<void> => {
         timer.stop();
+        recorder?.settleTry();
         watch.onRetry();
         return answer.push(chunk);
       };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { MonitoringLogItem } from '../../../src/audit/calls/monitoring.dto.js';
 import type { ModelCallOutput, RecordedCallItem } from '../../../src/runtime/runs/records/model-recording.dto.js';
 import type { RunDetails } from '../../../src/runtime/runs/records/run.dto.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
@@ -57,6 +58,11 @@ function recorded(id: string, number: number): Promise<RecordedCallItem> {
   });
 }
 
+/** Waits for the recording of a further run: they are stored in the order of their calls. */
+async function writtenSoFar(): Promise<void> {
+  await recorded((await runWith(TEXT)).id, 1);
+}
+
 function storedRecordings(id: string): Promise<{ id: string; content: string }[]> {
   return app.query('SELECT id, content FROM model_recordings WHERE run_id = $1', [id]);
 }
@@ -69,6 +75,9 @@ describe('what is recorded of model calls', () => {
     expect(call?.first_chunk_ms).toBeGreaterThanOrEqual(59);
     expect(call?.first_chunk_ms).toBeLessThan(call?.duration_ms ?? 0);
     expect(call).toMatchObject({ reasoning_tokens: 0 });
+    await record('full');
+    await writtenSoFar();
+    expect(await read(run.id, 1)).toEqual({ setting: 'full', item: null });
   });
 
   it('is what was sent and answered in each call of a run', async () => {
@@ -170,6 +179,23 @@ describe('what is recorded of model calls', () => {
     expect(await storedRecordings(id)).toEqual([]);
   });
 
+  it('is not part of the record of calls when it is read', async () => {
+    await record('full');
+    const { id } = await runWith(TEXT);
+    await recorded(id, 1);
+    await succeed(app, 'AUDIT_SETTINGS_UPDATE', { content: true });
+    const where = { field: ['tool_name'], operator: 'eq', value: 'RUN_MODEL_CALL_GET' };
+    // The setting takes effect within a second.
+    const call = await eventually(async () => {
+      await read(id, 1);
+      const { items } = await succeed<{ items: MonitoringLogItem[] }>(app, 'MONITORING_LOGS_LIST', { where, limit: 1 });
+      expect(items).toMatchObject([{ status: 'success', arguments: { id, number: 1 } }]);
+      return items[0];
+    });
+    await succeed(app, 'AUDIT_SETTINGS_UPDATE', { content: false });
+    expect(call?.result).toEqual({ truncated: true });
+  });
+
   it('stays when the organization stops to record, and nothing is added', async () => {
     await record('full');
     const before = await runWith(TEXT);
@@ -177,7 +203,9 @@ describe('what is recorded of model calls', () => {
     await record('off');
     const after = await runWith(TEXT);
     expect(await read(before.id, 1)).toMatchObject({ setting: 'off', item: { recording: 'full' } });
-    expect(await read(after.id, 1)).toEqual({ setting: 'off', item: null });
+    await record('full');
+    await writtenSoFar();
+    expect(await read(after.id, 1)).toEqual({ setting: 'full', item: null });
   });
 });
 

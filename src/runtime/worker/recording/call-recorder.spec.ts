@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
 import type { RecordedCall } from '../../runs/records/recorded-call.js';
 import { CallRecorder } from './call-recorder.js';
 import type { SentRequest } from './recorded-request.js';
@@ -8,6 +9,8 @@ const SECRET = 'words of a person';
 const BYTES = new Uint8Array([1, 2, 3, 4]);
 const FILE = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: BYTES } } as const;
 const RESULT = { type: 'tool-result', toolName: 'look', toolCallId: 'c1' } as const;
+
+const REFUSAL = new Error('busy');
 
 const SENT: SentRequest = {
   prompt: [
@@ -97,11 +100,43 @@ describe('a recorded call', () => {
     expect(hashOf(await recordingOf('full', 'other'))).not.toBe(hashOf(full));
   });
 
+  it('has a tool call once, and the arguments so far of one that was broken off', async () => {
+    const recorder = new CallRecorder('o', 'full', null);
+    recorder.beginTry(SENT);
+    const parts: LanguageModelV4StreamPart[] = [
+      { type: 'tool-input-start', id: 'c1', toolName: 'look' },
+      { type: 'tool-input-delta', id: 'c1', delta: '{"at":' },
+      { type: 'tool-input-delta', id: 'c1', delta: '1}' },
+      { type: 'tool-input-end', id: 'c1' },
+      { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: '{"at":1}' },
+      { type: 'tool-input-start', id: 'c2', toolName: 'look' },
+      { type: 'tool-input-delta', id: 'c2', delta: '{"at' },
+    ];
+    await recorder.listen(ReadableStream.from(parts)).pipeTo(new WritableStream());
+    const { response } = JSON.parse(recorder.toJson('provider_unavailable') ?? 'null') as RecordedCall;
+    expect(response.parts.map(({ type, tool_call_id, text }) => [type, tool_call_id, text])).toEqual([
+      ['tool-call', 'c1', '{"at":1}'],
+      ['tool-call', 'c2', '{"at'],
+    ]);
+  });
+
   it('has no credential of this service', () => {
     const recorder = new CallRecorder('o', 'full', null);
     const key = `sbx_${'a'.repeat(49)}`;
     recorder.beginTry({ prompt: [{ role: 'system', content: `The key is ${key}.` }] });
     expect(recorder.toJson(null)).toContain('The key is ***.');
+  });
+
+  it.each([
+    ['the error of the call for its last try', false, 'interrupted'],
+    ['its own error for a try that was to be repeated', true, describeProviderFailure(REFUSAL).code],
+  ])('has %s', (_what, isRepeated, expected) => {
+    const recorder = new CallRecorder('o', 'full', null);
+    recorder.beginTry(SENT);
+    recorder.failTry(REFUSAL);
+    if (isRepeated) recorder.settleTry();
+    const { tries } = JSON.parse(recorder.toJson('interrupted') ?? 'null') as RecordedCall;
+    expect(tries.map(({ error_code }) => error_code)).toEqual([expected]);
   });
 
   it('does not exist without a request', () => {

@@ -3,15 +3,26 @@ import { databaseDate } from '../../../core/database-time.js';
 import type { ModelPrice } from '../../../agents/models/model-price.js';
 import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
 import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/recorded-call.js';
+import { countInputTokens } from '../input-tokens.js';
 import { recordedRequest, type SentRequest, toolNamesOf } from './recorded-request.js';
 import { RecordedTexts } from './recorded-texts.js';
 
 /** What is recorded of one call at most, in bytes of JSON. */
 const MAX_BYTES = 524_288;
 
+/** A tool call whose arguments are being received. The whole call takes its place. */
+interface CallUnderWay {
+  readonly type: 'tool-call';
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly isUnderWay: true;
+  input: string;
+}
+
 /** A part of an answer that is being received: the content of one part of the stream, or of several with one id. */
 type Received =
   | { readonly type: 'text' | 'reasoning'; readonly id: string; text: string }
+  | CallUnderWay
   | Extract<LanguageModelV4StreamPart, { type: 'tool-call' | 'file' | 'reasoning-file' }>;
 
 interface OpenTry {
@@ -24,6 +35,8 @@ export class CallRecorder {
   private sent: SentRequest | undefined;
   private open: OpenTry | undefined;
   private readonly tries: RecordedTry[] = [];
+  /** Whether another try was to follow the last one. */
+  private isLastSettled = false;
   private received: Received[] = [];
   private about: Pick<RecordedResponse, 'finish_reason' | 'response_id' | 'model'> = NOTHING_SAID;
 
@@ -38,12 +51,18 @@ export class CallRecorder {
     this.sent = sent;
     this.received = [];
     this.about = NOTHING_SAID;
+    this.isLastSettled = false;
     this.open = { startedAt: databaseDate().toISOString(), beganAt: performance.now() };
   }
 
   /** The provider has refused the request. */
   failTry(error: unknown): void {
     this.endTry(describeProviderFailure(error).code);
+  }
+
+  /** The refused request is to be repeated: whatever becomes of the call, its error stays. */
+  settleTry(): void {
+    this.isLastSettled = true;
   }
 
   /** Passes the provider's answer on. */
@@ -66,21 +85,24 @@ export class CallRecorder {
     this.endTry(errorCode);
     // The call knows better why its last try failed: it can have been stopped, or refused before it was made.
     const last = this.tries.at(-1);
-    if (last !== undefined && errorCode !== null) last.error_code = errorCode;
+    if (last !== undefined && errorCode !== null && !this.isLastSettled) last.error_code = errorCode;
     if (this.sent === undefined) return undefined;
-    const json = this.jsonWith(this.sent, this.recording === 'redacted', false);
+    const tokens = countInputTokens(this.sent);
+    const isRedacted = this.recording === 'redacted';
+    const json = this.jsonWith(this.sent, tokens, isRedacted, false);
     if (Buffer.byteLength(json) <= MAX_BYTES) return json;
-    const redacted = this.jsonWith(this.sent, true, true);
+    if (isRedacted) return undefined;
+    const redacted = this.jsonWith(this.sent, tokens, true, true);
     return Buffer.byteLength(redacted) <= MAX_BYTES ? redacted : undefined;
   }
 
-  private jsonWith(sent: SentRequest, isRedacted: boolean, isTooLarge: boolean): string {
+  private jsonWith(sent: SentRequest, tokens: number, isRedacted: boolean, isTooLarge: boolean): string {
     const texts = new RecordedTexts(this.organizationId, isRedacted, toolNamesOf(sent));
     const call: RecordedCall = {
       recording: isRedacted ? 'redacted' : 'full',
       is_too_large: isTooLarge,
       price: this.price,
-      request: recordedRequest(sent, texts),
+      request: recordedRequest(sent, tokens, texts),
       response: { ...this.about, parts: this.received.map((part) => recordedAnswer(part, texts)) },
       tries: this.tries,
     };
@@ -107,7 +129,26 @@ export class CallRecorder {
         if (begun !== undefined && 'text' in begun) begun.text += part.delta;
         break;
       }
-      case 'tool-call':
+      case 'tool-input-start':
+        this.received.push({
+          type: 'tool-call',
+          toolCallId: part.id,
+          toolName: part.toolName,
+          isUnderWay: true,
+          input: '',
+        });
+        break;
+      case 'tool-input-delta': {
+        const begun = this.callUnderWay(part.id);
+        if (begun !== undefined) begun.input += part.delta;
+        break;
+      }
+      case 'tool-call': {
+        const begun = this.callUnderWay(part.toolCallId);
+        if (begun === undefined) this.received.push(part);
+        else this.received[this.received.indexOf(begun)] = part;
+        break;
+      }
       case 'file':
       case 'reasoning-file':
         this.received.push(part);
@@ -120,6 +161,12 @@ export class CallRecorder {
         break;
       default:
     }
+  }
+
+  private callUnderWay(id: string): CallUnderWay | undefined {
+    return this.received.findLast(
+      (received): received is CallUnderWay => 'isUnderWay' in received && received.toolCallId === id,
+    );
   }
 }
 

@@ -1,7 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider';
 import { tokensOfBytes } from '../../../agents/models/model-price.js';
 import type { RecordedMessage, RecordedPart, RecordedRequest, RecordedTool } from '../../runs/records/recorded-call.js';
-import { countInputTokens } from '../input-tokens.js';
 import type { RecordedTexts } from './recorded-texts.js';
 
 /** What a model is sent: what counts for the record of a call. */
@@ -15,14 +14,15 @@ export function toolNamesOf({ tools = [] }: SentRequest): ReadonlySet<string> {
   return new Set(tools.map(({ name }) => name));
 }
 
-export function recordedRequest(sent: SentRequest, texts: RecordedTexts): RecordedRequest {
+/** @param tokens how many input tokens the request has at most */
+export function recordedRequest(sent: SentRequest, tokens: number, texts: RecordedTexts): RecordedRequest {
   const system = sent.prompt.filter((message) => message.role === 'system').map(({ content }) => content);
   const format = sent.responseFormat ?? { type: 'text' };
   return {
     instructions: system.length === 0 ? null : texts.text(system.join('\n\n')),
     messages: sent.prompt.flatMap((message) => recordedMessage(message, texts)),
     tools: (sent.tools ?? []).map((tool) => recordedTool(tool, texts)),
-    tokens: countInputTokens(sent),
+    tokens,
     settings: {
       temperature: sent.temperature ?? null,
       max_output_tokens: sent.maxOutputTokens ?? null,

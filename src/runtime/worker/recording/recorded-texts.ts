@@ -46,8 +46,9 @@ export class RecordedTexts {
   /** Bytes are never recorded. An address is a text. */
   filePart(mediaType: string, data: unknown): RecordedPart {
     const file = { type: 'file' as const, ...NO_PART, media_type: mediaType };
-    const bytes = bytesOf(data);
-    if (bytes === undefined) return { ...file, ...this.json(data) };
+    const content = bytesOf(data);
+    if (content === undefined) return { ...file, ...this.json(data) };
+    const bytes = typeof content === 'string' ? Buffer.from(content, 'base64') : content;
     return { ...file, size: bytes.byteLength, hash: this.hashOf(bytes), text: null };
   }
 
@@ -56,17 +57,18 @@ export class RecordedTexts {
   }
 }
 
-/** The bytes of a file of a prompt, which are base64 or an array; undefined for a text, an address or a reference. */
-function bytesOf(file: unknown): Uint8Array | undefined {
+/** The bytes of a file of a prompt, as base64 or as an array; undefined for a text, an address or a reference. */
+function bytesOf(file: unknown): string | Uint8Array | undefined {
   if (!isRecord(file) || file['type'] !== 'data') return undefined;
   const { data } = file;
-  if (data instanceof Uint8Array) return data;
-  return typeof data === 'string' ? Buffer.from(data, 'base64') : undefined;
+  return data instanceof Uint8Array || typeof data === 'string' ? data : undefined;
 }
 
 /** Replaces the bytes of files in results of tools by their number. */
 function withoutBytes(_name: string, value: unknown): unknown {
   if (!isRecord(value) || value['type'] !== 'file') return value;
   const bytes = bytesOf(value['data']);
-  return bytes === undefined ? value : { type: 'file', mediaType: value['mediaType'], bytes: bytes.byteLength };
+  if (bytes === undefined) return value;
+  const size = typeof bytes === 'string' ? Buffer.byteLength(bytes, 'base64') : bytes.byteLength;
+  return { type: 'file', mediaType: value['mediaType'], bytes: size };
 }

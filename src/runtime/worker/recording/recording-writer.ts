@@ -17,7 +17,8 @@ const FLUSH_WITHIN_MS = 5_000;
 @Injectable()
 export class RecordingWriter implements OnApplicationShutdown {
   private readonly logger = new Logger(RecordingWriter.name);
-  private waiting: SealedRecording[] = [];
+  /** What is not stored yet, with what is being written. */
+  private readonly waiting: SealedRecording[] = [];
   private waitingLength = 0;
   private writing: Promise<void> | undefined;
 
@@ -49,22 +50,23 @@ export class RecordingWriter implements OnApplicationShutdown {
 
   private async writeAll(): Promise<void> {
     while (this.waiting.length > 0) {
-      const batch = this.takeBatch();
+      const batch = this.nextBatch();
       await throughOutage(() => this.recordings.store(batch)).catch((error: Error) => {
         this.noteLost(batch.length, error.name);
       });
+      this.waiting.splice(0, batch.length);
       for (const { content } of batch) this.waitingLength -= content.length;
     }
     this.writing = undefined;
   }
 
-  private takeBatch(): SealedRecording[] {
+  private nextBatch(): SealedRecording[] {
     let length = 0;
     const rest = this.waiting.findIndex(({ content }, index) => {
       length += content.length;
       return index > 0 && length > MAX_BATCH;
     });
-    return this.waiting.splice(0, rest === -1 ? this.waiting.length : rest);
+    return this.waiting.slice(0, rest === -1 ? this.waiting.length : rest);
   }
 
   /** The error's message could quote content. */

@@ -56,6 +56,7 @@ export function CompareView() {
 function TwoRuns({ a, b }: { readonly a: RunDetails; readonly b: RunDetails }) {
   const titleOf = useAgentTitles([a.agent_id, b.agent_id]);
   const [first, second] = [useComparedRun(a), useComparedRun(b)];
+  const areCallsKnown = first.isKnown && second.isKnown;
   return (
     <>
       <div className="grid grid-cols-1 gap-5 md:grid-cols-2">
@@ -65,17 +66,23 @@ function TwoRuns({ a, b }: { readonly a: RunDetails; readonly b: RunDetails }) {
       <ComparedFacts
         a={{ run: a, spans: first.spans, agentTitle: titleOf(a.agent_id) }}
         b={{ run: b, spans: second.spans, agentTitle: titleOf(b.agent_id) }}
+        areCallsKnown={areCallsKnown}
       />
-      <ComparedSteps a={first.steps} b={second.steps} />
+      <ComparedSteps
+        a={first.steps}
+        b={second.steps}
+        areCallsKnown={areCallsKnown}
+        missing={first.missing ?? second.missing}
+      />
     </>
   );
 }
 
 function useComparedRun(run: RunDetails) {
   const { message } = useRunAnswer(run);
-  const { spans } = useTimeline(run, message?.parts ?? []);
+  const { spans, isKnown, missing } = useTimeline(run, message?.parts ?? []);
   const steps = treeOf(spans).flatMap((node) => ('step' in node ? [node.step] : []));
-  return { message, spans, steps };
+  return { message, spans, steps, isKnown, missing };
 }
 
 function Side({

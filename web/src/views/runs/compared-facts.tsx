@@ -65,7 +65,16 @@ function Table({ rows }: { readonly rows: readonly Row[] }) {
 }
 
 /** What two runs were, took and cost, and how far that differs. */
-export function ComparedFacts({ a, b }: { readonly a: ComparedRun; readonly b: ComparedRun }) {
+export function ComparedFacts({
+  a,
+  b,
+  areCallsKnown,
+}: {
+  readonly a: ComparedRun;
+  readonly b: ComparedRun;
+  /** Whether the spans have all tool calls of both runs. */
+  readonly areCallsKnown: boolean;
+}) {
   const sent = useSentDifferences(a.run, b.run);
   const rows = [
     textRow('Status', a.run.status, b.run.status),
@@ -78,7 +87,7 @@ export function ComparedFacts({ a, b }: { readonly a: ComparedRun; readonly b: C
     numberRow('First token', firstTokenOf(a.run), firstTokenOf(b.run), formatDuration),
     numberRow('Steps', a.run.steps, b.run.steps),
     numberRow('Model calls', a.run.model_calls.length, b.run.model_calls.length),
-    numberRow('Tool calls', toolCallsOf(a.spans), toolCallsOf(b.spans)),
+    ...(areCallsKnown ? [numberRow('Tool calls', toolCallsOf(a.spans), toolCallsOf(b.spans))] : []),
     numberRow('Input tokens', a.run.usage?.inputTokens, b.run.usage?.inputTokens),
     numberRow('Cached input', sumOf(a.run, 'cached_input_tokens'), sumOf(b.run, 'cached_input_tokens')),
     numberRow('Output tokens', a.run.usage?.outputTokens, b.run.usage?.outputTokens),

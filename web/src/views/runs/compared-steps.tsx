@@ -6,7 +6,19 @@ import type { Span } from './timeline.js';
 import type { Step } from './trace-tree.js';
 
 /** The steps of two runs beside each other. */
-export function ComparedSteps({ a, b }: { readonly a: readonly Step[]; readonly b: readonly Step[] }) {
+export function ComparedSteps({
+  a,
+  b,
+  areCallsKnown,
+  missing,
+}: {
+  readonly a: readonly Step[];
+  readonly b: readonly Step[];
+  /** Whether the steps have all tool calls of both runs. Otherwise it is not said whether they are the same. */
+  readonly areCallsKnown: boolean;
+  /** Why they do not have them. */
+  readonly missing: string | undefined;
+}) {
   const pairs = pairsOf(a, b);
   if (pairs.length === 0) return null;
   return (
@@ -15,7 +27,10 @@ export function ComparedSteps({ a, b }: { readonly a: readonly Step[]; readonly 
         {pairs.map((pair) => (
           <li key={pair.number} className="flex min-w-0 flex-col gap-2 border-b py-2 last:border-0">
             <span className="flex items-center gap-2 text-sm font-medium">
-              Step {pair.number} <Badge tone={pair.isSame ? 'neutral' : 'warning'}>{wordOf(pair)}</Badge>
+              Step {pair.number}{' '}
+              {areCallsKnown && pair.isSame !== undefined && (
+                <Badge tone={pair.isSame ? 'neutral' : 'warning'}>{wordOf(pair)}</Badge>
+              )}
             </span>
             <div className="grid grid-cols-1 gap-x-5 gap-y-2 md:grid-cols-2">
               <StepOf step={pair.a} run="First run" />
@@ -24,6 +39,7 @@ export function ComparedSteps({ a, b }: { readonly a: readonly Step[]; readonly 
           </li>
         ))}
       </ol>
+      {missing !== undefined && <p className="text-[0.8125rem] text-muted-foreground">{missing}</p>}
     </Section>
   );
 }

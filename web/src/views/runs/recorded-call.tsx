@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
@@ -34,9 +34,7 @@ export function RecordedCall({ runId, number }: { readonly runId: string; readon
   return data.setting === 'off' ? (
     <RecordingIsOff />
   ) : (
-    <Note>
-      What the model was sent is not on record: the call was made before recording began, or the record is over.
-    </Note>
+    <Note>What the model was sent is not on record. It was not recorded, is not stored yet, or is no longer kept.</Note>
   );
 }
 
@@ -61,19 +59,18 @@ function RecordingIsOff() {
   );
 }
 
-function RecordedContent({ call }: { readonly call: Recorded }) {
+/** It can hold half a megabyte, and the view of a run is drawn with each piece of the answer. */
+const RecordedContent = memo(function RecordedContent({ call }: { readonly call: Recorded }) {
   const { request, response, tries, price } = call;
   const { settings } = request;
+  const withoutTexts = call.is_too_large
+    ? 'The texts were too large to be recorded.'
+    : 'This call was recorded without its texts.';
   const toolTokens = request.tools.reduce((sum, { tokens }) => sum + tokens, 0);
   return (
     <div className="flex min-w-0 flex-col gap-1">
       <h3 className="text-sm text-muted-foreground">What the model was sent</h3>
-      {call.recording === 'redacted' && (
-        <Note>
-          {call.is_too_large ? 'The texts were too large to be recorded.' : 'The organization records no texts.'} Equal
-          texts have equal hashes.
-        </Note>
-      )}
+      {call.recording === 'redacted' && <Note>{withoutTexts} Equal texts have equal hashes.</Note>}
       {request.instructions && (
         <Fold title="Instructions" more={sizeOf(request.instructions)}>
           <TextOf recorded={request.instructions} label="Instructions" />
@@ -150,7 +147,7 @@ function RecordedContent({ call }: { readonly call: Recorded }) {
       )}
     </div>
   );
-}
+});
 
 const PART_WORDS: Readonly<Record<RecordedPart['type'], string>> = {
   text: 'Text',

@@ -50,7 +50,7 @@ function FoundQuestion({ run, onClose }: { readonly run: RunDetails; readonly on
   const organization = useOrganization();
   const { data, error, refetch } = useQuery({
     queryKey: [organization.slug, 'question-of-run', run.id],
-    queryFn: async () => (await questionOf(newestFirst(organization, run.thread_id), run)) ?? null,
+    queryFn: async ({ signal }) => (await questionOf(newestFirst(organization, run.thread_id, signal), run)) ?? null,
     staleTime: Infinity,
   });
   if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
@@ -59,9 +59,14 @@ function FoundQuestion({ run, onClose }: { readonly run: RunDetails; readonly on
   return <RunAgainForm run={run} asked={data} onClose={onClose} />;
 }
 
-async function* newestFirst({ client }: Organization, threadId: string): AsyncGenerator<ChatMessage> {
+async function* newestFirst(
+  { client }: Organization,
+  threadId: string,
+  signal: AbortSignal,
+): AsyncGenerator<ChatMessage> {
   const request = { thread_id: threadId, order: 'desc', limit: PAGE_SIZE, include_superseded: true } as const;
-  for await (const item of client.list('COLLECTION_THREAD_MESSAGES_LIST', request)) yield toChatMessage(item);
+  const items = client.list('COLLECTION_THREAD_MESSAGES_LIST', request, { signal });
+  for await (const item of items) yield toChatMessage(item);
 }
 
 function RunAgainForm({

@@ -38,6 +38,11 @@ describe('the steps of two runs', () => {
       [3, true, false, false],
     ]);
   });
+
+  it('are neither the same nor others while the arguments of a call are not known', () => {
+    const [pair] = pairsOf([step(1, ['look', undefined])], [step(1, ['look', { at: 1 }])]);
+    expect(pair?.isSame).toBeUndefined();
+  });
 });
 
 describe('the tools of two calls', () => {

@@ -19,8 +19,11 @@ export interface StepPair {
   readonly number: number;
   readonly a: Step | undefined;
   readonly b: Step | undefined;
-  /** Whether both asked for the same: equal tools with equal arguments, in the same order. */
-  readonly isSame: boolean;
+  /**
+   * Whether both asked for the same: equal tools with equal arguments, in the same order. Undefined if the arguments of
+   * a call are not known.
+   */
+  readonly isSame: boolean | undefined;
 }
 
 export function pairsOf(a: readonly Step[], b: readonly Step[]): StepPair[] {
@@ -30,18 +33,27 @@ export function pairsOf(a: readonly Step[], b: readonly Step[]): StepPair[] {
     .map((number) => {
       const of = (steps: readonly Step[]) => steps.find((step) => step.number === number);
       const pair = { number, a: of(a), b: of(b) };
-      return { ...pair, isSame: pair.a !== undefined && pair.b !== undefined && didOf(pair.a) === didOf(pair.b) };
+      return { ...pair, isSame: pair.a !== undefined && pair.b !== undefined && areSame(pair.a, pair.b) };
     });
 }
 
-/** What a step did, without its times: waits and repetitions do not count. */
-function didOf({ spans }: Step): string {
-  const calls = spans.filter(({ kind }) => kind === 'tool');
-  return JSON.stringify(calls.map((span) => [span.label, argumentsOf(span), span.outcome]));
+function areSame(a: Step, b: Step): boolean | undefined {
+  const isKnown = [...callsOf(a), ...callsOf(b)].every((call) => argumentsOf(call) !== undefined);
+  return isKnown ? didOf(a) === didOf(b) : undefined;
 }
 
+/** What a step did, without its times: waits and repetitions do not count. */
+function didOf(step: Step): string {
+  return JSON.stringify(callsOf(step).map((call) => [call.label, argumentsOf(call), call.outcome]));
+}
+
+function callsOf({ spans }: Step): Span[] {
+  return spans.filter(({ kind }) => kind === 'tool');
+}
+
+/** Undefined while the answer is not read, unless the record of calls has them. */
 function argumentsOf({ part, toolCall }: Span): unknown {
-  return part?.input ?? toolCall?.arguments ?? null;
+  return part?.input ?? toolCall?.arguments ?? undefined;
 }
 
 /** A tool as a recorded call has it: equal hashes are equal texts. */

@@ -49,7 +49,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
   const titleOf = useAgentTitles([run.agent_id]);
   const { message, result, retries } = useRunAnswer(run);
   const [{ span: selected, zoom }, filter] = useFilters();
-  const { spans, hasMore } = useTimeline(run, message?.parts ?? []);
+  const { spans, missing } = useTimeline(run, message?.parts ?? []);
   const shown = spans.find(({ id }) => id === selected);
   const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
   return (
@@ -129,7 +129,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
               selected={selected}
               onSelect={(span) => filter({ span })}
             />
-            <TimelineNotes run={run} retries={retries} hasMore={hasMore} />
+            <TimelineNotes run={run} retries={retries} missing={missing} />
           </Section>
         </div>
         <div className="flex min-w-0 flex-col gap-5">
@@ -155,13 +155,15 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
 function TimelineNotes({
   run,
   retries,
-  hasMore,
+  missing,
 }: {
   readonly run: RunDetails;
   readonly retries: ReturnType<typeof useLiveRun>['retries'];
-  readonly hasMore: boolean;
+  readonly missing: string | undefined;
 }) {
   const { may } = useOrganization();
+  const end = run.model_calls.length > 0 ? '.' : '; the time between them is the model’s.';
+  const source = may('MONITORING_LOGS_LIST') && `Tool calls are from the record of calls${end}`;
   return (
     <>
       {retries.map(({ attempt, max_attempts: all, delay_ms: delay, message: reason }) => (
@@ -169,13 +171,7 @@ function TimelineNotes({
           The model did not answer: {reason} Call {attempt} of {all} followed after {formatDuration(delay)}.
         </p>
       ))}
-      <p className="text-[0.8125rem] text-muted-foreground">
-        {may('MONITORING_LOGS_LIST')
-          ? 'Tool calls are from the record of ' +
-            `calls${run.model_calls.length > 0 ? '.' : '; the time between them is the model’s.'}`
-          : 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.'}
-        {hasMore && ' Only the first 200 calls are shown.'}
-      </p>
+      <p className="text-[0.8125rem] text-muted-foreground">{[source, missing].filter(Boolean).join(' ')}</p>
     </>
   );
 }

@@ -7,12 +7,18 @@ import { useModelNames } from './model-names.js';
 import { type Span, timelineOf } from './timeline.js';
 
 const MAX_CALLS = 200;
+const NOT_PERMITTED = 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.';
+
+interface Timeline {
+  readonly spans: readonly Span[];
+  /** Whether all tool calls of the run are among the spans. */
+  readonly isKnown: boolean;
+  /** Why they are not; undefined also while they are read. */
+  readonly missing: string | undefined;
+}
 
 /** What a run did when, from the records that the caller may read. */
-export function useTimeline(
-  run: RunDetails,
-  parts: readonly MessagePart[],
-): { readonly spans: readonly Span[]; readonly hasMore: boolean } {
+export function useTimeline(run: RunDetails, parts: readonly MessagePart[]): Timeline {
   const { may } = useOrganization();
   const mayReadCalls = may('MONITORING_LOGS_LIST');
   const calls = useList(
@@ -24,7 +30,7 @@ export function useTimeline(
     },
     { isEnabled: mayReadCalls },
   );
-  const { refetch } = calls.query;
+  const { data, isPlaceholderData, hasNextPage, refetch } = calls.query;
   useEffect(() => {
     if (mayReadCalls) void refetch();
   }, [run, mayReadCalls, refetch]);
@@ -50,5 +56,14 @@ export function useTimeline(
   );
   const modelOf = useModelNames(run.model_calls);
   const spans = timelineOf({ run, modelOf, calls: calls.rows, parts, answers, now: Date.now() });
-  return { spans, hasMore: calls.query.hasNextPage };
+  return {
+    spans,
+    isKnown: mayReadCalls && data !== undefined && !isPlaceholderData && !hasNextPage,
+    missing: missingCalls(mayReadCalls, hasNextPage),
+  };
+}
+
+function missingCalls(mayRead: boolean, hasMore: boolean): string | undefined {
+  if (!mayRead) return NOT_PERMITTED;
+  return hasMore ? `Only the first ${MAX_CALLS} calls are shown.` : undefined;
 }

@@ -20,8 +20,8 @@ const CHOICES: readonly Choice<ModelRecording>[] = [
     value: 'full',
     title: 'Everything',
     meaning:
-      'Also the texts: instructions, conversations, arguments and results of tools. Files are left out. It is ' +
-      'encrypted, and read by who can read messages and is allowed to look at model calls.',
+      'Also the texts: instructions, conversations, text files, arguments and results of tools. Other files are left ' +
+      'out. It is encrypted, and read by who can read messages and is allowed to look at model calls.',
   },
 ];
 
