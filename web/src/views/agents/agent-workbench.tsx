@@ -18,8 +18,7 @@ export function AgentWorkbench({ agent, tokens }: { readonly agent: Agent; reado
   const mayChat = may('COLLECTION_THREADS_CREATE');
   return (
     <div className={cn('grid min-w-0 grid-cols-1 items-start gap-4', mayChat && 'xl:grid-cols-2')}>
-      {/* A saved agent begins the form again. */}
-      <AgentSettings key={agent.updated_at} agent={agent} tokens={tokens} onChanged={setIsChanged} />
+      <AgentSettings agent={agent} tokens={tokens} isChanged={isChanged} onChanged={setIsChanged} />
       {mayChat && <Trial agent={agent} isChanged={isChanged} />}
     </div>
   );
