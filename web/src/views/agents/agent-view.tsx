@@ -64,7 +64,9 @@ function ExistingAgent() {
       <Tabs
         label="Parts of the agent"
         selected={TABS.includes(tab) ? tab : first}
-        onSelect={(id) => void navigate({ search: id === first ? {} : { tab: id } })}
+        onSelect={(id) =>
+          void navigate({ search: (current) => ({ ...current, tab: id === first ? undefined : id }) as never })
+        }
         tabs={[
           { id: 'build', label: 'Build', content: () => <AgentWorkbench agent={item} tokens={tokens} /> },
           {
