@@ -11,8 +11,8 @@ const REFRESH_MS = 60_000;
 const MAX_GROUPS = 1_000;
 
 /**
- * How much the listed connections or agents were called in the last week: one request for all rows, or for the last ones
- * of a longer list.
+ * How much the listed connections or agents were called in the last week: one request for all rows, or for the last of
+ * many.
  */
 export function useCallColumns<Row extends { readonly id: string }>(
   grouping: 'connection' | 'agent',

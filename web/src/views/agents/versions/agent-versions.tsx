@@ -112,7 +112,7 @@ function Shown({
   };
   const content = own.data?.item.content;
   const base = withNow ? (agent as Content) : other.data?.item.content;
-  const missing = content === undefined ? own : other;
+  const unread = content === undefined ? own : other;
   const ids = [content, base].flatMap((each) => each?.connections.map(({ connection_id: id }) => id) ?? []);
   const connections = useConnectionsById([...new Set(ids)]);
   const titles = new Map([...connections].map(([id, { title }]) => [id, title]));
@@ -145,8 +145,8 @@ function Shown({
       />
       {content !== undefined && base !== undefined ? (
         <ContentDifferences before={pick(base, content)} after={content} titles={titles} />
-      ) : missing.isError ? (
-        <ErrorState error={missing.error} onRetry={() => void missing.refetch()} />
+      ) : unread.isError ? (
+        <ErrorState error={unread.error} onRetry={() => void unread.refetch()} />
       ) : (
         <Loading label="Loading the version" />
       )}
