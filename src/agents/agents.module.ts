@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { NamesModule } from '../core/names/names.module.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
 import { LimitsModule } from '../platform/limits/limits.module.js';
+import { LongReadsModule } from '../platform/database/long-reads.module.js';
 import { PreparedStatementsModule } from '../platform/database/prepared-statements.module.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AgentConnectionEntity } from './records/agent-connection.entity.js';
@@ -31,6 +32,7 @@ import { ConnectionTestTools } from './connection-test.tools.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([AgentEntity, AgentConnectionEntity, AgentVersionEntity]),
+    LongReadsModule,
     PreparedStatementsModule,
     ConnectionsModule,
     NamesModule,

@@ -53,12 +53,13 @@ export class VirtualConnections {
     return manager.findOneBy(ConnectionEntity, { ...VIRTUAL, organizationId, id });
   }
 
-  /** Locks the row until the transaction ends. False if there is no such agent. */
+  /** Until the transaction ends, no other one changes or deletes the row. False if there is no such agent. */
   async hold(manager: EntityManager, organizationId: string, id: string): Promise<boolean> {
     const held = await manager.find(ConnectionEntity, {
       select: { id: true },
       where: { ...VIRTUAL, organizationId, id },
-      lock: { mode: 'pessimistic_write' },
+      // Weak enough for transactions that refer to the row, such as those of agents that contain this one.
+      lock: { mode: 'for_no_key_update' },
     });
     return held.length > 0;
   }

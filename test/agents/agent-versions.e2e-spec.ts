@@ -144,15 +144,19 @@ describe('the number of tools', () => {
     const [listed, silent] = [await connect('Listed', server.url), await connect('Silent')];
     await call('CONNECTION_TEST', { id: listed });
     const inner = await create({ connections: [{ connection_id: listed }] });
+    const second = await create({ title: 'Second', connections: [{ connection_id: listed }] });
     const outer = await create({
       connections: [{ connection_id: inner }, { connection_id: silent, selected_tools: ['x', 'y'] }],
     });
-    const where = { field: ['id'], operator: 'in', value: [listed, silent, inner, outer] };
+    const widest = await create({
+      connections: [{ connection_id: inner }, { connection_id: second }, { connection_id: outer }],
+    });
+    const where = { field: ['id'], operator: 'in', value: [listed, silent, inner, outer, widest] };
     const countsOf = async (name: string): Promise<Record<string, unknown>> => {
       const { items } = await call<{ items: { id: string; tool_count: unknown }[] }>(name, { where });
       return Object.fromEntries(items.map(({ id, tool_count: count }) => [id, count]));
     };
     expect(await countsOf('COLLECTION_CONNECTIONS_LIST')).toMatchObject({ [listed]: 3, [silent]: null, [inner]: null });
-    expect(await countsOf('COLLECTION_VIRTUAL_MCP_LIST')).toEqual({ [inner]: 3, [outer]: 5 });
+    expect(await countsOf('COLLECTION_VIRTUAL_MCP_LIST')).toEqual({ [inner]: 3, [outer]: 5, [widest]: 8 });
   });
 });

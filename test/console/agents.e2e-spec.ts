@@ -241,6 +241,28 @@ inBrowser('the agents in the console', () => {
     await opened.close();
   }, 120_000);
 
+  it('keeps what is typed when somebody else changes the agent', async () => {
+    const id = await idOf('Support');
+    const opened = await openAgent('Support');
+    const { page } = opened;
+    const instructions = page.getByRole('textbox', { name: 'Instructions (optional)' });
+    await instructions.fill('Answer in three sentences.');
+    let changes = 0;
+    await eventually(async () => {
+      // A page listens to changes a moment after it is opened.
+      const data = { description: `Change ${++changes}` };
+      await fixture.service.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id, data }).expect(200);
+      return (await page.getByText('Somebody changed the agent meanwhile.').count()) > 0;
+    });
+    expect(await instructions.inputValue()).toBe('Answer in three sentences.');
+    await opened.expectAccessible();
+    await page.getByRole('button', { name: 'Load it' }).click();
+    const description = page.getByRole('textbox', { name: 'Description (optional)' });
+    await eventually(async () => expect(await description.inputValue()).toBe(`Change ${changes}`));
+    expect(await instructions.inputValue()).not.toBe('Answer in three sentences.');
+    await opened.close();
+  }, 120_000);
+
   it('tells a member without permissions that there is no access', async () => {
     const denied = await fixture.open('agents', { role: 'member' });
     await denied.page.getByText('You do not have access to this.').waitFor();

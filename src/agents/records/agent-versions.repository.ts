@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
+import { LongReads } from '../../platform/database/long-reads.js';
 import type { AgentContent } from './agent.dto.js';
 import { AgentVersionEntity } from './agent-version.entity.js';
 
@@ -35,12 +36,15 @@ const RECORD = `
   SELECT $1, coalesce((SELECT number FROM latest), 0) + 1, $2::text::json, $3::uuid, $4::uuid, $5::integer
    WHERE NOT EXISTS (SELECT FROM latest WHERE content::text = $2::text)`;
 
+// `before -> key` would parse the whole content for each property.
 const LIST = `
   SELECT number, user_id AS "userId", api_key_id AS "apiKeyId", restored_from AS "restoredFrom",
          created_at AS "createdAt",
          CASE WHEN before IS NULL THEN '{}'::text[] ELSE ARRAY(
-           SELECT key FROM json_each(content) AS member (key, value)
-            WHERE value::text IS DISTINCT FROM (before -> key)::text
+           SELECT key FROM json_each(content) WITH ORDINALITY AS member (key, value, place)
+             LEFT JOIN json_each(before) AS earlier (key, value) USING (key)
+            WHERE member.value::text IS DISTINCT FROM earlier.value::text
+            ORDER BY member.place
          ) END AS changed
     FROM (SELECT *, lag(content) OVER (ORDER BY number) AS before FROM agent_versions WHERE agent_id = $1) AS versions
    ORDER BY number DESC`;
@@ -48,7 +52,10 @@ const LIST = `
 /** Versions of agents. The caller has checked that the agent belongs to the organization. */
 @Injectable()
 export class AgentVersionsRepository {
-  constructor(@InjectRepository(AgentVersionEntity) private readonly versions: Repository<AgentVersionEntity>) {}
+  constructor(
+    @InjectRepository(AgentVersionEntity) private readonly versions: Repository<AgentVersionEntity>,
+    private readonly reads: LongReads,
+  ) {}
 
   /** The transaction of the manager holds the agent's row, so that numbers follow one another. */
   async record(
@@ -61,9 +68,10 @@ export class AgentVersionsRepository {
     await manager.query(RECORD, values);
   }
 
-  /** Newest first. */
-  list(agentId: string): Promise<VersionFacts[]> {
-    return this.versions.query(LIST, [agentId]);
+  /** Newest first. Compares contents of many megabytes. @throws DomainError as `LongReads.read` */
+  list(organizationId: string, agentId: string, callerLeft: AbortSignal): Promise<VersionFacts[]> {
+    const read = (manager: EntityManager): Promise<VersionFacts[]> => manager.query(LIST, [agentId]);
+    return this.reads.read(organizationId, callerLeft, read, 'page');
   }
 
   find(agentId: string, number: number): Promise<AgentVersionEntity | null> {

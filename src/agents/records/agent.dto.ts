@@ -337,7 +337,7 @@ export class AgentItem extends AgentContent {
   @IsIn(CONNECTION_STATUSES)
   status: ConnectionStatus;
 
-  /** How many tools it selects, of those that its connections last listed. */
+  /** How many tools it selects: by name, and of the connections whose tools it selects all, those last listed. */
   @IsInt()
   tool_count: number;
 

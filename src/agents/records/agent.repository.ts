@@ -32,7 +32,7 @@ export function usesConnection(id: string): SqlClause {
 /** An agent's settings, with its connections in their order. */
 export interface StoredAgent extends Omit<AgentEntity, 'organizationId'> {
   readonly connections: readonly AgentConnection[];
-  /** How many tools it selects, of those that its connections last listed. */
+  /** How many tools it selects: by name, and of the connections whose tools it selects all, those last listed. */
   readonly toolCount: number;
 }
 
@@ -46,17 +46,18 @@ export interface MemberOutline {
   readonly approval: Exclude<ApprovalRule, readonly string[]> | 'some';
 }
 
-// An agent inside has no tools of its own. UNION drops what is reached on several ways, so that the search stays small.
+// An agent inside has no tools of its own. UNION drops what is reached on several ways, so that the search stays small:
+// an agent that two agents inside contain counts once, a connection that both contain counts twice.
 const TOOL_COUNTS = `
-  WITH RECURSIVE parts (agent_id, connection_id, selected_tools) AS (
-    SELECT agent_id, connection_id, selected_tools FROM agent_connections WHERE agent_id = ANY($1::uuid[])
+  WITH RECURSIVE parts (agent_id, owner_id, connection_id, selected) AS (
+    SELECT agent_id, agent_id, connection_id, jsonb_array_length(selected_tools)
+      FROM agent_connections WHERE agent_id = ANY($1::uuid[])
     UNION
-    SELECT parts.agent_id, member.connection_id, member.selected_tools
+    SELECT parts.agent_id, member.agent_id, member.connection_id, jsonb_array_length(member.selected_tools)
       FROM parts JOIN agent_connections member ON member.agent_id = parts.connection_id
-     WHERE parts.selected_tools IS NULL
+     WHERE parts.selected IS NULL
   )
-  SELECT parts.agent_id AS id,
-         sum(coalesce(jsonb_array_length(parts.selected_tools), connection.tool_count, 0))::integer AS count
+  SELECT parts.agent_id AS id, sum(coalesce(parts.selected, connection.tool_count, 0))::integer AS count
     FROM parts JOIN connections connection ON connection.id = parts.connection_id
    GROUP BY parts.agent_id`;
 

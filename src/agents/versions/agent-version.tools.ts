@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
 import { ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
 import { AgentIdInput } from '../records/agent.dto.js';
@@ -18,8 +19,8 @@ export class AgentVersionTools {
     output: AgentVersionList,
     annotations: READ_ONLY,
   })
-  list({ id }: AgentIdInput, caller: Principal): Promise<AgentVersionList> {
-    return this.versions.list(id, caller);
+  list({ id }: AgentIdInput, caller: Principal, answer: HeldAnswer): Promise<AgentVersionList> {
+    return this.versions.list(id, caller, answer);
   }
 
   @ManagementTool({

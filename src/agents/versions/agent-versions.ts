@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
 import { type NameOf, Names } from '../../core/names/names.js';
 import type { Principal } from '../../core/principal.js';
@@ -21,10 +22,10 @@ export class AgentVersions {
     private readonly names: Names,
   ) {}
 
-  /** @throws DomainError `not_found` */
-  async list(id: string, caller: Principal): Promise<AgentVersionList> {
+  /** @throws DomainError `not_found`, and as `LongReads.read` */
+  async list(id: string, caller: Principal, { callerLeft }: HeldAnswer): Promise<AgentVersionList> {
     await this.agents.get(id, caller);
-    const versions = await this.versions.list(id);
+    const versions = await this.versions.list(caller.organization.id, id, callerLeft);
     const nameOf = await this.names.find(versions.flatMap(({ userId, apiKeyId }) => [userId, apiKeyId]));
     return { items: versions.map((version) => ({ ...toItem(version, nameOf), changed: version.changed })) };
   }

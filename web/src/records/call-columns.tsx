@@ -7,8 +7,13 @@ import { formatNumber, Time } from '../ui/time.js';
 const HOUR_MS = 3_600_000;
 const RANGE_MS = 7 * 24 * HOUR_MS;
 const REFRESH_MS = 60_000;
+/** So many groups the service counts in one request. */
+const MAX_GROUPS = 1_000;
 
-/** How much the listed connections or agents were called in the last week: one request for all rows. */
+/**
+ * How much the listed connections or agents were called in the last week: one request for all rows, or for the last of
+ * many.
+ */
 export function useCallColumns<Row extends { readonly id: string }>(
   grouping: 'connection' | 'agent',
   rows: readonly Row[],
@@ -17,9 +22,10 @@ export function useCallColumns<Row extends { readonly id: string }>(
   // From a full hour, so that the request stays the same while the list is looked at.
   const from = useMemo(() => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - RANGE_MS).toISOString(), []);
   const mayRead = may('MONITORING_STATS');
+  const ids = rows.slice(-MAX_GROUPS).map(({ id }) => id);
   const { data } = useTool(
     'MONITORING_STATS',
-    { from, group_by: grouping, groups: rows.map(({ id }) => id).toSorted() },
+    { from, group_by: grouping, groups: ids.toSorted() },
     { isEnabled: mayRead && rows.length > 0, refreshMs: REFRESH_MS },
   );
   if (!mayRead) return [];

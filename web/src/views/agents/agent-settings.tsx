@@ -1,11 +1,13 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
+import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { Section } from '../../ui/page.js';
 import { NoPermission } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
-import { type Agent, type AgentDraft, agentDataOf } from './form/agent-draft.js';
+import { useFormStart } from '../../ui/use-form-start.js';
+import { type Agent, type AgentDraft, agentDataOf, agentDraftOf } from './form/agent-draft.js';
 import { AgentForm } from './form/agent-form.js';
 import type { DefinitionTokens } from './form/tool-mode-section.js';
 
@@ -13,15 +15,18 @@ import type { DefinitionTokens } from './form/tool-mode-section.js';
 export function AgentSettings({
   agent,
   tokens,
+  isChanged,
   onChanged,
 }: {
   readonly agent: Agent;
   readonly tokens: DefinitionTokens;
-  /** Told whether the form differs from the agent that is stored. */
+  /** Whether the form differs from the agent with which it began. */
+  readonly isChanged: boolean;
   readonly onChanged: (isChanged: boolean) => void;
 }) {
   const { may } = useOrganization();
   const showToast = useToast();
+  const { start, isOutdated, restart } = useFormStart(agent, isChanged, agentDraftOf);
   const update = useChange('COLLECTION_VIRTUAL_MCP_UPDATE', [
     'COLLECTION_VIRTUAL_MCP_GET',
     'COLLECTION_VIRTUAL_MCP_LIST',
@@ -30,18 +35,24 @@ export function AgentSettings({
   ]);
   const save = async (draft: AgentDraft): Promise<void> => {
     try {
-      await update.mutateAsync({ id: agent.id, data: agentDataOf(draft, agent) });
-      // The form starts again with the saved agent, so callbacks of the mutation would be lost.
+      const { item } = await update.mutateAsync({ id: agent.id, data: agentDataOf(draft, start) });
+      restart(item);
       showToast('The agent was saved.');
     } catch {
       // The form shows the error.
     }
   };
+  const load = (): void => {
+    update.reset();
+    restart(agent);
+  };
   return (
     <div className="flex min-w-0 flex-col gap-4">
+      {isOutdated && !update.isPending && <ChangedMeanwhile what="agent" onLoad={load} />}
       {may('COLLECTION_VIRTUAL_MCP_UPDATE') ? (
         <AgentForm
-          agent={agent}
+          key={start.updated_at}
+          agent={start}
           tokens={tokens}
           submitLabel="Save agent"
           isBusy={update.isPending}

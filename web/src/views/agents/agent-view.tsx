@@ -31,16 +31,14 @@ function ExistingAgent() {
   const first = may('COLLECTION_VIRTUAL_MCP_UPDATE') ? 'build' : 'overview';
   const { tab = first } = useSearch({ from: ROUTE });
   const agent = useTool('COLLECTION_VIRTUAL_MCP_GET', { id: agentId });
-  if (agent.isError)
+  if (agent.data === undefined)
     return (
       <Page title="Agent">
-        <ErrorState error={agent.error} onRetry={() => void agent.refetch()} />
-      </Page>
-    );
-  if (agent.isPending)
-    return (
-      <Page title="Agent">
-        <Loading label="Loading the agent" />
+        {agent.isError ? (
+          <ErrorState error={agent.error} onRetry={() => void agent.refetch()} />
+        ) : (
+          <Loading label="Loading the agent" />
+        )}
       </Page>
     );
   const { item, tools, definition_tokens: tokens, applied_tool_mode: mode } = agent.data;
@@ -66,7 +64,9 @@ function ExistingAgent() {
       <Tabs
         label="Parts of the agent"
         selected={TABS.includes(tab) ? tab : first}
-        onSelect={(id) => void navigate({ search: id === first ? {} : { tab: id } })}
+        onSelect={(id) =>
+          void navigate({ search: (current) => ({ ...current, tab: id === first ? undefined : id }) as never })
+        }
         tabs={[
           { id: 'build', label: 'Build', content: () => <AgentWorkbench agent={item} tokens={tokens} /> },
           {

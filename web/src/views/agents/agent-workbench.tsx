@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useFilters } from '../../api/filters.js';
+import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
@@ -18,16 +19,24 @@ export function AgentWorkbench({ agent, tokens }: { readonly agent: Agent; reado
   const mayChat = may('COLLECTION_THREADS_CREATE');
   return (
     <div className={cn('grid min-w-0 grid-cols-1 items-start gap-4', mayChat && 'xl:grid-cols-2')}>
-      {/* A saved agent begins the form again. */}
-      <AgentSettings key={agent.updated_at} agent={agent} tokens={tokens} onChanged={setIsChanged} />
+      <AgentSettings agent={agent} tokens={tokens} isChanged={isChanged} onChanged={setIsChanged} />
       {mayChat && <Trial agent={agent} isChanged={isChanged} />}
     </div>
   );
 }
 
-/** A chat with the agent as it is stored. Its thread is in the address. */
+/** A chat with the agent as it is stored. Its thread is in the address; a thread of another agent is not shown. */
 function Trial({ agent, isChanged }: { readonly agent: Agent; readonly isChanged: boolean }) {
-  const [{ thread = '' }, filter] = useFilters();
+  const [{ thread: wanted = '' }, filter] = useFilters();
+  // The chat that was opened here gets the focus; one of the address would take it from the form.
+  const [opened, setOpened] = useState('');
+  const found = useTool('COLLECTION_THREADS_GET', { id: wanted }, { isEnabled: wanted !== '' }).data?.item;
+  const isOfOther = found?.id === wanted && found.virtual_mcp_id !== agent.id;
+  const thread = isOfOther ? '' : wanted;
+  const open = (id: string): void => {
+    setOpened(id);
+    filter({ thread: id });
+  };
   return (
     <section
       aria-label="Try it"
@@ -55,9 +64,9 @@ function Trial({ agent, isChanged }: { readonly agent: Agent; readonly isChanged
         </div>
       )}
       {thread === '' ? (
-        <FirstMessage key={agent.id} agentId={agent.id} onStarted={(id) => filter({ thread: id })} />
+        <FirstMessage key={agent.id} agentId={agent.id} onStarted={open} />
       ) : (
-        <LoadedChat key={thread} threadId={thread} />
+        <LoadedChat key={thread} threadId={thread} isFocused={thread === opened} onThread={open} />
       )}
     </section>
   );

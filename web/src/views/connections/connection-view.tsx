@@ -21,19 +21,17 @@ export function ConnectionView() {
   const { tab = 'overview' } = useSearch({ from: ROUTE });
   const navigate = useNavigate({ from: ROUTE });
   const connection = useTool('COLLECTION_CONNECTIONS_GET', { id: connectionId });
-  if (connection.isError)
+  const item = connection.data?.item;
+  if (item === undefined || item.id !== connectionId)
     return (
       <Page title="Connection">
-        <ErrorState error={connection.error} onRetry={() => void connection.refetch()} />
+        {connection.isError ? (
+          <ErrorState error={connection.error} onRetry={() => void connection.refetch()} />
+        ) : (
+          <Loading label="Loading the connection" />
+        )}
       </Page>
     );
-  if (connection.isPending || connection.data.item.id !== connectionId)
-    return (
-      <Page title="Connection">
-        <Loading label="Loading the connection" />
-      </Page>
-    );
-  const { item } = connection.data;
   return (
     <Page
       title={item.title}
@@ -67,7 +65,7 @@ export function ConnectionView() {
             label: 'Access',
             content: () => <AccessTab id={item.id} isPublic={item.public_tools === 'honor'} />,
           },
-          { id: 'settings', label: 'Settings', content: () => <SettingsTab key={item.updated_at} connection={item} /> },
+          { id: 'settings', label: 'Settings', content: () => <SettingsTab key={item.id} connection={item} /> },
         ]}
       />
     </Page>

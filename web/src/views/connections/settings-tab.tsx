@@ -1,15 +1,25 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import type { ToolInput } from '../../../../packages/client/src/api.js';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
+import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
 import { CheckboxField, SelectField, TextAreaField, TextField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage, NoPermission } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
+import { useFormStart } from '../../ui/use-form-start.js';
 import { DeleteConnection } from './delete-connection.js';
-import { type Connection, httpDataOf, httpDraftOf, programDataOf, programDraftOf } from './form/connection-draft.js';
+import {
+  type Connection,
+  httpDataOf,
+  type HttpDraft,
+  httpDraftOf,
+  programDataOf,
+  type ProgramDraft,
+  programDraftOf,
+} from './form/connection-draft.js';
 import { HttpFields } from './form/http-fields.js';
 import { ProgramFields } from './form/program-fields.js';
 
@@ -23,7 +33,7 @@ export function SettingsTab({ connection }: { readonly connection: Connection })
   return (
     <div className="flex max-w-3xl min-w-0 flex-col gap-4">
       {may('COLLECTION_CONNECTIONS_UPDATE') ? (
-        <SettingsForm connection={connection} />
+        <Settings connection={connection} />
       ) : (
         <NoPermission detail="Your role or key cannot change connections." />
       )}
@@ -55,26 +65,77 @@ interface CommonDraft {
   readonly pin: Connection['pin'];
 }
 
+interface SettingsDraft {
+  readonly common: CommonDraft;
+  readonly http: HttpDraft;
+  readonly program: ProgramDraft;
+}
+
+type UpdateData = ToolInput<'COLLECTION_CONNECTIONS_UPDATE'>['data'];
+
 const PINS: readonly { value: Connection['pin']; label: string }[] = [
   { value: 'off', label: 'Take every tool as the server lists it' },
   { value: 'warn', label: 'Mark tools that changed or are new' },
   { value: 'block', label: 'Withhold tools that changed or are new' },
 ];
 
-function SettingsForm({ connection }: { readonly connection: Connection }) {
+/** Checks of the connection change it, too. The form keeps what is typed. */
+function Settings({ connection }: { readonly connection: Connection }) {
   const showToast = useToast();
-  const [common, setCommon] = useState(() => commonDraftOf(connection));
-  const [http, setHttp] = useState(() => httpDraftOf(connection));
-  const [program, setProgram] = useState(() => programDraftOf(connection));
+  const [isChanged, setIsChanged] = useState(false);
+  const { start, isOutdated, restart } = useFormStart(connection, isChanged, settingsDraftOf);
   const update = useChange('COLLECTION_CONNECTIONS_UPDATE', CHANGED);
-  const set = (change: Partial<CommonDraft>): void => setCommon({ ...common, ...change });
+  const save = async (data: UpdateData): Promise<void> => {
+    try {
+      const { item } = await update.mutateAsync({ id: connection.id, data });
+      restart(item);
+      showToast('The settings were saved.');
+    } catch {
+      // The form shows the error.
+    }
+  };
+  const load = (): void => {
+    update.reset();
+    restart(connection);
+  };
+  return (
+    <>
+      {isOutdated && !update.isPending && <ChangedMeanwhile what="connection" onLoad={load} />}
+      <SettingsForm
+        key={start.updated_at}
+        connection={start}
+        isBusy={update.isPending}
+        error={update.error}
+        onSubmit={(data) => void save(data)}
+        onChanged={setIsChanged}
+      />
+    </>
+  );
+}
+
+function SettingsForm({
+  connection,
+  isBusy,
+  error,
+  onSubmit,
+  onChanged,
+}: {
+  readonly connection: Connection;
+  readonly isBusy: boolean;
+  readonly error: Error | null;
+  readonly onSubmit: (data: UpdateData) => void;
+  /** Told whether the form differs from `connection`. */
+  readonly onChanged: (isChanged: boolean) => void;
+}) {
+  const [{ common, http, program }, setDraft] = useState(() => settingsDraftOf(connection));
+  const set = (change: Partial<CommonDraft>): void =>
+    setDraft((draft) => ({ ...draft, common: { ...draft.common, ...change } }));
+  const isChanged = JSON.stringify({ common, http, program }) !== JSON.stringify(settingsDraftOf(connection));
+  useEffect(() => onChanged(isChanged), [isChanged, onChanged]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const target = connection.stdio === null ? httpDataOf(http) : changedProgram(connection, programDataOf(program));
-    update.mutate(
-      { id: connection.id, data: { ...commonDataOf(common, connection), ...target } },
-      { onSuccess: () => showToast('The settings were saved.') },
-    );
+    onSubmit({ ...commonDataOf(common, connection), ...target });
   };
   return (
     <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
@@ -95,9 +156,12 @@ function SettingsForm({ connection }: { readonly connection: Connection }) {
       </Section>
       <Section title={connection.stdio === null ? 'Server' : 'Program'}>
         {connection.stdio === null ? (
-          <HttpFields draft={http} onChange={setHttp} />
+          <HttpFields draft={http} onChange={(changed) => setDraft((draft) => ({ ...draft, http: changed }))} />
         ) : (
-          <ProgramFields draft={program} onChange={setProgram} />
+          <ProgramFields
+            draft={program}
+            onChange={(changed) => setDraft((draft) => ({ ...draft, program: changed }))}
+          />
         )}
       </Section>
       <Section title="Limits and sharing">
@@ -149,14 +213,22 @@ function SettingsForm({ connection }: { readonly connection: Connection }) {
           options={PINS}
         />
       </Section>
-      <ErrorMessage error={update.error} />
+      <ErrorMessage error={error} />
       <div>
-        <Button type="submit" isBusy={update.isPending}>
+        <Button type="submit" isBusy={isBusy}>
           Save settings
         </Button>
       </div>
     </form>
   );
+}
+
+function settingsDraftOf(connection: Connection): SettingsDraft {
+  return {
+    common: commonDraftOf(connection),
+    http: httpDraftOf(connection),
+    program: programDraftOf(connection),
+  };
 }
 
 function commonDraftOf(connection: Connection): CommonDraft {
@@ -173,7 +245,7 @@ function commonDraftOf(connection: Connection): CommonDraft {
   };
 }
 
-function commonDataOf(draft: CommonDraft, { status }: Connection): ToolInput<'COLLECTION_CONNECTIONS_UPDATE'>['data'] {
+function commonDataOf(draft: CommonDraft, { status }: Connection): UpdateData {
   return {
     title: draft.title.trim(),
     description: draft.description.trim() || null,

@@ -21,9 +21,15 @@ import { useUploads } from './use-uploads.js';
 export function Chat({
   thread,
   transcript,
+  isFocused,
+  onThread,
 }: {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly transcript: ReturnType<typeof useTranscript>;
+  /** Puts the focus into the field for the next message. */
+  readonly isFocused: boolean;
+  /** Gets the id of a thread in which an earlier message was sent again. */
+  readonly onThread: (threadId: string) => void;
 }) {
   const [text, setText] = useState('');
   const input = useRef<HTMLTextAreaElement>(null);
@@ -37,7 +43,9 @@ export function Chat({
   const { messages, isRunning, retry } = chat;
   const root = useRef<HTMLDivElement>(null);
   const { isAtEnd, goToEnd } = useStickToEnd(messages, root);
-  useEffect(() => input.current?.focus({ preventScroll: true }), []);
+  useEffect(() => {
+    if (isFocused) input.current?.focus({ preventScroll: true });
+  }, [isFocused]);
 
   const send = (): void => {
     setText('');
@@ -61,6 +69,7 @@ export function Chat({
           previousId={messages[index - 1]?.id}
           isFirst={index === 0 && !transcript.query.hasNextPage}
           options={options}
+          onThread={onThread}
         />
       )}
       {message === last && !isRunning && (

@@ -1,5 +1,4 @@
 import { useMutation } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { type FileUIPart, generateId } from 'ai';
 import { useRef, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
@@ -19,6 +18,7 @@ export function EditButton({
   previousId,
   isFirst,
   options,
+  onThread,
 }: {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly text: string;
@@ -28,9 +28,10 @@ export function EditButton({
   readonly previousId: string | undefined;
   readonly isFirst: boolean;
   readonly options: RunOptions;
+  /** Gets the id of the new thread. */
+  readonly onThread: (threadId: string) => void;
 }) {
-  const { client, slug, may } = useOrganization();
-  const navigate = useNavigate();
+  const { client, may } = useOrganization();
   const { createThread, post } = useStartChat();
   const [draft, setDraft] = useState<string>();
   const [messageId] = useState(generateId);
@@ -44,7 +45,6 @@ export function EditButton({
       await post({ threadId: copy.current, messageId, agentId, draft: message, options });
       return copy.current;
     },
-    onSuccess: (threadId) => navigate({ to: '/$org/playground/$threadId', params: { org: slug, threadId } }),
   });
   const copyThread = async (): Promise<string> => {
     const until = previousId === undefined ? {} : { until_message_id: previousId };
@@ -78,7 +78,7 @@ export function EditButton({
           <Button
             isBusy={resend.isPending}
             disabled={(draft ?? '').trim() === '' && files.length === 0}
-            onClick={() => resend.mutate(draft ?? '')}
+            onClick={() => resend.mutate(draft ?? '', { onSuccess: onThread })}
           >
             Send in a new thread
           </Button>

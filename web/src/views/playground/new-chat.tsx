@@ -94,7 +94,6 @@ export function FirstMessage({
       await post({ threadId, messageId, agentId, draft, options });
       return threadId;
     },
-    onSuccess: onStarted,
   });
   useEffect(() => {
     if (isFocused && agentId !== '') input.current?.focus();
@@ -118,7 +117,8 @@ export function FirstMessage({
         text={text}
         onText={setText}
         uploads={uploads}
-        onSend={() => start.mutate({ text, files: uploads.parts })}
+        // Who has left meanwhile is not taken to the chat.
+        onSend={() => start.mutate({ text, files: uploads.parts }, { onSuccess: onStarted })}
         isRunning={start.isPending}
         disabledReason={agentId === '' ? 'Choose an agent first.' : undefined}
         inputRef={input}

@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { useOrganization } from '../../session/organization.js';
@@ -11,8 +11,11 @@ import { Chat } from './chat.js';
 /** A chat whose thread exists: loads what was said, then goes on with it. */
 export function ThreadChat({ threadId }: { readonly threadId: string }) {
   const { slug } = useOrganization();
+  const navigate = useNavigate();
   const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
   const item = thread.data?.item;
+  const open = (id: string): void =>
+    void navigate({ to: '/$org/playground/$threadId', params: { org: slug, threadId: id } });
   const titleOf = useAgentTitles(item === undefined ? [] : [item.virtual_mcp_id]);
   return (
     <Page
@@ -48,13 +51,23 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
         )
       }
     >
-      <LoadedChat threadId={threadId} />
+      <LoadedChat threadId={threadId} isFocused onThread={open} />
     </Page>
   );
 }
 
 /** The chat of a thread, once its thread and transcript are read. */
-export function LoadedChat({ threadId }: { readonly threadId: string }) {
+export function LoadedChat({
+  threadId,
+  isFocused,
+  onThread,
+}: {
+  readonly threadId: string;
+  /** Puts the focus into the field for the next message. */
+  readonly isFocused: boolean;
+  /** Gets the id of a thread in which an earlier message was sent again. */
+  readonly onThread: (threadId: string) => void;
+}) {
   const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
   const transcript = useTranscript(threadId);
   const item = thread.data?.item;
@@ -63,5 +76,5 @@ export function LoadedChat({ threadId }: { readonly threadId: string }) {
   if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   // A transcript from an earlier visit could lack what was said since.
   if (item?.id !== threadId || !query.isFetchedAfterMount) return <Loading label="Loading the chat" />;
-  return <Chat thread={item} transcript={transcript} />;
+  return <Chat thread={item} {...{ transcript, isFocused, onThread }} />;
 }

@@ -42,7 +42,7 @@ export function AgentForm({
   readonly isBusy: boolean;
   readonly error: Error | null;
   readonly onSubmit: (draft: AgentDraft) => void;
-  /** Told whether the form differs from the agent that is stored. */
+  /** Told whether the form differs from `agent`. */
   readonly onChanged?: (isChanged: boolean) => void;
 }) {
   const [draft, setDraft] = useState(() => agentDraftOf(agent));

@@ -44,7 +44,10 @@ export function UseAgent({
           value={kind}
           options={KINDS}
           onChange={(value) =>
-            void navigate({ search: { tab: 'use', ...(value === 'key' && { credential: value }) }, replace: true })
+            void navigate({
+              search: (current) => ({ ...current, credential: value === 'key' ? value : undefined }) as never,
+              replace: true,
+            })
           }
         />
         {kind === 'sign-in' ? <AboutSignIn agent={agent} /> : <AboutKey agent={agent} />}

@@ -112,6 +112,7 @@ function Shown({
   };
   const content = own.data?.item.content;
   const base = withNow ? (agent as Content) : other.data?.item.content;
+  const unread = content === undefined ? own : other;
   const ids = [content, base].flatMap((each) => each?.connections.map(({ connection_id: id }) => id) ?? []);
   const connections = useConnectionsById([...new Set(ids)]);
   const titles = new Map([...connections].map(([id, { title }]) => [id, title]));
@@ -142,12 +143,12 @@ function Shown({
         ]}
         onChange={(value) => filter({ compare: value === 'now' ? 'now' : '' })}
       />
-      {own.isError ? (
-        <ErrorState error={own.error} onRetry={() => void own.refetch()} />
-      ) : content === undefined || base === undefined ? (
-        <Loading label="Loading the version" />
-      ) : (
+      {content !== undefined && base !== undefined ? (
         <ContentDifferences before={pick(base, content)} after={content} titles={titles} />
+      ) : unread.isError ? (
+        <ErrorState error={unread.error} onRetry={() => void unread.refetch()} />
+      ) : (
+        <Loading label="Loading the version" />
       )}
     </Section>
   );

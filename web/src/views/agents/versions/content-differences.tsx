@@ -96,11 +96,13 @@ function withContext(lines: readonly DiffLine[]): readonly (DiffLine | undefined
   });
 }
 
-/** A property as text, with titles in the place of the ids of connections. */
+/** A property as text, in which the ids of connections follow their titles: several can have the same. */
 function textOf(value: unknown, titles: ReadonlyMap<string, string>): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'string') return value;
-  const name = (key: string, member: unknown): unknown =>
-    key === 'connection_id' && typeof member === 'string' ? (titles.get(member) ?? member) : member;
+  const name = (key: string, member: unknown): unknown => {
+    const title = key === 'connection_id' && typeof member === 'string' ? titles.get(member) : undefined;
+    return title === undefined ? member : `${title} (${String(member)})`;
+  };
   return JSON.stringify(value, name, 2);
 }

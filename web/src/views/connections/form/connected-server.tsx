@@ -23,7 +23,8 @@ export function ConnectedServer({ id }: { readonly id: string }) {
   const item = connection.data?.item;
   // The button with the focus is gone.
   useEffect(() => heading.current?.focus(), [item?.id]);
-  if (connection.isError) return <ErrorState error={connection.error} onRetry={() => void connection.refetch()} />;
+  if (connection.isError && item === undefined)
+    return <ErrorState error={connection.error} onRetry={() => void connection.refetch()} />;
   if (item === undefined) return <Loading label="Loading the connection" />;
   const works = test.data?.ok ?? !may('CONNECTION_TEST');
   return (
@@ -51,7 +52,8 @@ export function ConnectedServer({ id }: { readonly id: string }) {
       {works ? (
         <AgentOfTools connection={item} />
       ) : (
-        !test.isFetching && <Mending connection={item} onSaved={() => void test.refetch()} />
+        // Stays while a test runs, with what is typed.
+        test.isFetched && <Mending connection={item} onSaved={() => void test.refetch()} />
       )}
     </div>
   );
@@ -62,7 +64,8 @@ function useTest(id: string) {
   const { client, slug, may } = useOrganization();
   const queries = useQueryClient();
   return useQuery({
-    queryKey: [slug, 'connection-test', id],
+    // Not under `[slug]`, which is read again after a gap in the stream of changes: nobody asked for another test.
+    queryKey: ['connection-test', slug, id],
     queryFn: async ({ signal }) => {
       const tested = await client.tool('CONNECTION_TEST', { id }, { signal });
       const outdated = [
@@ -75,6 +78,8 @@ function useTest(id: string) {
     },
     enabled: may('CONNECTION_TEST'),
     staleTime: Infinity,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
     retry: false,
   });
 }
