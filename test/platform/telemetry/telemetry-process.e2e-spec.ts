@@ -68,7 +68,5 @@ it('makes its spans with the provider of a script that Node.js loads first', asy
 });
 
 it('exports metrics over gRPC', async () => {
-  await eventually(() =>
-    expect(called).toContain('/opentelemetry.proto.collector.metrics.v1.MetricsService/Export'),
-  );
+  await eventually(() => expect(called).toContain('/opentelemetry.proto.collector.metrics.v1.MetricsService/Export'));
 });
