@@ -39,7 +39,7 @@ export interface ClientTask {
 }
 
 /** What a scenario observed. */
-export interface ClientScenarioResult {
+interface ClientScenarioResult {
   readonly checks: Checks;
   /** Why the client gave up; undefined if it did not. */
   readonly clientError: string | undefined;
