@@ -17,7 +17,7 @@ import { Issuer } from '../identity/sign-in/issuer.js';
 import { connectTo } from '../support/proxy-connections.js';
 import { AUTH_EXCEPTIONS, AUTH_SCENARIOS, MAY_GIVE_UP } from './client-auth-scenarios.js';
 import {
-  type ClientScenarioResult,
+  type ClientSuiteResult,
   type ClientTask,
   listAuthScenarios,
   runClientScenario,
@@ -151,14 +151,16 @@ describe('the service as the client of an upstream that demands OAuth', () => {
   });
 
   describe.each(REVISIONS)('$revision', ({ revision, scenarios }) => {
-    let results: ReadonlyMap<string, ClientScenarioResult>;
+    let suite: ClientSuiteResult;
 
     beforeAll(async () => {
-      results = await runClientScenarios(revision, client.use);
+      suite = await runClientScenarios(revision, client.use);
     }, SUITE_TIMEOUT_MS);
 
     it.each(scenarios)('%s', (scenario) => {
-      const { checks, clientError } = results.get(scenario) ?? { checks: new Map(), clientError: 'It did not run.' };
+      const result = suite.results.get(scenario);
+      if (result === undefined) throw new Error(`It did not run. ${suite.output}`);
+      const { checks, clientError } = result;
       const failures = [...checks].filter(([, { status }]) => status !== 'SUCCESS');
       const exceptions = (AUTH_EXCEPTIONS[scenario]?.checks ?? []).map((check) => `${scenario} / ${check}`);
       expect(checks.size).toBeGreaterThan(exceptions.length);

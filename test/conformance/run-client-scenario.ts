@@ -39,10 +39,17 @@ export interface ClientTask {
 }
 
 /** What a scenario observed. */
-export interface ClientScenarioResult {
+interface ClientScenarioResult {
   readonly checks: Checks;
   /** Why the client gave up; undefined if it did not. */
   readonly clientError: string | undefined;
+}
+
+/** What the scenarios of a revision observed, by their names. */
+export interface ClientSuiteResult {
+  readonly results: ReadonlyMap<string, ClientScenarioResult>;
+  /** What the suite wrote, for the message of a test whose scenario is missing. */
+  readonly output: string;
 }
 
 /** The `auth` scenarios of the suite, with the protocol revisions at which each one applies; `extension` for none. */
@@ -56,19 +63,19 @@ export async function listAuthScenarios(): Promise<Record<string, string[]>> {
 type Client = (task: ClientTask) => Promise<void>;
 
 /**
- * Runs all `auth` scenarios of a revision, by their names: a program for each of them would take most of the time.
- * `client` does the client's part, and rejects if the client fails. It is called for one scenario after another.
+ * Runs all `auth` scenarios of a revision: a program for each of them would take most of the time. `client` does the
+ * client's part, and rejects if the client fails. It is called for one scenario after another.
  */
-export async function runClientScenarios(
-  revision: string,
-  client: Client,
-): Promise<ReadonlyMap<string, ClientScenarioResult>> {
+export async function runClientScenarios(revision: string, client: Client): Promise<ClientSuiteResult> {
   const at = revision === 'extension' ? [] : ['--spec-version', revision];
   const results = new Map<string, ClientScenarioResult>();
+  const outputs: string[] = [];
   for (const suite of SUITES_OF[revision] ?? []) {
-    for (const [scenario, result] of await run(['--suite', suite, ...at], client)) results.set(scenario, result);
+    const ended = await run(['--suite', suite, ...at], client);
+    for (const [scenario, result] of ended.results) results.set(scenario, result);
+    outputs.push(ended.output);
   }
-  return results;
+  return { results, output: outputs.join('\n') };
 }
 
 /** Runs one scenario at a protocol revision. */
@@ -77,12 +84,13 @@ export async function runClientScenario(
   revision: string,
   client: Client,
 ): Promise<ClientScenarioResult> {
-  const result = (await run(['--scenario', scenario, '--spec-version', revision], client)).get(scenario);
-  if (result === undefined) throw new Error(`${scenario} left no results.`);
+  const { results, output } = await run(['--scenario', scenario, '--spec-version', revision], client);
+  const result = results.get(scenario);
+  if (result === undefined) throw new Error(`${scenario} left no results: ${output}`);
   return result;
 }
 
-async function run(args: readonly string[], client: Client): Promise<ReadonlyMap<string, ClientScenarioResult>> {
+async function run(args: readonly string[], client: Client): Promise<ClientSuiteResult> {
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-conformance-'));
   const tasks = await serveTasks(client);
   try {
@@ -104,7 +112,7 @@ async function run(args: readonly string[], client: Client): Promise<ReadonlyMap
       const known = (results.get(scenario)?.checks ?? new Map()) as Map<string, Check>;
       results.set(scenario, { checks: known.set(name, check), clientError: tasks.errors.get(scenario) });
     }
-    return results;
+    return { results, output };
   } finally {
     tasks.close();
     await rm(folder, { recursive: true });

@@ -18,12 +18,12 @@ import {
 } from '../support/scripted-upstream.js';
 import { ServiceProcess } from '../support/service-process.js';
 
-const CALLERS = 60;
+const CALLERS = 100;
 /** At most 8 MiB can be collected into one body. */
 const PIECE = 'x'.repeat(64 * 1024);
 const PIECES = 127;
 const ANSWER_BYTES = PIECE.length * PIECES;
-/** All answers together would be 480 MiB, and several times that with the copies that parsing makes. */
+/** All answers together would be 800 MiB, and several times that with the copies that parsing makes. */
 const GROWTH_MIB = 320;
 const START_MS = 120_000;
 /** For a busy machine: nothing here depends on its speed. */

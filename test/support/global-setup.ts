@@ -38,8 +38,11 @@ export default async function globalSetup(): Promise<void> {
   const tenantServices = await serveTenantServices();
   process.env[TENANT_SERVICES_URL] = tenantServices.url;
   (globalThis as { stopTestServices?: () => Promise<void> }).stopTestServices = async () => {
-    await tenantServices.stop();
-    await postgres.stop();
+    try {
+      await tenantServices.stop();
+    } finally {
+      await postgres.stop();
+    }
     await removeRunFolder(folder);
     // With `--watch`, the next run is in this process.
     if (before === undefined) delete process.env['TMPDIR'];

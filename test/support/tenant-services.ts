@@ -54,10 +54,13 @@ export async function serveTenantServices(): Promise<{ url: string; stop(): Prom
     async stop() {
       server.close();
       server.closeAllConnections();
-      await browsers.stop();
-      for (const started of await Promise.allSettled(services.values())) {
-        if (started.status === 'fulfilled')
-          await Promise.all(started.value.processes.map((one) => one.kill('SIGKILL')));
+      try {
+        await browsers.stop();
+      } finally {
+        for (const started of await Promise.allSettled(services.values())) {
+          if (started.status === 'fulfilled')
+            await Promise.all(started.value.processes.map((one) => one.kill('SIGKILL')));
+        }
       }
     },
   };

@@ -86,11 +86,10 @@ async function startWorker(): Promise<void> {
   worker ??= await startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
 }
 
-/** Starts the worker that takes over, and returns the one before. */
+/** Starts the worker that takes over, and returns the one before, which stays `worker` if that fails. */
 async function replaceWorker(): Promise<ServiceProcess | undefined> {
   const before = worker;
-  worker = undefined;
-  await startWorker();
+  worker = await startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
   return before;
 }
 
