@@ -195,6 +195,35 @@ describe('searches of threads and runs', () => {
     expect(body).toMatchObject({ items: [{ id: 'looked-up', question: null }] });
   });
 
+  it('shows costs, and who posted, only to callers who see runs or their use', async () => {
+    await app.query(
+      `UPDATE threads SET cost_usd = 0.5 FROM organizations o
+        WHERE o.id = organization_id AND o.slug = $1 AND threads.id = 'looked-up'`,
+      [app.org],
+    );
+    const where = is('tool', 'find_order');
+    const self = ['COLLECTION_THREADS_LIST', 'THREAD_STATS'];
+    const key = await keyWith(app, { self });
+    const { body } = await app.tool('COLLECTION_THREADS_LIST', { where }, key);
+    expect(body).toMatchObject({ items: [{ id: 'looked-up', tools: ['find_order'], cost_usd: null }] });
+    const nobody = '00000000-0000-7000-8000-000000000000';
+    for (const [tool, input] of [
+      ['COLLECTION_THREADS_LIST', { orderBy: [{ field: ['cost_usd'], direction: 'desc' }] }],
+      ['COLLECTION_THREADS_LIST', { where: { field: ['cost_usd'], operator: 'gte', value: 0.1 } }],
+      ['COLLECTION_THREADS_LIST', { where: is('user_id', nobody) }],
+      ['THREAD_STATS', { where: { operator: 'not', conditions: [is('api_key_id', nobody)] } }],
+    ] as const) {
+      const { status } = await app.tool(tool, input, key);
+      expect({ tool, status }).toEqual({ tool, status: 403 });
+    }
+    for (const shows of ['RUN_LIST', 'USAGE_STATS']) {
+      const shown = await keyWith(app, { self: [...self, shows] });
+      const orderBy = [{ field: ['cost_usd'], direction: 'desc' }];
+      const answer = await app.tool('COLLECTION_THREADS_LIST', { where, orderBy }, shown);
+      expect(answer.body).toMatchObject({ items: [{ id: 'looked-up', cost_usd: 0.5 }] });
+    }
+  });
+
   it.each([
     { field: ['text'], operator: 'eq', value: 'refund' },
     { field: ['text'], operator: 'matches', value: 7 },
