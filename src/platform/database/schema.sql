@@ -966,7 +966,7 @@ CREATE VIEW spend_limits AS
 -- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
 -- message_name_files() RETURNS trigger: 5d4e5fc8a31a093b4e2b6c4841c041da
--- message_tools(_parts json) RETURNS text[]: c3eec6f143830f00329b53a3731225a8
+-- message_tools(_parts json) RETURNS text[]: 8bfde3a3aa81590f4943b1c23b0abc36
 -- message_words(_organization uuid, _role text, _parts json, _metadata json) RETURNS tsvector: 283ed892d2dc18af133461e2a483d060
 -- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0a5747b38705580f1984d46716fd0468
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
@@ -982,7 +982,7 @@ CREATE VIEW spend_limits AS
 -- run_steer(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer, _max_waiting integer, _max_bytes integer, _traceparent text, _tracestate text, INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean) RETURNS record: d9d55c0f922cd2e02a4a150d8d5cc64c
 -- run_steer_ordinal(_number integer) RETURNS integer: 9b9fe9c7c5a62dfcb22e114fd57d7e49
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
--- search_words(_organization uuid, _text text) RETURNS tsquery: 8afceab39c5d1688cfb462a4851f0ae4
+-- search_words(_organization uuid, _text text) RETURNS tsquery: 099d78b28a5c89160604999bca47a056
 -- spend_before(_organization uuid, _scope text, _subject uuid, _since timestamptz) RETURNS numeric: 4b0fecbcef2929f97de87b8278a4d7a3
 -- spend_first_call(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _tier text, _input_tokens integer, _output_tokens integer, OUT _reservation jsonb, OUT _refusal jsonb) RETURNS record: 41c6fbe223656a02983103471719da21
 -- spend_limit_changed() RETURNS trigger: 5df5a5c4a6b3144bc2a283d5736733a9

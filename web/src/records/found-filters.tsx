@@ -98,10 +98,7 @@ function useSeesCosts(): boolean {
 
 const OF_COSTS: readonly string[] = ['cost', 'user', 'apikey'];
 
-/**
- * The filters that are needed less often, behind a disclosure. It is open at first if one of `names`, or one of metadata,
- * is set.
- */
+/** The filters that are needed less often, behind a disclosure. It is open at first if metadata or `names` are set. */
 export function MoreFilters({
   filters,
   onFilter,

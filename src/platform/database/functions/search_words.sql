@@ -8,7 +8,8 @@ AS $$
              WHEN words ~ '[^[:space:]"-]{3}$' AND query::text ~ '''$' AND query::text !~ '!''[^'']*''$'
                THEN (query::text || ':*')::tsquery ELSE query END END
     FROM regexp_replace(_text,
-           '[!#-,./:-@\u005B-\u0060{-~\u00A0\u00A1\u00AB\u00B7\u00BB\u00BF\u2000-\u206F\u3000-\u3002]', ' ', 'g') AS spaced,
+           '[!#-,./:-@\u005B-\u0060{-~\u00A0\u00A1\u00AB\u00B7\u00BB\u00BF\u2000-\u206F\u3000-\u3002]', ' ', 'g'
+         ) AS spaced,
          regexp_replace(spaced, '([^[:space:]])-+|-+([[:space:]]|$)', '\1 ', 'g') AS words,
          websearch_to_tsquery('pg_catalog.simple', words) AS query
 $$;
