@@ -171,6 +171,17 @@ inBrowser('Runs', () => {
     await expectRows(page, 'Runs', 2);
   });
 
+  it('finds nothing by a value that nothing has, and leaves out a time that is none', async () => {
+    opened = await fixture.open('runs?user=me&from=x&to=y&id=nowhere');
+    const { page } = opened;
+    await page.getByText('No run matches.').waitFor();
+    await page.getByRole('button', { name: 'Remove the filter: ID nowhere' }).click();
+    await page.getByText('No run matches.').waitFor();
+    await page.getByRole('button', { name: 'Remove the filter: Person me' }).click();
+    await expectRows(page, 'Runs', 3);
+    expect(opened.problems).toEqual([]);
+  });
+
   it('searches questions, and filters by tool, by code and by a stretch of time chosen with the keyboard', async () => {
     opened = await fixture.open('runs?q=steam');
     const { page } = opened;
@@ -187,6 +198,8 @@ inBrowser('Runs', () => {
     await expectRows(page, 'Runs', 1);
     await page.getByLabel('Order').selectOption('Longest first');
     const chart = page.getByRole('slider', { name: /^Number of runs over time/ });
+    // The counts of the list without the filter stay until those with it are there.
+    await page.getByText('1 run in the last 7 days').waitFor();
     await chart.focus();
     await page.keyboard.press('End');
     await page.keyboard.press('Shift+ArrowLeft');
@@ -198,6 +211,8 @@ inBrowser('Runs', () => {
     expect([...searchParams.keys()].toSorted()).toEqual(['code', 'from', 'sort', 'to']);
     await opened.expectAccessible();
     await opened.expectToFit(360);
+    await page.getByRole('button', { name: 'Not over' }).click();
+    await page.waitForURL(({ searchParams: now }) => now.get('status') === 'open' && !now.has('from'));
     expect(opened.problems).toEqual([]);
   });
 

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { type HostileTarget, startHostileTarget } from './harness.js';
 
 const ROWS = 200_000;
+const MESSAGES = 20_000;
 const CALLERS = 60;
 /** The searches share the processors with the neighbour; what it must not notice is that they hold all connections. */
 const BOUNDS = { factor: 500 };
@@ -30,6 +31,20 @@ describe('searches in long lists', () => {
         WHERE o.slug = 'default' AND agent.title = 'Agent'`,
       [ROWS],
     );
+    // Of both organizations: their words are in one index.
+    await client.query(
+      `WITH asked AS (
+         INSERT INTO threads (organization_id, id, title, virtual_mcp_id, status)
+         SELECT o.id, 'asked-' || n, 'Question ' || n, gen_random_uuid(), 'completed'
+           FROM organizations o, generate_series(1, $1::int) n WHERE o.slug IN ('default', 'neighbour')
+         RETURNING organization_id, id, title
+       )
+       INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts)
+       SELECT organization_id, id, 'question', gen_random_uuid(), 0, 1, 'user',
+              json_build_array(json_build_object('type', 'text', 'text', title || ' in a conversation about an order'))
+         FROM asked`,
+      [MESSAGES],
+    );
     await client.query(
       `INSERT INTO audit_events (organization_id, at, id, event, target_name)
        SELECT o.id, now() - n * interval '1 s', gen_random_uuid(), 'key.created', 'The key of the customer ' || n
@@ -44,7 +59,7 @@ describe('searches in long lists', () => {
 
   it.each([
     ['a text in threads', 'COLLECTION_THREADS_LIST', contains('title', 'nowhere')],
-    ['words of threads', 'COLLECTION_THREADS_LIST', { field: ['text'], operator: 'matches', value: 'conversation' }],
+    ['words of threads and messages', 'COLLECTION_THREADS_LIST', { field: ['text'], operator: 'matches', value: 'conversation' }],
     ['40 patterns in threads', 'COLLECTION_THREADS_LIST', costly('title')],
     ['40 patterns in events', 'AUDIT_EVENTS_LIST', costly('target_name')],
   ])(

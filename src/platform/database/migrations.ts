@@ -17,6 +17,9 @@ import { TransientThreadsIndex1763700016500 } from './migrations/1763700016500-t
 import { IdTokens1763700017000 } from './migrations/1763700017000-id-tokens.js';
 import { ModelRecordings1763700019000 } from './migrations/1763700019000-model-recordings.js';
 import { FoundRuns1763700019100 } from './migrations/1763700019100-found-runs.js';
+import { UsedByThreads1763700019110 } from './migrations/1763700019110-used-by-threads.js';
+import { MessagesWordsIndex1763700019120 } from './migrations/1763700019120-messages-words-index.js';
+import { ThreadsWordsIndex1763700019130 } from './migrations/1763700019130-threads-words-index.js';
 import { AgentVersions1763700019200 } from './migrations/1763700019200-agent-versions.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -40,5 +43,8 @@ export const MIGRATIONS = [
   IdTokens1763700017000,
   ModelRecordings1763700019000,
   FoundRuns1763700019100,
+  UsedByThreads1763700019110,
+  MessagesWordsIndex1763700019120,
+  ThreadsWordsIndex1763700019130,
   AgentVersions1763700019200,
 ];

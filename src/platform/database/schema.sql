@@ -500,7 +500,7 @@ CREATE TABLE messages (
   CONSTRAINT messages_role_check CHECK (((role)::text = ANY ((ARRAY['system'::varchar, 'user'::varchar, 'assistant'::varchar])::text[])))
 );
 CREATE INDEX messages_thread_idx ON messages USING btree (organization_id, thread_id, run_position, ordinal);
-CREATE INDEX messages_words_idx ON messages USING gin (message_words(organization_id, parts));
+CREATE INDEX messages_words_idx ON messages USING gin (message_words(organization_id, (role)::text, parts, metadata));
 CREATE TRIGGER messages_measure BEFORE INSERT OR UPDATE OF parts, metadata ON messages FOR EACH ROW EXECUTE FUNCTION message_measure();
 CREATE TRIGGER messages_name_files AFTER INSERT ON messages FOR EACH ROW WHEN (((new.parts)::text ~~ '%file"%'::text)) EXECUTE FUNCTION message_name_files();
 
@@ -966,14 +966,14 @@ CREATE VIEW spend_limits AS
 -- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
 -- message_name_files() RETURNS trigger: 5d4e5fc8a31a093b4e2b6c4841c041da
--- message_tools(_parts json) RETURNS text[]: f3fc1b151c2c1c5270474be88a2c9945
--- message_words(_organization uuid, _parts json) RETURNS tsvector: 854f93549150d5471bbcf40d0e1cdaa8
+-- message_tools(_parts json) RETURNS text[]: 8bfde3a3aa81590f4943b1c23b0abc36
+-- message_words(_organization uuid, _role text, _parts json, _metadata json) RETURNS tsvector: 283ed892d2dc18af133461e2a483d060
 -- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0a5747b38705580f1984d46716fd0468
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
 -- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
 -- run_find_repeated(_organization uuid, _thread text, _key text, _key_hours integer) RETURNS TABLE(id uuid, run_id uuid, hash text, steered boolean): 8ccf5de9cf51feaa583e49073c3f487f
--- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): 34a7286a62a2eb96f5206b3095b02159
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): c73d28089dd5c9b24a5da9d05b9443f1
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
 -- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 1ddd5e52acb3740d56bbfc890f446d24
@@ -982,7 +982,7 @@ CREATE VIEW spend_limits AS
 -- run_steer(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _default_tier text, _messages json, _interrupts boolean, _key text, _hash text, _key_hours integer, _max_waiting integer, _max_bytes integer, _traceparent text, _tracestate text, INOUT _steer uuid, OUT _outcome text, OUT _run uuid, OUT _steered boolean) RETURNS record: d9d55c0f922cd2e02a4a150d8d5cc64c
 -- run_steer_ordinal(_number integer) RETURNS integer: 9b9fe9c7c5a62dfcb22e114fd57d7e49
 -- run_wait(_run uuid, _attempt integer, _epoch text) RETURNS boolean: c05381b7a8b3d5be3b3458fb7abb8003
--- search_words(_organization uuid, _text text) RETURNS tsquery: 60c2c11de2ad9bf18864aee9931774d5
+-- search_words(_organization uuid, _text text) RETURNS tsquery: 099d78b28a5c89160604999bca47a056
 -- spend_before(_organization uuid, _scope text, _subject uuid, _since timestamptz) RETURNS numeric: 4b0fecbcef2929f97de87b8278a4d7a3
 -- spend_first_call(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _tier text, _input_tokens integer, _output_tokens integer, OUT _reservation jsonb, OUT _refusal jsonb) RETURNS record: 41c6fbe223656a02983103471719da21
 -- spend_limit_changed() RETURNS trigger: 5df5a5c4a6b3144bc2a283d5736733a9
@@ -996,7 +996,7 @@ CREATE VIEW spend_limits AS
 -- spend_window(_organization uuid, _scope text, _subject uuid, _period text) RETURNS spend_windows: 5c5cc36187774573a4096a431ed4fcf5
 -- spend_window_end(_period text, _starts timestamptz) RETURNS timestamptz: 505d52938a63d678a586bc99195f0e63
 -- spend_window_start(_period text) RETURNS timestamptz: 992ac00e1a2779c01fd16c6d45f5e3fb
--- text_words(_organization uuid, _text text) RETURNS tsvector: 91545760b2d87c05489d0f335a6514a7
+-- text_words(_organization uuid, _text text) RETURNS tsvector: f319564510c48fb4fdc9684bb4d1ae41
 -- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
 -- webhook_deliver(_event text, _organization uuid, _agent uuid, _run uuid, _data json, _output json DEFAULT NULL::json) RETURNS void: 63c29a5b0a5019ee1c9f2e7a11d58756
 -- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: c287f00802c834ccaec115a6c7f77427

@@ -7,14 +7,15 @@ import type { Principal } from '../../core/principal.js';
 const READS_MESSAGES = 'COLLECTION_THREAD_MESSAGES_LIST';
 
 /**
- * SQL for the messages of the organization `:organizationId` whose text matches, without those that a later answer has
- * replaced; `messages_words_idx` finds them.
+ * SQL for the messages of the organization `:organizationId` whose text matches; `messages_words_idx` finds them. An
+ * answer that is not over has no words.
  * @param columns of the alias `message`
  */
 export function messagesWith(columns: string, placeholder: string): string {
   return `SELECT ${columns} FROM messages message
-    WHERE message.organization_id = :organizationId AND message.superseded_by IS NULL
-      AND message_words(message.organization_id, message.parts) @@ search_words(:organizationId, ${placeholder})`;
+    WHERE message.organization_id = :organizationId
+      AND message_words(message.organization_id, message.role, message.parts, message.metadata)
+        @@ search_words(:organizationId, ${placeholder})`;
 }
 
 /** Whether the caller is allowed to read the messages of the organization's threads. */

@@ -29,7 +29,7 @@ export const THREAD_LIST: ListSpec = {
       operator: 'matches',
       type: 'string',
       condition: (text) => `thread.id IN (
-        ${messagesWith('message.thread_id', text)}
+        ${messagesWith('message.thread_id', text)} AND message.superseded_by IS NULL
         UNION SELECT titled.id FROM threads titled WHERE titled.organization_id = :organizationId
           AND text_words(titled.organization_id, titled.title) @@ search_words(:organizationId, ${text}))`,
     },

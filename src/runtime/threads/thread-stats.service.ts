@@ -7,6 +7,7 @@ import { compileWhere } from '../../core/paging/where-clause.js';
 import type { Principal } from '../../core/principal.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { requireReadableTexts } from './message-search.js';
+import { requireVisibleCosts } from './thread-costs.js';
 import { THREAD_LIST, THREAD_TEXTS } from './thread-list.js';
 import type { ThreadStats, ThreadStatsInput } from './thread-stats.dto.js';
 import { THREAD_STATUSES, ThreadEntity } from './thread.entity.js';
@@ -38,9 +39,13 @@ const COUNTS = `
 export class ThreadStatsService {
   constructor(private readonly reads: LongReads) {}
 
-  /** @throws DomainError `invalid_request`, `permission_denied` for a search that needs to read messages */
+  /**
+   * @throws DomainError `invalid_request`; `permission_denied` for a search that needs to read messages, or for costs
+   *   that the caller may not see
+   */
   async stats(input: ThreadStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<ThreadStats> {
     requireReadableTexts(caller, input.where, THREAD_TEXTS);
+    requireVisibleCosts(caller, input);
     const range = readStatsRange(input, databaseDate());
     const { id } = caller.organization;
     const sets = await this.reads.readFound(id, input.where, callerLeft, (manager) => {

@@ -165,7 +165,7 @@ export class ThreadItem {
   @IsInt()
   total_tokens: number;
 
-  /** In US dollars; null if no model call had a price, and for browser tokens. */
+  /** In US dollars; null if no model call had a price, and for a caller without RUN_LIST and USAGE_STATS. */
   @MayBeNull()
   @IsNumber()
   cost_usd: number | null;

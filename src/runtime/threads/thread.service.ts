@@ -10,6 +10,7 @@ import { requireRunAccess } from '../../core/run-access.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import type { ThreadCreateData, ThreadItem, ThreadPage, ThreadUpdateData } from './thread.dto.js';
 import { readsMessages, requireReadableTexts } from './message-search.js';
+import { requireVisibleCosts, seesCosts } from './thread-costs.js';
 import { THREAD_LIST, THREAD_TEXTS } from './thread-list.js';
 import type { ThreadEntity } from './thread.entity.js';
 import { type LastRun, ThreadRepository } from './thread.repository.js';
@@ -63,9 +64,13 @@ export class ThreadService {
     return id;
   }
 
-  /** @throws DomainError `permission_denied` for a search that needs to read messages, and as `LongReads.page` */
+  /**
+   * @throws DomainError `permission_denied` for a search that needs to read messages, or for costs that the caller may
+   *   not see, and as `LongReads.page`
+   */
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<ThreadPage> {
     requireReadableTexts(caller, input.where, THREAD_TEXTS);
+    requireVisibleCosts(caller, input);
     const organizationId = caller.organization.id;
     const queryOf = (manager: EntityManager) => this.repository.queryOfOrganization(manager, organizationId);
     const page = await this.reads.page(organizationId, queryOf, THREAD_LIST, input, answer);
@@ -140,7 +145,7 @@ export class ThreadService {
       ...itemOf(thread, lastRuns),
       question: questions?.get(thread.id) ?? null,
       // The users of a website need not know what its operator pays.
-      cost_usd: caller.thread === undefined ? thread.costUsd : null,
+      cost_usd: seesCosts(caller) ? thread.costUsd : null,
     }));
   }
 }

@@ -5,6 +5,8 @@ import { dataSourceOptions } from '../../../src/platform/database/data-source-op
 import { MIGRATIONS } from '../../../src/platform/database/migrations.js';
 import { TransientThreads1763700016000 } from '../../../src/platform/database/migrations/1763700016000-transient-threads.js';
 import { TransientThreadsIndex1763700016500 } from '../../../src/platform/database/migrations/1763700016500-transient-threads-index.js';
+import { MessagesWordsIndex1763700019120 } from '../../../src/platform/database/migrations/1763700019120-messages-words-index.js';
+import { ThreadsWordsIndex1763700019130 } from '../../../src/platform/database/migrations/1763700019130-threads-words-index.js';
 import { migrate } from '../../../src/platform/database/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { schemaText } from './schema-text.js';
@@ -78,6 +80,24 @@ it('adds the column of transient threads before their index, which is made while
   await new TransientThreadsIndex1763700016500().up(runner);
   const locks: { mode: string }[] = await runner.query(
     `SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'threads'::regclass`,
+  );
+  await runner.commitTransaction();
+  await runner.release();
+  expect(locks).toContainEqual({ mode: 'ShareLock' });
+  expect(locks).not.toContainEqual({ mode: 'AccessExclusiveLock' });
+});
+
+it.each([
+  ['messages', MessagesWordsIndex1763700019120],
+  ['threads', ThreadsWordsIndex1763700019130],
+])('makes the index of the words of %s while they are read', async (table, WordsIndex) => {
+  const runner = dataSource.createQueryRunner();
+  await new WordsIndex().down(runner);
+  await runner.startTransaction();
+  await new WordsIndex().up(runner);
+  const locks: { mode: string }[] = await runner.query(
+    `SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = $1::regclass`,
+    [table],
   );
   await runner.commitTransaction();
   await runner.release();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RunStats } from '../../../src/runtime/runs/run-stats.dto.js';
 import type { RunDetails, RunPage } from '../../../src/runtime/runs/records/run.dto.js';
+import type { ThreadItem } from '../../../src/runtime/threads/thread.dto.js';
 import type { UsageStats } from '../../../src/runtime/runs/usage.dto.js';
 import { answer, createAskingAgent } from '../approvals/approvals.support.js';
 import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
@@ -109,6 +110,19 @@ describe('the cost of a run', () => {
     expect((await runWith(text(10, 10))).cost_usd).toBe(0);
     const { total } = await succeed<RunStats>(app, 'RUN_STATS', { agent_id: agentId });
     expect(total).toMatchObject({ cost_usd: 0, unpriced_runs: 0 });
+  });
+
+  it('is known for a model that counts parts of tokens, and the thread has whole ones', async () => {
+    await setPrice(PRICE);
+    const run = await runWith({ ...CALL, usage: { inputTokens: 12.25, outputTokens: 0 } }, text(12.25, 0));
+    expect(run).toMatchObject({ status: 'completed', steps: 2 });
+    const { items } = await succeed<RunPage>(app, 'RUN_LIST', {
+      where: { field: ['agent_id'], operator: 'eq', value: agentId },
+      orderBy: [{ field: ['total_tokens'], direction: 'desc' }],
+    });
+    expect(items.map(({ id }) => id)).toEqual([run.id]);
+    const { item } = await succeed<{ item: ThreadItem }>(app, 'COLLECTION_THREADS_GET', { id: thread.id });
+    expect(item.total_tokens).toBe(25);
   });
 
   it('is that of the tier that answers', async () => {

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const agentId = await createAgent(app, [connection]);
   for (const [name, text] of [
     ['refund', 'The customer wants a refund for the order 4711'],
-    ['delivery', 'Where is the delivery of Zoë?'],
+    ['delivery', 'Where is the delivery of Zoë? “Urgent”, <b>before</b> testing: ticket-815 заказ'],
     ['looked-up', '/call find_order {"text":"a secret argument"}'],
   ] as const)
     threads[name] = await ask(app, agentId, name, text);
@@ -60,6 +60,13 @@ describe('searches of threads and runs', () => {
     ['the -refund', ['delivery']],
     ['deliv', ['delivery']],
     ['zoë', ['delivery']],
+    ['заказ', ['delivery']],
+    ['815', ['delivery']],
+    ['ticket-815', ['delivery']],
+    ['“urgent”', ['delivery']],
+    ['urgent before', ['delivery']],
+    ['delivery -test', ['delivery']],
+    ['refund - order', ['refund']],
     ['thread', ['delivery', 'looked-up', 'refund']],
     ['secret', ['looked-up']],
     ['@', []],
@@ -99,6 +106,20 @@ describe('searches of threads and runs', () => {
     expect(await found(is('tool', 'find'))).toEqual([]);
     expect(await found(is('model', 'builtin/echo'))).toHaveLength(3);
     expect(await found(is('user_id', '00000000-0000-7000-8000-000000000000'))).toEqual([]);
+  });
+
+  it('finds a run by its question after others have taken its place, and no longer the thread', async () => {
+    const { virtual_mcp_id } = (await succeed<{ item: ThreadItem }>(app, 'COLLECTION_THREADS_GET', { id: 'refund' }))
+      .item;
+    const thread = await ask(app, virtual_mcp_id, 'replaced', 'A voucher');
+    await app.query(
+      `UPDATE messages SET superseded_by = run_id FROM organizations o
+        WHERE o.id = organization_id AND o.slug = $1 AND thread_id = $2`,
+      [app.org, thread.id],
+    );
+    expect(await runsWith({ field: ['question'], operator: 'matches', value: 'voucher' })).toEqual(['replaced']);
+    expect(await found(text('voucher'))).toEqual([]);
+    await succeed(app, 'COLLECTION_THREADS_DELETE', { id: thread.id });
   });
 
   it('shows what a thread was asked, called and used', async () => {
@@ -172,6 +193,35 @@ describe('searches of threads and runs', () => {
     }
     const { body } = await app.tool('COLLECTION_THREADS_LIST', { where: is('tool', 'find_order') }, key);
     expect(body).toMatchObject({ items: [{ id: 'looked-up', question: null }] });
+  });
+
+  it('shows costs, and who posted, only to callers who see runs or their use', async () => {
+    await app.query(
+      `UPDATE threads SET cost_usd = 0.5 FROM organizations o
+        WHERE o.id = organization_id AND o.slug = $1 AND threads.id = 'looked-up'`,
+      [app.org],
+    );
+    const where = is('tool', 'find_order');
+    const self = ['COLLECTION_THREADS_LIST', 'THREAD_STATS'];
+    const key = await keyWith(app, { self });
+    const { body } = await app.tool('COLLECTION_THREADS_LIST', { where }, key);
+    expect(body).toMatchObject({ items: [{ id: 'looked-up', tools: ['find_order'], cost_usd: null }] });
+    const nobody = '00000000-0000-7000-8000-000000000000';
+    for (const [tool, input] of [
+      ['COLLECTION_THREADS_LIST', { orderBy: [{ field: ['cost_usd'], direction: 'desc' }] }],
+      ['COLLECTION_THREADS_LIST', { where: { field: ['cost_usd'], operator: 'gte', value: 0.1 } }],
+      ['COLLECTION_THREADS_LIST', { where: is('user_id', nobody) }],
+      ['THREAD_STATS', { where: { operator: 'not', conditions: [is('api_key_id', nobody)] } }],
+    ] as const) {
+      const { status } = await app.tool(tool, input, key);
+      expect({ tool, status }).toEqual({ tool, status: 403 });
+    }
+    for (const shows of ['RUN_LIST', 'USAGE_STATS']) {
+      const shown = await keyWith(app, { self: [...self, shows] });
+      const orderBy = [{ field: ['cost_usd'], direction: 'desc' }];
+      const answer = await app.tool('COLLECTION_THREADS_LIST', { where, orderBy }, shown);
+      expect(answer.body).toMatchObject({ items: [{ id: 'looked-up', cost_usd: 0.5 }] });
+    }
   });
 
   it.each([

@@ -1,6 +1,8 @@
 import { X } from 'lucide-react';
 import type { Filters } from '../api/filters.js';
 import { Button } from '../ui/button.js';
+import { isTime } from './found-range.js';
+import { isMetadataKey } from './metadata-filter.js';
 
 /** A filter in words, and the names in the address that it is made of. */
 export interface Chip {
@@ -52,13 +54,18 @@ export function FilterChips({
 export function chipsOf(filters: Filters, words: Readonly<Record<string, string>>): readonly Chip[] {
   return Object.entries(words).flatMap(([name, word]) => {
     const value = filters[name];
-    return value ? [{ words: `${word} ${value}`, names: [name] }] : [];
+    return value?.trim() ? [{ words: `${word} ${value}`, names: [name] }] : [];
   });
+}
+
+/** The chip of a pair of metadata. */
+export function metadataChips({ key, value }: Filters): readonly Chip[] {
+  return key && value && isMetadataKey(key) ? [{ words: `${key}: ${value}`, names: ['key', 'value'] }] : [];
 }
 
 /** The chip of a time that a brush has chosen. */
 export function timeChips({ from, to }: Filters): readonly Chip[] {
-  if (!from || !to) return [];
+  if (!isTime(from) || !isTime(to)) return [];
   return [{ words: `${TIME.format(new Date(from))} – ${TIME.format(new Date(to))}`, names: ['from', 'to'] }];
 }
 

@@ -1,6 +1,7 @@
 import { type ReactNode, useCallback, useState } from 'react';
 import type { Filters } from '../api/filters.js';
 import { allOf, type Condition } from '../api/queries.js';
+import { useOrganization } from '../session/organization.js';
 import { SelectField } from '../ui/field.js';
 import { SearchField } from '../ui/search-field.js';
 import { isMetadataKey, MetadataFilter } from './metadata-filter.js';
@@ -26,22 +27,29 @@ export function equals(field: string, value: string | undefined): Condition | un
   return value ? { field: [field], operator: 'eq', value } : undefined;
 }
 
+/** Finds nothing: a filter whose value nothing can have must not show everything. */
+const NOTHING: Condition = { field: ['created_at'], operator: 'lt', value: '1970-01-01T00:00:00.000Z' };
+
 /** The conditions of the filters that lists of runs and of threads share. */
 export function sharedCondition({ tool, model, code, user, apikey, cost, key, value }: Filters): Condition | undefined {
-  const usd = Number(cost);
   return allOf(
     equals('tool', tool),
     equals('model', model),
     equals('error_code', code),
-    equals('user_id', isUuid(user) ? user : undefined),
-    equals('api_key_id', isUuid(apikey) ? apikey : undefined),
-    cost && Number.isFinite(usd) ? { field: ['cost_usd'], operator: 'gte', value: usd } : undefined,
+    user && !isUuid(user) ? NOTHING : equals('user_id', user),
+    apikey && !isUuid(apikey) ? NOTHING : equals('api_key_id', apikey),
+    cost ? costOfAtLeast(Number(cost)) : undefined,
     key && value && isMetadataKey(key) ? { field: ['metadata', key], operator: 'eq', value } : undefined,
   );
 }
 
+function costOfAtLeast(usd: number): Condition {
+  return Number.isFinite(usd) ? { field: ['cost_usd'], operator: 'gte', value: usd } : NOTHING;
+}
+
 /** The words of chips, by the filter's name in the address. */
 export const SHARED_WORDS: Readonly<Record<string, string>> = {
+  q: 'Words',
   tool: 'Tool',
   model: 'Model',
   code: 'Error',
@@ -61,12 +69,13 @@ export function OrderField({
   readonly filters: Filters;
   readonly onFilter: (change: Filters) => void;
 }) {
+  const seesCosts = useSeesCosts();
   return (
     <SelectField
       label="Order"
       isLabelHidden
       value={filters['sort'] ?? ''}
-      options={ORDERS}
+      options={ORDERS.filter(({ value }) => seesCosts || value !== 'cost')}
       onChange={(sort) => onFilter({ sort })}
     />
   );
@@ -81,7 +90,15 @@ const MORE = [
   ['apikey', 'ID of a key'],
 ] as const;
 
-/** The filters that are needed less often, behind a disclosure. It is open at first if one that no chip shows is set. */
+/** Whether the caller is allowed to find threads by what their runs cost, and by who posted them. */
+function useSeesCosts(): boolean {
+  const { may } = useOrganization();
+  return may('RUN_LIST') || may('USAGE_STATS');
+}
+
+const OF_COSTS: readonly string[] = ['cost', 'user', 'apikey'];
+
+/** The filters that are needed less often, behind a disclosure. It is open at first if metadata or `names` are set. */
 export function MoreFilters({
   filters,
   onFilter,
@@ -90,18 +107,19 @@ export function MoreFilters({
 }: {
   readonly filters: Filters;
   readonly onFilter: (change: Filters) => void;
-  /** Of the filters among the children, which no chip shows. */
+  /** Of the filters among the children. */
   readonly names?: readonly string[];
   /** More of them, of one list. */
   readonly children?: ReactNode;
 }) {
+  const seesCosts = useSeesCosts();
   const [isOpen] = useState(() => [...names, 'key'].some((name) => filters[name]));
   return (
     <details open={isOpen} className="basis-full">
       <summary className="w-fit cursor-pointer text-sm text-muted-foreground">More filters</summary>
       <div className="grid gap-3 pt-2 sm:grid-cols-2 lg:grid-cols-4">
         {children}
-        {MORE.map(([name, label]) => (
+        {MORE.filter(([name]) => seesCosts || !OF_COSTS.includes(name)).map(([name, label]) => (
           <NamedSearch key={name} name={name} label={label} value={filters[name] ?? ''} onFilter={onFilter} />
         ))}
         <MetadataFilter filters={filters} onFilter={onFilter} />

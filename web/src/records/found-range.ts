@@ -43,6 +43,7 @@ export function useFoundRange({ since = '', from, to }: Filters): FoundRange {
   }, [since, from, to]);
 }
 
-function isTime(text: string | undefined): text is string {
+/** Whether a text of the address is a point in time. */
+export function isTime(text: string | undefined): text is string {
   return text !== undefined && !Number.isNaN(Date.parse(text));
 }

@@ -14,12 +14,6 @@ export function isOpen({ status }: { readonly status: string }): boolean {
   return status === 'queued' || status === 'running' || status === 'waiting';
 }
 
-/** How long the run has worked or worked until its end, in milliseconds; undefined before its start. */
-export function durationOf({ started_at: start, finished_at: end }: Run): number | undefined {
-  if (start === null || end === null) return undefined;
-  return Date.parse(end) - Date.parse(start);
-}
-
 /** Who asked for the run, in words. */
 export function callerOf({ user_email: user, key_name: key, schedule_id: schedule }: Run): string {
   const caller = user ?? (key === null ? 'unknown' : `key ${key}`);

@@ -80,7 +80,8 @@ BEGIN
             ELSE (ARRAY(SELECT unnest(tools) UNION SELECT unnest(_ended.tools)))[1:100] END,
           cost_usd = CASE WHEN _ended.cost_usd IS NULL THEN cost_usd
             ELSE coalesce(cost_usd, 0) + _ended.cost_usd END,
-          total_tokens = total_tokens + coalesce((_ended.usage->>'totalTokens')::bigint, 0),
+          total_tokens = least(total_tokens + greatest(coalesce(round((_ended.usage->>'totalTokens')::numeric), 0), 0),
+            9007199254740991)::bigint,
           duration_ms = duration_ms + coalesce(
             round(extract(epoch FROM _ended.finished_at - _ended.started_at) * 1000)::bigint - _ended.waited_ms, 0)
       WHERE organization_id = _ended.organization_id AND id = _ended.thread_id;

@@ -6,7 +6,8 @@ import { RUN_STATUSES, type RunEntity } from './run.entity.js';
 
 /** SQL for the milliseconds of `runDuration`. */
 export const RUN_DURATION = `(extract(epoch FROM run.finishedAt - run.startedAt) * 1000 - run.waitedMs)`;
-const TOTAL_TOKENS = `CAST(run.usage ->> 'totalTokens' AS bigint)`;
+/** Some providers count parts of tokens. */
+const TOTAL_TOKENS = `CAST(run.usage ->> 'totalTokens' AS numeric)`;
 
 /** How long the run has worked, without the time that it waited for approvals; null before its end. */
 export function runDuration({ startedAt, finishedAt, waitedMs }: RunEntity): number | null {
@@ -33,7 +34,7 @@ export const RUN_LIST: ListSpec = {
     },
     total_tokens: {
       column: TOTAL_TOKENS,
-      type: 'integer',
+      type: 'number',
       nullable: true,
       order: { sql: `coalesce(${TOTAL_TOKENS}, 0)`, valueOf: ({ usage }: RunEntity) => usage?.totalTokens ?? 0 },
     },

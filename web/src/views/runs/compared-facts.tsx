@@ -1,6 +1,6 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
-import { durationOf, type RunDetails } from '../../records/run-columns.js';
+import type { RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { cn } from '../../ui/class-names.js';
 import { Section } from '../../ui/page.js';
@@ -83,7 +83,7 @@ export function ComparedFacts({
     textRow('Tier', a.run.tier, b.run.tier),
     textRow('Temperature', a.run.temperature?.toString() ?? null, b.run.temperature?.toString() ?? null),
     ...sent,
-    numberRow('Duration', durationOf(a.run), durationOf(b.run), formatDuration),
+    numberRow('Duration', a.run.duration_ms, b.run.duration_ms, formatDuration),
     numberRow('First token', firstTokenOf(a.run), firstTokenOf(b.run), formatDuration),
     numberRow('Steps', a.run.steps, b.run.steps),
     numberRow('Model calls', a.run.model_calls.length, b.run.model_calls.length),

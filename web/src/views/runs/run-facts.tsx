@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { callerOf, durationOf, type Run } from '../../records/run-columns.js';
+import { callerOf, type Run } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { CopyButton } from '../../ui/copy-button.js';
@@ -9,8 +9,7 @@ import { formatCost, formatDuration, formatNumber, Time } from '../../ui/time.js
 /** What is known of a run. */
 export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agentTitle: string }) {
   const { slug: org } = useOrganization();
-  const { usage, schedule_id: schedule } = run;
-  const duration = durationOf(run);
+  const { usage, schedule_id: schedule, duration_ms: duration } = run;
   const metadata = Object.entries(run.metadata);
   const link = 'text-primary underline';
   return (
@@ -51,7 +50,7 @@ export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agen
         ['Posted', <Time key="posted" value={run.created_at} />],
         ['Started', <Time key="started" value={run.started_at} ifNull="not yet" />],
         ['Finished', <Time key="finished" value={run.finished_at} ifNull="not yet" />],
-        duration !== undefined && ['Duration', formatDuration(duration)],
+        duration !== null && ['Duration', formatDuration(duration)],
         ['Request', <Id key="request" id={run.request_id} />],
         run.trace_id !== null && ['Trace', <Trace key="trace" id={run.trace_id} url={run.trace_url} />],
         ['Run', <Id key="run" id={run.id} />],

@@ -25,10 +25,11 @@ const ATTEMPTS = [
   { value: '', label: 'Any number of attempts' },
   { value: 'several', label: 'More than one attempt' },
 ];
+const ANY_TIME: Filters = { since: undefined, from: undefined, to: undefined };
 const QUICK: readonly { readonly label: string; readonly filters: Filters }[] = [
-  { label: 'Failed in the last 24 hours', filters: { status: 'failed', since: '24h' } },
-  { label: 'Waiting for approval', filters: { status: 'waiting', since: undefined } },
-  { label: 'Not over', filters: { status: 'open', since: undefined } },
+  { label: 'Failed in the last 24 hours', filters: { status: 'failed', ...ANY_TIME, since: '24h' } },
+  { label: 'Waiting for approval', filters: { status: 'waiting', ...ANY_TIME } },
+  { label: 'Not over', filters: { status: 'open', ...ANY_TIME } },
 ];
 
 /** The questions that are asked most, one click each. Pressed again, they ask nothing. */
@@ -44,7 +45,7 @@ export function QuickFilters({ filters, onFilter }: FilterProps) {
             variant="secondary"
             aria-pressed={isOn}
             className="aria-pressed:border-primary aria-pressed:bg-accent aria-pressed:text-accent-foreground"
-            onClick={() => onFilter(isOn ? { status: undefined, since: undefined } : wanted)}
+            onClick={() => onFilter(isOn ? { status: undefined, ...ANY_TIME } : wanted)}
           >
             {label}
           </Button>

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { type Filters, useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { chipsOf, FilterChips, timeChips } from '../../records/filter-chips.js';
+import { chipsOf, FilterChips, metadataChips, timeChips } from '../../records/filter-chips.js';
 import { equals, isUuid, orderOf, SHARED_WORDS, sharedCondition } from '../../records/found-filters.js';
 import { FoundOverTime } from '../../records/found-over-time.js';
 import { useFoundRange } from '../../records/found-range.js';
@@ -43,7 +43,12 @@ export function RunsView() {
       </div>
       <RunFilters filters={filters} onFilter={filter} />
       <FilterChips
-        chips={[...timeChips(filters), ...chipsOf(filters, { ...SHARED_WORDS, schedule: 'Schedule' })]}
+        chips={[
+          ...timeChips(filters),
+          ...chipsOf(filters, { ...SHARED_WORDS, schedule: 'Schedule', id: 'ID' }),
+          ...(filters['attempts'] === 'several' ? [{ words: 'More than one attempt', names: ['attempts'] }] : []),
+          ...metadataChips(filters),
+        ]}
         onFilter={filter}
       />
       {stats && stats.total.runs > 0 && (

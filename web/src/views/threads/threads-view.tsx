@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { allOf, type Condition, useList, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { chipsOf, FilterChips, timeChips } from '../../records/filter-chips.js';
+import { chipsOf, FilterChips, metadataChips, timeChips } from '../../records/filter-chips.js';
 import { equals, orderOf, SHARED_WORDS, sharedCondition } from '../../records/found-filters.js';
 import { FoundOverTime } from '../../records/found-over-time.js';
 import { useFoundRange } from '../../records/found-range.js';
@@ -55,7 +55,14 @@ export function ThreadsView() {
     >
       <SavedViews list="threads" filters={filters} onFilter={filter} />
       <ThreadFilters filters={filters} onFilter={filter} />
-      <FilterChips chips={[...timeChips(filters), ...chipsOf(filters, SHARED_WORDS)]} onFilter={filter} />
+      <FilterChips
+        chips={[
+          ...timeChips(filters),
+          ...chipsOf(filters, { ...SHARED_WORDS, title: 'Title' }),
+          ...metadataChips(filters),
+        ]}
+        onFilter={filter}
+      />
       {stats && stats.total.threads > 0 && (
         <FoundOverTime
           what="threads"
