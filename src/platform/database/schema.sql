@@ -966,8 +966,8 @@ CREATE VIEW spend_limits AS
 -- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
 -- message_name_files() RETURNS trigger: 5d4e5fc8a31a093b4e2b6c4841c041da
--- message_tools(_parts json) RETURNS text[]: 8bfde3a3aa81590f4943b1c23b0abc36
--- message_words(_organization uuid, _role text, _parts json, _metadata json) RETURNS tsvector: 283ed892d2dc18af133461e2a483d060
+-- message_tools(_parts json) RETURNS text[]: 9d8b78f8f789c24e112fbd6c39c83966
+-- message_words(_organization uuid, _role text, _parts json, _metadata json) RETURNS tsvector: 2721d6435209c5b45ca64abb0d467734
 -- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0a5747b38705580f1984d46716fd0468
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
