@@ -59,7 +59,11 @@ describe('searches in long lists', () => {
 
   it.each([
     ['a text in threads', 'COLLECTION_THREADS_LIST', contains('title', 'nowhere')],
-    ['words of threads and messages', 'COLLECTION_THREADS_LIST', { field: ['text'], operator: 'matches', value: 'conversation' }],
+    [
+      'words of threads and messages',
+      'COLLECTION_THREADS_LIST',
+      { field: ['text'], operator: 'matches', value: 'conversation' },
+    ],
     ['40 patterns in threads', 'COLLECTION_THREADS_LIST', costly('title')],
     ['40 patterns in events', 'AUDIT_EVENTS_LIST', costly('target_name')],
   ])(
