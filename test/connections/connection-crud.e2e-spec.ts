@@ -34,6 +34,7 @@ describe('COLLECTION_CONNECTIONS', () => {
       rate_limit: null,
       shared_state: false,
       pin: 'off',
+      tool_count: null,
       tools_refreshed_at: null,
       import_name: null,
       created_at: expect.stringMatching(/Z$/),
