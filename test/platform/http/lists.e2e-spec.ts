@@ -114,7 +114,7 @@ describe('a list over HTTP', () => {
     ],
     [
       'an unpublished column below a group',
-      { where: { operator: 'and', conditions: [{ field: ['created_by'], operator: 'eq', value: 'x' }] } },
+      { where: { operator: 'and', conditions: [{ field: ['organization_id'], operator: 'eq', value: 'x' }] } },
       'where.conditions[0].field',
     ],
     ['an inherited name as field', { where: { field: ['constructor'], operator: 'eq', value: 'x' } }, 'where.field'],
