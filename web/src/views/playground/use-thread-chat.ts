@@ -43,14 +43,23 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const sending = useRef<ChatMessage>(undefined);
   /** What was sent to the run in progress; the answer shows it once it has heard it. */
   const [steers, setSteers] = useState<readonly ChatMessage[]>([]);
+  const sentSteers = useRef(steers);
+  sentSteers.current = steers;
   const [steerError, setSteerError] = useState<Error>();
   const hasSteered = useRef(false);
   const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
 
-  const reload = useCallback(async () => {
-    const { data } = await transcript.query.refetch();
-    if (data !== undefined) setMessages.current?.(transcript.toMessages(data));
-  }, [transcript]);
+  const reload = useCallback(
+    async (unheard: readonly ChatMessage[] = []) => {
+      const { data } = await transcript.query.refetch();
+      if (data === undefined) return;
+      const stored = transcript.toMessages(data);
+      // The stream of a run can end a moment before the transcript has what follows.
+      const missing = unheard.filter(({ id }) => !stored.some((message) => message.id === id || hears(message, id)));
+      setMessages.current?.([...stored, ...missing]);
+    },
+    [transcript],
+  );
 
   const transport = useMemo(
     () =>
@@ -134,7 +143,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   /** The run has ended: what it has not taken is a run of its own. */
   const followSteers = async (): Promise<void> => {
     hasSteered.current = false;
-    await reload();
+    await reload(sentSteers.current);
     setSteers([]);
     await chat.resumeStream();
   };
@@ -185,6 +194,10 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
 }
 
 function isHeard(messageId: string, messages: readonly ChatMessage[]): boolean {
-  const last = messages.at(-1)?.parts ?? [];
-  return last.some((part) => part.type === 'data-steer' && part.data.messageId === messageId);
+  const last = messages.at(-1);
+  return last !== undefined && hears(last, messageId);
+}
+
+function hears({ parts }: ChatMessage, messageId: string): boolean {
+  return parts.some((part) => part.type === 'data-steer' && part.data.messageId === messageId);
 }
