@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, type ObjectLiteral, QueryFailedError, type SelectQueryBuilder } from 'typeorm';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
+import { endIfCallerLeft } from '../../core/answers/caller-left.js';
 import { DomainError } from '../../core/domain-error.js';
 import { coversAllRows, searchesWords } from '../../core/paging/covers-all-rows.js';
 import type { ListInput } from '../../core/paging/list-input.js';
@@ -61,7 +62,7 @@ export class LongReads {
     try {
       return await this.slots[kind].within([organizationId], () => this.readNow(callerLeft, work), callerLeft);
     } catch (error) {
-      if (callerLeft.aborted) throw new DomainError('request_abandoned');
+      endIfCallerLeft({ callerLeft });
       if (!isCanceled(error)) throw error;
       throw new DomainError(
         'invalid_request',
