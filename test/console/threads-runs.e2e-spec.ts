@@ -382,7 +382,7 @@ inBrowser('A run', () => {
     const { page } = opened;
     await page.getByRole('button', { name: 'Run again' }).click();
     const dialog = page.getByRole('dialog', { name: 'Run again' });
-    const question = dialog.getByLabel('Question');
+    const question = dialog.getByRole('textbox', { name: 'Question' });
     await expect(question.inputValue()).resolves.toBe('/call look {}\n/call derail {}\n/fail no steam');
     await opened.expectAccessible();
     await question.fill('/call look {}');
