@@ -43,7 +43,7 @@ const GROUPINGS = [
     filter: (id: string): Filters => ({ tab: undefined, person: id }),
   },
 ] as const;
-export type Grouping = (typeof GROUPINGS)[number];
+type Grouping = (typeof GROUPINGS)[number];
 
 const SUMS = ['calls', 'successes', 'errors', 'denied'] as const;
 const UNKNOWN = { latency_ms: null };

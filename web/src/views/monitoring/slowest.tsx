@@ -5,10 +5,15 @@ import { stepsOf } from '../../charts/series.js';
 import { SelectField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { formatDuration } from '../../ui/time.js';
-import type { Grouping } from './call-statistics.js';
 
 type Stats = ToolOutput<'MONITORING_STATS'>;
 type Counts = Stats['over_time'][number];
+
+/** What calls are counted by; `none` names the calls without one. */
+interface Grouping {
+  readonly value: string;
+  readonly none: string;
+}
 
 /** What is compared: a tool, or a group of calls. */
 interface Compared {
