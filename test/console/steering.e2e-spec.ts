@@ -60,7 +60,7 @@ inBrowser('the playground, while a run goes on', () => {
       await opened.sendWithEnter();
       await page.getByText('Waits for the end of the current step: Later then').waitFor();
       await page.getByRole('button', { name: 'Stop' }).click();
-      await page.getByText('You said: Later then').waitFor();
+      await page.getByText('You said: Later then', { exact: true }).waitFor();
       expect(await page.getByRole('article').count()).toBe(4);
     },
     TIMEOUT_MS,
