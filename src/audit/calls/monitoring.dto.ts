@@ -120,11 +120,6 @@ export class MonitoringStatsInput {
   @ArrayMaxSize(MAX_ASKED_GROUPS)
   @IsUUID('all', { each: true })
   groups?: string[];
-
-  /** With `group_by`: whether the groups have `over_time`; at most 50 are counted then. Default: false. */
-  @MayBeAbsent()
-  @IsBoolean()
-  groups_over_time?: boolean;
 }
 
 /** Milliseconds, without denied calls. */
@@ -164,7 +159,7 @@ export class CallStats {
   latency_ms: LatencyPercentiles | null;
 }
 
-export class CallStatsAt extends CallStats {
+class CallStatsAt extends CallStats {
   /** Start of the bucket, which is `bucket_seconds` long. */
   @IsISO8601()
   at: string;
@@ -203,12 +198,6 @@ class CallGroup extends CallStats {
   @MayBeNull()
   @IsString()
   name: string | null;
-
-  /** As that of a tool; empty without `groups_over_time`. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => CallStatsAt)
-  over_time: CallStatsAt[];
 }
 
 export class MonitoringStats {
@@ -224,12 +213,6 @@ export class MonitoringStats {
   @ValidateNested()
   @Type(() => CallStats)
   total: CallStats;
-
-  /** All calls in question, oldest first; the sum is the total. Buckets without calls are omitted. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => CallStatsAt)
-  over_time: CallStatsAt[];
 
   /** The tools with the most calls, in descending order. */
   @IsArray()

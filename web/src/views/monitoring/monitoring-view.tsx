@@ -64,6 +64,4 @@ const NO_FILTERS = {
   to: undefined,
   kind: undefined,
   target: undefined,
-  slowest: undefined,
-  percentile: undefined,
 };

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { allOf, useList } from '../../api/queries.js';
+import { useList } from '../../api/queries.js';
 import { usePeriod } from '../../charts/period.js';
 import { useChoicesById } from '../../pick/choices.js';
 import { useOrganization } from '../../session/organization.js';
@@ -70,13 +70,15 @@ function UnavailableConnections() {
 
 function FailedRuns() {
   const { slug } = useOrganization();
-  const { from, to } = usePeriod();
+  const { from } = usePeriod();
   const list = useList('RUN_LIST', {
-    where: allOf(
-      { field: ['status'], operator: 'eq', value: 'failed' },
-      { field: ['created_at'], operator: 'gte', value: from },
-      to === undefined ? undefined : { field: ['created_at'], operator: 'lt', value: to },
-    ),
+    where: {
+      operator: 'and',
+      conditions: [
+        { field: ['status'], operator: 'eq', value: 'failed' },
+        { field: ['created_at'], operator: 'gte', value: from },
+      ],
+    },
     limit: SHOWN,
   });
   return (
