@@ -58,19 +58,17 @@ describe('searches in long lists', () => {
   afterAll(() => target?.close());
 
   it.each([
-    ['a text in threads', 'COLLECTION_THREADS_LIST', contains('title', 'nowhere'), [200]],
+    ['a text in threads', 'COLLECTION_THREADS_LIST', contains('title', 'nowhere')],
     [
       'words of threads and messages',
       'COLLECTION_THREADS_LIST',
       { field: ['text'], operator: 'matches', value: 'conversation' },
-      [200],
     ],
-    // On a slow machine, none of these ends within the time that a search has.
-    ['40 patterns in threads', 'COLLECTION_THREADS_LIST', costly('title'), [200, 400]],
-    ['40 patterns in events', 'AUDIT_EVENTS_LIST', costly('target_name'), [200, 400]],
+    ['40 patterns in threads', 'COLLECTION_THREADS_LIST', costly('title')],
+    ['40 patterns in events', 'AUDIT_EVENTS_LIST', costly('target_name')],
   ])(
     'for %s do not keep the others from the database',
-    async (_what, tool, where, outcomes) => {
+    async (_what, tool, where) => {
       const statuses: number[] = [];
       await target.withstands(async () => {
         const asked = Array.from({ length: CALLERS }, () => target.tool(tool, { where }));
@@ -78,7 +76,7 @@ describe('searches in long lists', () => {
       }, BOUNDS);
       // 400 has the search that takes too long, 429 the one that would wait too long behind others.
       expect(statuses.filter((status) => ![200, 400, 429].includes(status))).toEqual([]);
-      expect(statuses.some((status) => outcomes.includes(status))).toBe(true);
+      expect(statuses).toContain(200);
     },
     240_000,
   );
