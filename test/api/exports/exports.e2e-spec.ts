@@ -284,11 +284,15 @@ async function whileLocked<T>(table: string, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** Resolves when exactly this many queries whose text contains `sql` wait for the table. */
+/**
+ * Resolves when exactly this many queries whose text contains `sql` wait for the table. The databases of other suites
+ * are copies of the same template: there the table has the same OID.
+ */
 async function untilBlocked(table: string, sql: string, count: number): Promise<void> {
   const blocked = `
     SELECT count(DISTINCT a.pid)::integer AS n FROM pg_stat_activity a JOIN pg_locks l USING (pid)
-     WHERE l.relation = $1::regclass AND NOT l.granted AND l.mode = 'AccessShareLock' AND strpos(a.query, $2) > 0`;
+     WHERE a.datname = current_database() AND l.relation = $1::regclass AND NOT l.granted
+       AND l.mode = 'AccessShareLock' AND strpos(a.query, $2) > 0`;
   const isBlocked = async () => expect(Number((await database.query(blocked, [table, sql]))[0].n)).toBe(count);
   await eventually(isBlocked, LONG_READ_MS);
 }
