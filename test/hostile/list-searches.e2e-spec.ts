@@ -74,6 +74,10 @@ describe('searches in long lists', () => {
         const asked = Array.from({ length: CALLERS }, () => target.tool(tool, { where }));
         for (const { status } of await Promise.all(asked)) statuses.push(status);
       }, BOUNDS);
+      const answered = [200, 400, 429].map(
+        (status) => `${statuses.filter((other) => other === status).length} × ${status}`,
+      );
+      process.stdout.write(`  answered ${answered.join(', ')}\n`);
       // 400 has the search that takes too long, 429 the one that would wait too long behind others.
       expect(statuses.filter((status) => ![200, 400, 429].includes(status))).toEqual([]);
       expect(statuses).toContain(200);
