@@ -125,10 +125,14 @@ export class LongReads {
   }
 
   private readNow<T>(callerLeft: AbortSignal, work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    // A read beside others has no parallel workers: two of them for each read would keep short statements from the
+    // processors.
+    const isAlone = this.slots.whole.held <= 1;
     return this.database.transaction('REPEATABLE READ', async (manager) => {
       const [{ pid }]: [{ pid: number }] = await manager.query(
         `SELECT pg_backend_pid() AS pid, set_config('statement_timeout', '${READ_WITHIN_MS}', true),
-                set_config('work_mem', '${SORT_MEMORY}', true)`,
+                set_config('work_mem', '${SORT_MEMORY}', true)
+                ${isAlone ? '' : `, set_config('max_parallel_workers_per_gather', '0', true)`}`,
       );
       return this.cancelOnceLeft(pid, callerLeft, () => work(manager));
     });

@@ -8,6 +8,7 @@ import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { MonitoringService } from '../../../src/audit/calls/monitoring.service.js';
 import { AnswerBudget } from '../../../src/core/answers/answer-budget.js';
+import { LongReads } from '../../../src/platform/database/long-reads.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
@@ -254,6 +255,19 @@ describe('a long read whose caller has left', () => {
       return () => beside;
     }).then(async (beside) => expect(await beside()).toBe(200));
   });
+});
+
+it('a long read has parallel workers only while there is no other', async () => {
+  const reads = service.app.get(LongReads, { strict: false });
+  const never = new AbortController().signal;
+  const workers = (): Promise<unknown> =>
+    reads.read('parallel', never, async (manager) => manager.query('SHOW max_parallel_workers_per_gather'));
+  const alone = await database.query('SHOW max_parallel_workers_per_gather');
+  expect(alone).not.toEqual([{ max_parallel_workers_per_gather: '0' }]);
+  expect(await workers()).toEqual(alone);
+  const beside = await reads.read('other', never, workers);
+  expect(beside).toEqual([{ max_parallel_workers_per_gather: '0' }]);
+  expect(await workers()).toEqual(alone);
 });
 
 /** Posts without waiting for the answer. */
