@@ -6,6 +6,7 @@ import { ApiKeysModule } from './identity/api-keys/api-keys.module.js';
 import { ApprovalsModule } from './runtime/approvals/approvals.module.js';
 import { AuditModule } from './audit/calls/audit.module.js';
 import { AuditEventsModule } from './audit/events/audit-events.module.js';
+import { AuditSettingsModule } from './audit/settings/audit-settings.module.js';
 import { AuthGuard } from './identity/auth/auth.guard.js';
 import { AuthModule } from './identity/auth/auth.module.js';
 import { ExportsModule } from './api/exports/exports.module.js';
@@ -56,6 +57,7 @@ const PLATFORM = [
   HealthModule,
   AuditModule,
   AuditEventsModule,
+  AuditSettingsModule,
 ];
 
 /** The guard of all routes, and the kinds of credentials that it accepts. */

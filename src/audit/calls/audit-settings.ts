@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { TtlCache } from '../../core/ttl-cache.js';
 
 /** A change in another process must take effect within a second. */
@@ -22,12 +22,28 @@ export class AuditSettings {
     return this.recording.get(organizationId, () => this.readSetting(organizationId));
   }
 
-  /** Takes effect in every process within a second, the lifetime of cached connections. */
-  async recordContent(organizationId: string, content: boolean): Promise<void> {
-    await this.database.query(
-      'UPDATE organizations SET audit_content = $2, updated_at = now() WHERE id = $1 AND audit_content <> $2',
+  /**
+   * Takes effect in every process within a second, the lifetime of cached connections; in this one with `forget`.
+   * @param manager of the transaction that also stores the event of the change
+   * @returns the organization, if this changed its setting
+   */
+  async recordContent(
+    organizationId: string,
+    content: boolean,
+    manager: EntityManager,
+  ): Promise<{ name: string } | undefined> {
+    const [changed]: { name: string }[] = await manager.query(
+      `WITH changed AS (
+         UPDATE organizations SET audit_content = $2, updated_at = now() WHERE id = $1 AND audit_content <> $2
+         RETURNING name
+       ) SELECT name FROM changed`,
       [organizationId, content],
     );
+    return changed;
+  }
+
+  /** Reads the setting again on the next call. */
+  forget(organizationId: string): void {
     this.recording.forget(organizationId);
   }
 

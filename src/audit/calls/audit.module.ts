@@ -5,7 +5,6 @@ import { NamesModule } from '../../core/names/names.module.js';
 import { AuditLog } from './audit-log.js';
 import { AuditRecordEntity } from './audit-record.entity.js';
 import { AuditSettings } from './audit-settings.js';
-import { AuditSettingsTools } from './audit-settings.tools.js';
 import { AuditStatsRepository } from './audit-stats.repository.js';
 import { AuditRepository } from './audit.repository.js';
 import { MonitoringService } from './monitoring.service.js';
@@ -14,15 +13,7 @@ import { MonitoringTools } from './monitoring.tools.js';
 /** The audit log of tool invocations. Every room that invokes tools writes it; the monitoring tools read it. */
 @Module({
   imports: [TypeOrmModule.forFeature([AuditRecordEntity]), LongReadsModule, NamesModule],
-  providers: [
-    AuditLog,
-    AuditRepository,
-    AuditSettings,
-    AuditSettingsTools,
-    AuditStatsRepository,
-    MonitoringService,
-    MonitoringTools,
-  ],
+  providers: [AuditLog, AuditRepository, AuditSettings, AuditStatsRepository, MonitoringService, MonitoringTools],
   exports: [AuditLog, AuditSettings, MonitoringService],
 })
 export class AuditModule {}

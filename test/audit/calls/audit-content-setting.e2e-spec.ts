@@ -20,6 +20,23 @@ describe('the setting', () => {
     }
   });
 
+  it('is on record as an event when it changes, with who changed it', async () => {
+    const changesOf = async (): Promise<unknown[]> => {
+      const where = { field: ['event'], operator: 'eq', value: 'organization.updated' };
+      const { items } = (await setUp.app.tool('AUDIT_EVENTS_LIST', { where }).expect(200)).body;
+      return (items as { changes: unknown; key_name: string | null }[]).map(({ changes, key_name }) => ({
+        changes,
+        isNamed: key_name !== null,
+      }));
+    };
+    const before = await changesOf();
+    await succeed(setUp.app, 'AUDIT_SETTINGS_UPDATE', { content: false });
+    expect(await changesOf()).toEqual(before);
+    for (const content of [true, true, false]) await succeed(setUp.app, 'AUDIT_SETTINGS_UPDATE', { content });
+    const eventTo = (to: boolean) => ({ changes: { audit_content: { from: !to, to } }, isNamed: true });
+    expect(await changesOf()).toEqual([eventTo(false), eventTo(true), ...before]);
+  });
+
   it.each([[{}], [{ content: 'true' }], [{ content: null }], [{ content: 1 }], [{ content: true, more: 1 }]])(
     'refuses %j',
     async (input) => {

@@ -27,6 +27,7 @@ const EVENT_WORDS: Readonly<Record<string, string>> = {
   'provider.tiers_set': 'Model tiers changed',
   'approval.answered': 'Approval answered',
   'run.steered': 'Run steered',
+  'records.exported': 'Records exported',
 };
 
 /** A name without words, of a later version of the service, stands for itself. */

@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
-import type { Principal } from '../../core/principal.js';
-import { AuditSettings } from './audit-settings.js';
+import { InjectDataSource } from '@nestjs/typeorm';
 import { IsBoolean } from 'class-validator';
+import { DataSource } from 'typeorm';
+import type { Principal } from '../../core/principal.js';
+import { ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
+import { AuditSettings } from '../calls/audit-settings.js';
+import { AuditEvents } from '../events/audit-events.js';
 
 class AuditSettingsGetInput {}
 
@@ -23,7 +26,11 @@ class AuditSettingsAnswer {
 
 @Injectable()
 export class AuditSettingsTools {
-  constructor(private readonly settings: AuditSettings) {}
+  constructor(
+    private readonly settings: AuditSettings,
+    private readonly events: AuditEvents,
+    @InjectDataSource() private readonly database: DataSource,
+  ) {}
 
   @ManagementTool({
     name: 'AUDIT_SETTINGS_GET',
@@ -46,8 +53,16 @@ export class AuditSettingsTools {
     output: AuditSettingsAnswer,
     annotations: UPDATES,
   })
-  async update({ content }: AuditSettingsUpdateInput, { organization }: Principal): Promise<AuditSettingsAnswer> {
-    await this.settings.recordContent(organization.id, content);
+  async update({ content }: AuditSettingsUpdateInput, caller: Principal): Promise<AuditSettingsAnswer> {
+    const { id } = caller.organization;
+    await this.database.transaction(async (manager) => {
+      const changed = await this.settings.recordContent(id, content, manager);
+      if (changed === undefined) return;
+      const target = { type: 'organization', id, name: changed.name } as const;
+      const changes = { audit_content: { from: !content, to: content } };
+      await this.events.record(id, { event: 'organization.updated', actor: caller, target, changes }, manager);
+    });
+    this.settings.forget(id);
     return { content };
   }
 }
