@@ -93,7 +93,7 @@ inBrowser('Costs, times and traces of runs', () => {
     const opened = await fixture.open('overview');
     const { page } = opened;
     const agents = page.getByRole('region', { name: 'Tokens and cost by agent' }).last();
-    await agents.getByRole('row', { name: /Signaller.*\$0\.32.*1 run without a price/ }).waitFor();
+    await agents.getByRole('row', { name: /Signaller.*\$0\.315.*1 run without a price/ }).waitFor();
     await page.getByRole('link', { name: '1 run without a price' }).click();
     await page.getByRole('form', { name: 'Tier Thinking' }).getByLabel('Input price', { exact: true }).waitFor();
     expect(await page.getByLabel('Input price', { exact: true }).inputValue()).toBe('3');

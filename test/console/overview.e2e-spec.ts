@@ -56,7 +56,7 @@ inBrowser('Overview and monitoring', () => {
       .getByRole('row', { name: /Support/ })
       .getByText('no price set')
       .waitFor();
-    const runs = page.getByRole('figure', { name: 'Runs over time' });
+    const runs = page.getByRole('figure', { name: 'Runs over time', exact: true });
     await runs.getByText('Show as table').click();
     const rows = await runs.getByRole('row').allTextContents();
     // Completed, failed, cancelled, not finished.
@@ -97,8 +97,18 @@ inBrowser('Overview and monitoring', () => {
       .waitFor();
     await page.getByRole('region', { name: 'Calls by tool' }).getByRole('button', { name: 'echo' }).waitFor();
     await page.locator('.recharts-bar-rectangle path').first().waitFor();
+    await page.getByRole('figure', { name: 'Duration over time' }).waitFor();
     await opened.expectAccessible();
     await opened.expectToFit(360);
+    await page.getByRole('slider', { name: /^Zoom: Tool calls over time/ }).focus();
+    await page.keyboard.press('Shift+ArrowLeft');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**from=*');
+    await page.getByRole('button', { name: 'Zoom out' }).waitFor();
+    await page.getByRole('region', { name: 'Calls by tool' }).getByRole('button', { name: 'echo' }).waitFor();
+    await page.getByRole('slider', { name: /^Zoom: Tool calls over time/ }).focus();
+    await page.keyboard.press('Escape');
+    await page.waitForURL(({ search }) => !search.includes('from='));
     await page.getByRole('tab', { name: 'Audit events' }).click();
     await page.getByLabel('Event', { exact: true }).selectOption({ label: 'Signed in' });
     await page.getByRole('button', { name: 'Signed in' }).first().click();

@@ -951,7 +951,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, and by connection, agent, API key or person with group_by. include_management: false leaves out management tools. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls. */
+        /** Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over time, and by connection, agent, API key or person with group_by; over_time: true counts all calls and the groups over time, too. include_management: false leaves out management tools. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the most calls. */
         post: operations["MONITORING_STATS"];
         delete?: never;
         options?: never;
@@ -2483,6 +2483,7 @@ export interface components {
             last_at: string;
             group: string | null;
             name: string | null;
+            over_time: components["schemas"]["CallStatsAt"][];
             calls: number;
             successes: number;
             errors: number;
@@ -3062,6 +3063,7 @@ export interface components {
             to: string;
             bucket_seconds: number;
             total: components["schemas"]["CallStats"];
+            over_time: components["schemas"]["CallStatsAt"][];
             tools: components["schemas"]["ToolStats"][];
             groups: components["schemas"]["CallGroup"][];
             truncated: boolean;
@@ -3076,6 +3078,7 @@ export interface components {
             /** @enum {string} */
             group_by?: "connection" | "agent" | "key" | "person";
             groups?: string[];
+            over_time?: boolean;
         };
         NoInput: Record<string, unknown>;
         OauthClientCreateInput: {
@@ -8059,6 +8062,21 @@ export interface operations {
                      *           "p99": 1
                      *         }
                      *       },
+                     *       "over_time": [
+                     *         {
+                     *           "at": "2026-11-23T08:30:00.000Z",
+                     *           "calls": 1,
+                     *           "successes": 1,
+                     *           "errors": 1,
+                     *           "denied": 1,
+                     *           "error_rate": 1,
+                     *           "latency_ms": {
+                     *             "p50": 1,
+                     *             "p95": 1,
+                     *             "p99": 1
+                     *           }
+                     *         }
+                     *       ],
                      *       "tools": [
                      *         {
                      *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
@@ -8096,6 +8114,21 @@ export interface operations {
                      *           "last_at": "2026-11-23T08:30:00.000Z",
                      *           "group": "0198f0a0-0000-7000-8000-000000000001",
                      *           "name": "support-bot",
+                     *           "over_time": [
+                     *             {
+                     *               "at": "2026-11-23T08:30:00.000Z",
+                     *               "calls": 1,
+                     *               "successes": 1,
+                     *               "errors": 1,
+                     *               "denied": 1,
+                     *               "error_rate": 1,
+                     *               "latency_ms": {
+                     *                 "p50": 1,
+                     *                 "p95": 1,
+                     *                 "p99": 1
+                     *               }
+                     *             }
+                     *           ],
                      *           "calls": 1,
                      *           "successes": 1,
                      *           "errors": 1,

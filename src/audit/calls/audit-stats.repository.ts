@@ -19,16 +19,19 @@ export interface ToolCounts extends Counts {
   toolName: string;
 }
 
-interface GroupCounts extends Counts {
+/** Counts of a bucket, or of all of them. */
+export interface CountsAt extends Counts {
+  /** The start of the bucket; null for the sum of all. */
+  at: Date | null;
+}
+
+interface GroupCounts extends CountsAt {
   lastAt: Date;
   /** The id of the connection, agent, key or person. */
   group: string | null;
 }
 
-interface ToolCountsAt extends ToolCounts {
-  /** The start of the bucket; null for the total of the tool. */
-  at: Date | null;
-}
+interface ToolCountsAt extends ToolCounts, CountsAt {}
 
 interface StatsQuestion extends StatsRange {
   readonly organizationId: string;
@@ -38,6 +41,8 @@ interface StatsQuestion extends StatsRange {
   readonly groupBy: CallGrouping | undefined;
   /** The only groups to count; undefined: those with the most calls. */
   readonly groups: readonly string[] | undefined;
+  /** Whether to count the total and the groups over time. */
+  readonly isOverTime: boolean;
 }
 
 const COUNTS = `
@@ -53,7 +58,16 @@ const IN_QUESTION = `
   AND ($4::uuid IS NULL OR connection_id = $4) AND ($5::text IS NULL OR tool_name = $5)
   AND ($6::boolean OR connection_id IS NOT NULL)`;
 
-const TOTAL = `SELECT ${COUNTS} FROM audit_records WHERE ${IN_QUESTION}`;
+const bucket = (parameter: string): string => `date_bin(${parameter}::bigint * interval '1 second', at, 'epoch')`;
+
+const TOTAL = `SELECT NULL AS at, ${COUNTS} FROM audit_records WHERE ${IN_QUESTION}`;
+
+// Sorts all records by their time and again by their durations: half as long again as the total alone.
+const TOTAL_OVER_TIME = `
+  SELECT bucket AS at, ${COUNTS}
+  FROM (SELECT ${bucket('$7')} AS bucket, status, duration_ms FROM audit_records WHERE ${IN_QUESTION}) calls
+  GROUP BY GROUPING SETS ((), (bucket))
+  ORDER BY grouping(bucket) DESC, bucket`;
 
 // Without percentiles, which would sort all records instead of hashing them.
 const MOST_CALLED = `
@@ -71,17 +85,25 @@ const GROUPS: Readonly<Record<CallGrouping, string>> = {
 };
 
 const byGroup = (grouping: CallGrouping): string => `
-  SELECT ${GROUPS[grouping]} AS "group", max(at) AS "lastAt", ${COUNTS}
+  SELECT ${GROUPS[grouping]} AS "group", NULL AS at, max(at) AS "lastAt", ${COUNTS}
   FROM audit_records WHERE ${IN_QUESTION} AND ($8::uuid[] IS NULL OR ${GROUPS[grouping]} = ANY($8))
   GROUP BY 1 ORDER BY calls DESC, 1 LIMIT $7`;
+
+const groupsOverTime = (grouping: CallGrouping): string => `
+  SELECT "group", bucket AS at, max(at) AS "lastAt", ${COUNTS}
+  FROM (
+    SELECT ${GROUPS[grouping]} AS "group", ${bucket('$7')} AS bucket, at, status, duration_ms
+    FROM audit_records
+    WHERE ${IN_QUESTION} AND (${GROUPS[grouping]} = ANY($8::uuid[]) OR $9::boolean AND ${GROUPS[grouping]} IS NULL)
+  ) calls
+  GROUP BY "group", bucket ORDER BY bucket`;
 
 // Each tool's total first, without a bucket, then over time. Records of management tools have a null connection id:
 // hence IS NOT DISTINCT FROM.
 const OF_TOOLS = `
   SELECT connection_id AS "connectionId", tool_name AS "toolName", bucket AS at, ${COUNTS}
   FROM (
-    SELECT connection_id, tool_name, date_bin($7::bigint * interval '1 second', at, 'epoch') AS bucket, status,
-           duration_ms
+    SELECT connection_id, tool_name, ${bucket('$7')} AS bucket, status, duration_ms
     FROM audit_records
     WHERE ${IN_QUESTION} AND EXISTS (
       SELECT FROM unnest($8::uuid[], $9::text[]) AS listed (listed_connection, listed_tool)
@@ -120,7 +142,7 @@ export class AuditStatsRepository {
 
   /**
    * Reads everything from one snapshot, so that the counts add up. Returns the `max` tools, and groups, with the most
-   * calls.
+   * calls; over time also at most `max` of the groups that are asked for.
    */
   count(
     question: StatsQuestion,
@@ -128,8 +150,10 @@ export class AuditStatsRepository {
     callerLeft: AbortSignal,
   ): Promise<{
     total: Counts;
+    overTime: CountsAt[];
     ofTools: ToolCountsAt[];
     byGroup: GroupCounts[];
+    groupSteps: GroupCounts[];
     truncated: boolean;
   }> {
     const {
@@ -142,11 +166,15 @@ export class AuditStatsRepository {
       bucketSeconds,
       groupBy,
       groups: asked,
+      isOverTime,
     } = question;
+    const maxGroups = isOverTime ? Math.min(asked?.length ?? max, max) : (asked?.length ?? max);
     const scope = [organizationId, from, to, connectionId, toolName, includesManagement];
     return this.reads.read(organizationId, callerLeft, async (manager) => {
-      const [total] = await rows<Counts>(manager, TOTAL, scope);
-      if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
+      const [total, ...overTime] = isOverTime
+        ? await rows<CountsAt>(manager, TOTAL_OVER_TIME, [...scope, bucketSeconds])
+        : await rows<CountsAt>(manager, TOTAL, scope);
+      if (total === undefined) throw new Error('An aggregate of all rows has one row.');
       const found = await rows<Pick<ToolCounts, 'connectionId' | 'toolName'>>(manager, MOST_CALLED, [
         ...scope,
         max + 1,
@@ -157,10 +185,20 @@ export class AuditStatsRepository {
       const groups =
         groupBy === undefined
           ? []
-          : await rows<GroupCounts>(manager, byGroup(groupBy), [...scope, (asked?.length ?? max) + 1, asked ?? null]);
-      const shown = groups.slice(0, asked?.length ?? max);
+          : await rows<GroupCounts>(manager, byGroup(groupBy), [...scope, maxGroups + 1, asked ?? null]);
+      const shown = groups.slice(0, maxGroups);
+      const ids = shown.map(({ group }) => group);
+      const groupSteps =
+        groupBy === undefined || !isOverTime
+          ? []
+          : await rows<GroupCounts>(manager, groupsOverTime(groupBy), [
+              ...scope,
+              bucketSeconds,
+              ids,
+              ids.includes(null),
+            ]);
       const truncated = found.length > max || groups.length > shown.length;
-      return { total, ofTools, byGroup: shown, truncated };
+      return { total, overTime, ofTools, byGroup: shown, groupSteps, truncated };
     });
   }
 

@@ -120,6 +120,14 @@ export class MonitoringStatsInput {
   @ArrayMaxSize(MAX_ASKED_GROUPS)
   @IsUUID('all', { each: true })
   groups?: string[];
+
+  /**
+   * Whether all calls, and with `group_by` the groups, are also counted over time; at most 50 groups are counted then.
+   * Default: false. Tools always are.
+   */
+  @MayBeAbsent()
+  @IsBoolean()
+  over_time?: boolean;
 }
 
 /** Milliseconds, without denied calls. */
@@ -159,7 +167,7 @@ export class CallStats {
   latency_ms: LatencyPercentiles | null;
 }
 
-class CallStatsAt extends CallStats {
+export class CallStatsAt extends CallStats {
   /** Start of the bucket, which is `bucket_seconds` long. */
   @IsISO8601()
   at: string;
@@ -198,6 +206,12 @@ class CallGroup extends CallStats {
   @MayBeNull()
   @IsString()
   name: string | null;
+
+  /** As that of a tool; empty without `over_time`. */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => CallStatsAt)
+  over_time: CallStatsAt[];
 }
 
 export class MonitoringStats {
@@ -213,6 +227,15 @@ export class MonitoringStats {
   @ValidateNested()
   @Type(() => CallStats)
   total: CallStats;
+
+  /**
+   * All calls in question, oldest first; the sum is the total. Buckets without calls are omitted. Empty without
+   * `over_time`.
+   */
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => CallStatsAt)
+  over_time: CallStatsAt[];
 
   /** The tools with the most calls, in descending order. */
   @IsArray()

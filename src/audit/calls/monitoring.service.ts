@@ -11,9 +11,16 @@ import { LongReads } from '../../platform/database/long-reads.js';
 import { type NameOf, Names } from '../../core/names/names.js';
 import type { AuditRecordEntity } from './audit-record.entity.js';
 import { AuditRepository } from './audit.repository.js';
-import { AuditStatsRepository, type CallPath, type Counts, type ToolCounts } from './audit-stats.repository.js';
+import {
+  AuditStatsRepository,
+  type CallPath,
+  type Counts,
+  type CountsAt,
+  type ToolCounts,
+} from './audit-stats.repository.js';
 import type {
   CallStats,
+  CallStatsAt,
   MonitoringLogItem,
   MonitoringLogPage,
   MonitoringStats,
@@ -103,7 +110,7 @@ export class MonitoringService {
   /** @throws DomainError `invalid_request` */
   async stats(input: MonitoringStatsInput, caller: Principal, { callerLeft }: HeldAnswer): Promise<MonitoringStats> {
     const range = readStatsRange(input, databaseDate());
-    const { total, ofTools, byGroup, truncated } = await this.counts.count(
+    const { total, overTime, ofTools, byGroup, groupSteps, truncated } = await this.counts.count(
       {
         ...range,
         organizationId: caller.organization.id,
@@ -112,6 +119,7 @@ export class MonitoringService {
         includesManagement: input.include_management ?? true,
         groupBy: input.group_by,
         groups: input.groups,
+        isOverTime: input.over_time ?? false,
       },
       MAX_TOOLS,
       callerLeft,
@@ -119,26 +127,27 @@ export class MonitoringService {
     const byTool = ofTools.filter(({ at }) => at === null);
     const ids = [...byTool.map(({ connectionId }) => connectionId), ...byGroup.map(({ group }) => group)];
     const nameOf = await this.names.find(ids);
-    const stepsOf = Map.groupBy(ofTools, keyOf);
+    const stepsOfTool = Map.groupBy(ofTools, keyOf);
+    const stepsOfGroup = Map.groupBy(groupSteps, ({ group }) => group);
     return {
       from: range.from.toISOString(),
       to: range.to.toISOString(),
       bucket_seconds: range.bucketSeconds,
       total: toStats(total),
+      over_time: toSteps(overTime),
       tools: byTool.map((tool) => ({
         connection_id: tool.connectionId,
         connection_title: nameOf(tool.connectionId),
         tool_name: tool.toolName,
         ...toStats(tool),
-        over_time: (stepsOf.get(keyOf(tool)) ?? []).flatMap(({ at, ...step }) =>
-          at === null ? [] : [{ at: at.toISOString(), ...toStats(step) }],
-        ),
+        over_time: toSteps(stepsOfTool.get(keyOf(tool))),
       })),
       groups: byGroup.map((group) => ({
         group: group.group,
         name: nameOf(group.group),
         last_at: group.lastAt.toISOString(),
         ...toStats(group),
+        over_time: toSteps(stepsOfGroup.get(group.group)),
       })),
       truncated,
     };
@@ -147,6 +156,11 @@ export class MonitoringService {
 
 function keyOf({ connectionId, toolName }: ToolCounts): string {
   return `${connectionId} ${toolName}`;
+}
+
+/** The buckets, without the sum of all. */
+function toSteps(counts: readonly CountsAt[] = []): CallStatsAt[] {
+  return counts.flatMap(({ at, ...step }) => (at === null ? [] : [{ at: at.toISOString(), ...toStats(step) }]));
 }
 
 function toStats({ calls, successes, errors, denied, latency }: Counts): CallStats {

@@ -28,9 +28,9 @@ export class MonitoringTools {
     name: 'MONITORING_STATS',
     description:
       'Counts tool invocations, errors and denials, with latency percentiles, per tool of a connection and over ' +
-      'time, and by connection, agent, API key or person with group_by. include_management: false leaves out ' +
-      'management tools. Covers the last 24 hours unless from and to are set, and the 50 tools and groups with the ' +
-      'most calls.',
+      'time, and by connection, agent, API key or person with group_by; over_time: true counts all calls and the ' +
+      'groups over time, too. include_management: false leaves out management tools. Covers the last 24 hours unless ' +
+      'from and to are set, and the 50 tools and groups with the most calls.',
     input: MonitoringStatsInput,
     output: MonitoringStats,
     annotations: READ_ONLY,

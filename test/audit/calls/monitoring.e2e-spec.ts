@@ -251,6 +251,59 @@ describe('MONITORING_STATS', () => {
     expect(await stats({ ...range, connection_id: newId() })).toMatchObject({ total: { calls: 0 }, tools: [] });
   });
 
+  it('counts all calls over time, with percentiles, also those of tools that are not listed', async () => {
+    const range = { from: '2026-02-01T00:00:00Z', to: '2026-02-01T02:00:00Z' };
+    expect(await stats({ ...range, connection_id: CONNECTION })).toMatchObject({
+      total: { calls: 111 },
+      over_time: [],
+    });
+    const answer = await stats({ ...range, connection_id: CONNECTION, over_time: true });
+    const steps = answer.over_time as { at: string; calls: number }[];
+    expect(steps.reduce((sum, { calls }) => sum + calls, 0)).toBe(111);
+    expect(steps[0]).toMatchObject({
+      at: '2026-02-01T00:00:00.000Z',
+      calls: 10,
+      latency_ms: { p50: 3, p95: 5, p99: 5 },
+    });
+    expect(steps[1]).toMatchObject({ calls: 10, latency_ms: { p50: 8 } });
+    expect(steps[2]).toMatchObject({ calls: 5, latency_ms: { p50: 13 } });
+  });
+
+  it('counts groups over time where that is asked for', async () => {
+    const range = { from: '2026-02-01T00:00:00Z', to: '2026-02-01T02:00:00Z' };
+    const answer = await stats({ ...range, group_by: 'connection', over_time: true });
+    const [group] = answer.groups as [{ group: string; over_time: object[] }];
+    expect(group).toMatchObject({ group: CONNECTION, calls: 111 });
+    expect(group.over_time).toEqual(answer.over_time);
+    const withoutAgent = await stats({ ...range, group_by: 'agent', over_time: true });
+    expect(withoutAgent.groups).toEqual([expect.objectContaining({ group: null, over_time: answer.over_time })]);
+    const asked = { group_by: 'connection', groups: [CONNECTION], over_time: true };
+    expect((await stats({ ...range, ...asked })).groups).toEqual([group]);
+    const plain = await stats({ ...range, group_by: 'connection' });
+    expect(plain.groups).toEqual([{ ...group, over_time: [] }]);
+    expect((await stats({ ...range, over_time: true })).groups).toEqual([]);
+  });
+
+  it('bounds the number of groups over time, also of those that are asked for', async () => {
+    const from = '2026-05-01T00:00:00Z';
+    await database.query(
+      `INSERT INTO audit_records (organization_id, at, id, door, connection_id, tool_name, status, duration_ms, request_id, public)
+       SELECT $1, $2, gen_random_uuid(), 'proxy', gen_random_uuid(), 'spread', 'success', 1, 'old', false
+       FROM generate_series(1, 60)`,
+      [organizationId, from],
+    );
+    const input = { from, to: '2026-05-01T01:00:00Z', tool_name: 'spread', group_by: 'connection' };
+    const all = await stats({ ...input, over_time: true });
+    expect(all).toMatchObject({ truncated: true, total: { calls: 60 }, over_time: [{ calls: 60 }] });
+    expect(all.groups).toHaveLength(50);
+    const [found]: { ids: string[] }[] = await database.query(
+      `SELECT array_agg(connection_id) AS ids FROM audit_records WHERE tool_name = 'spread'`,
+    );
+    const asked = await stats({ ...input, groups: found?.ids, over_time: true });
+    expect(asked.groups).toHaveLength(50);
+    expect((await stats({ ...input, groups: found?.ids })).groups).toHaveLength(60);
+  });
+
   it('returns buckets for a range of any length', async () => {
     await recordEachMinute(organizationId, '2026-04-01T00:00:00Z', 3, 'once');
     const range = { from: '2026-01-01', to: '9999-12-31' };
@@ -276,6 +329,7 @@ describe('MONITORING_STATS', () => {
     ['connection_id', { connection_id: 'none' }],
     ['tool_name', { tool_name: 'x'.repeat(257) }],
     ['from', { from: null }],
+    ['over_time', { group_by: 'connection', over_time: 'yes' }],
   ])('rejects an invalid %s', async (path, input) => {
     const problem = expectProblem(await service.tool('MONITORING_STATS', input), 400, 'invalid_request');
     expect(problem.errors?.map((fault) => fault.path)).toEqual([path]);

@@ -1,6 +1,9 @@
-import { useEffect, useMemo, useState } from 'react';
+import { ZoomOut } from 'lucide-react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useFilters } from '../api/filters.js';
+import { Button } from '../ui/button.js';
 import { SelectField } from '../ui/field.js';
+import { isTime, rangeInWords } from './chosen-range.js';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -21,20 +24,51 @@ const STEPS = 96;
 
 export type Period = (typeof PERIODS)[number];
 
+/** The time that a view is about. */
+export interface ShownPeriod {
+  readonly period: Period;
+  readonly from: string;
+  /** Undefined for now. */
+  readonly to: string | undefined;
+  /** Where the period before it, which is as long, begins. */
+  readonly before: string;
+}
+
 /**
- * The period in the address (`?period=7d`), 24 hours without one. `from` is its beginning, which moves on with the time;
- * the period before it, which is as long, begins at `before`.
+ * The period in the address: `?period=7d`, whose beginning moves on with the time, or the part of it that a chart was
+ * zoomed to (`&from=…&to=…`).
  */
-export function usePeriod(): { readonly period: Period; readonly from: string; readonly before: string } {
-  const [{ period: chosen }] = useFilters();
+export function usePeriod(): ShownPeriod {
+  const [{ period: chosen, from, to }] = useFilters();
   const period = PERIODS.find(({ value }) => value === chosen) ?? DAY;
   const now = useCurrentMinute();
   const stepMs = Math.max(MINUTE_MS, period.ms / STEPS);
   const start = Math.floor((now - period.ms) / stepMs) * stepMs;
-  return useMemo(
-    () => ({ period, from: new Date(start).toISOString(), before: new Date(start - period.ms).toISOString() }),
-    [period, start],
-  );
+  return useMemo(() => {
+    if (isTime(from) && isTime(to) && Date.parse(from) < Date.parse(to)) {
+      const ms = Date.parse(to) - Date.parse(from);
+      return { period, ...isoRange(from, to), before: new Date(Date.parse(from) - ms).toISOString() };
+    }
+    const before = new Date(start - period.ms).toISOString();
+    return { period, from: new Date(start).toISOString(), to: undefined, before };
+  }, [period, start, from, to]);
+}
+
+function isoRange(from: string, to: string): { from: string; to: string } {
+  return { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
+}
+
+/** The range as tools take it. */
+export function rangeOf({ from, to }: Pick<ShownPeriod, 'from' | 'to'>): { from: string; to?: string } {
+  return { from, ...(to !== undefined && { to }) };
+}
+
+/** Shows a part of the period, and leads back to the whole. */
+export function useZoom(): { readonly zoomTo: (from: string, to: string) => void; readonly zoomOut: () => void } {
+  const [, filter] = useFilters();
+  const zoomTo = useCallback((from: string, to: string) => filter({ from, to }), [filter]);
+  const zoomOut = useCallback(() => filter({ from: undefined, to: undefined }), [filter]);
+  return { zoomTo, zoomOut };
 }
 
 /** The time, read again each minute. */
@@ -57,15 +91,27 @@ export function changeInWords(now: number, before: number | undefined): string {
 
 /** Chooses the period, in the address. */
 export function PeriodField() {
-  const { period } = usePeriod();
+  const { period, from, to } = usePeriod();
   const [, filter] = useFilters();
+  const { zoomOut } = useZoom();
   return (
-    <SelectField
-      label="Period"
-      isLabelHidden
-      value={period.value}
-      options={PERIODS}
-      onChange={(value) => filter({ period: value === '24h' ? undefined : value })}
-    />
+    <>
+      {to !== undefined && (
+        <Button variant="secondary" onClick={zoomOut}>
+          <ZoomOut aria-hidden className="size-4" />
+          Zoom out
+          <span className="text-muted-foreground">{rangeInWords(from, to)}</span>
+        </Button>
+      )}
+      <SelectField
+        label="Period"
+        isLabelHidden
+        value={period.value}
+        options={PERIODS}
+        onChange={(value) =>
+          filter({ period: value === DAY.value ? undefined : value, from: undefined, to: undefined })
+        }
+      />
+    </>
   );
 }

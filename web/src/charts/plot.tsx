@@ -1,6 +1,6 @@
 import { Bar, BarChart, CartesianGrid, Line, LineChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 import { formatShort } from '../ui/time.js';
-import type { Point, Series } from './series.js';
+import { PLOT_INSETS, type PlotProps } from './plot-props.js';
 
 const AXIS = {
   stroke: 'var(--border)',
@@ -20,25 +20,18 @@ const TOOLTIP = {
   isAnimationActive: false,
 } as const;
 
-export interface PlotProps {
-  readonly points: readonly Point[];
-  readonly series: readonly Series[];
-  readonly kind: 'bars' | 'lines';
-  readonly formatAt: (at: string) => string;
-  readonly formatValue: (value: number) => string;
-}
-
 /** Values over time: stacked bars, or lines. In a file of its own, since the library is large. Nothing moves. */
 export function Plot({ points, series, kind, formatAt, formatValue }: PlotProps) {
   const rows = points.map(({ at, values }) => ({ at, ...values }));
   const axes = [
     <CartesianGrid key="grid" vertical={false} stroke="var(--border)" strokeDasharray="3 3" />,
-    <XAxis key="x" dataKey="at" {...AXIS} tickFormatter={formatAt} minTickGap={40} />,
+    // Bands, also of lines: each step has the same width in all charts.
+    <XAxis key="x" dataKey="at" scale="band" {...AXIS} tickFormatter={formatAt} minTickGap={40} />,
     <YAxis
       key="y"
       {...AXIS}
       axisLine={false}
-      width={kind === 'lines' ? 64 : 44}
+      width={PLOT_INSETS.left}
       allowDecimals={kind === 'lines'}
       tickFormatter={kind === 'lines' ? formatValue : formatShort}
     />,
@@ -49,7 +42,11 @@ export function Plot({ points, series, kind, formatAt, formatValue }: PlotProps)
       formatter={(value) => formatValue(Number(value))}
     />,
   ];
-  const common = { data: rows, accessibilityLayer: false, margin: { top: 4, right: 4, bottom: 0, left: 0 } };
+  const common = {
+    data: rows,
+    accessibilityLayer: false,
+    margin: { top: 4, right: PLOT_INSETS.right, bottom: 0, left: 0 },
+  };
   return (
     <ResponsiveContainer width="100%" height={220}>
       {kind === 'bars' ? (
@@ -78,7 +75,6 @@ export function Plot({ points, series, kind, formatAt, formatValue }: PlotProps)
               stroke={color}
               strokeWidth={2}
               dot={{ r: 2 }}
-              connectNulls
               isAnimationActive={false}
             />
           ))}

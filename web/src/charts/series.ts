@@ -6,6 +6,13 @@ export interface Series {
   readonly color: string;
 }
 
+/** What a chart is about, as statistics say it. */
+export interface StepRange {
+  readonly from: string;
+  readonly to: string;
+  readonly bucket_seconds: number;
+}
+
 /** The values at a moment, by the ids of the series; null for none. */
 export interface Point {
   /** ISO 8601, or a day. */
@@ -60,4 +67,22 @@ export function formatStep(bucketSeconds: number, rangeSeconds: number): (at: st
   if (bucketSeconds >= DAY_S) return (at) => DAY.format(new Date(at));
   const format = rangeSeconds > DAY_S ? DAY_AND_TIME : TIME;
   return (at) => format.format(new Date(at));
+}
+
+const WIDTHS = [
+  [DAY_S, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
+] as const;
+
+/** The width of a step: `minute`, `15 minutes`, `day`. */
+export function inWords(bucketSeconds: number): string {
+  const [width, word] = WIDTHS.find(([seconds]) => bucketSeconds >= seconds) ?? WIDTHS[2];
+  const count = bucketSeconds / width;
+  return count === 1 ? word : `${count} ${word}s`;
+}
+
+/** The time zone in which steps are written. */
+export function zoneOf(bucketSeconds: number): string {
+  return bucketSeconds >= DAY_S ? 'UTC' : TIME.resolvedOptions().timeZone;
 }

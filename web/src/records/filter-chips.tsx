@@ -1,7 +1,7 @@
 import { X } from 'lucide-react';
 import type { Filters } from '../api/filters.js';
+import { isTime, rangeInWords } from '../charts/chosen-range.js';
 import { Button } from '../ui/button.js';
-import { isTime } from './found-range.js';
 import { isMetadataKey } from './metadata-filter.js';
 
 /** A filter in words, and the names in the address that it is made of. */
@@ -66,7 +66,5 @@ export function metadataChips({ key, value }: Filters): readonly Chip[] {
 /** The chip of a time that a brush has chosen. */
 export function timeChips({ from, to }: Filters): readonly Chip[] {
   if (!isTime(from) || !isTime(to)) return [];
-  return [{ words: `${TIME.format(new Date(from))} – ${TIME.format(new Date(to))}`, names: ['from', 'to'] }];
+  return [{ words: rangeInWords(from, to), names: ['from', 'to'] }];
 }
-
-const TIME = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' });

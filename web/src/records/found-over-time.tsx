@@ -1,4 +1,4 @@
-import { formatStep, stepsOf } from '../charts/series.js';
+import { formatStep, inWords, stepsOf } from '../charts/series.js';
 import type { Filters } from '../api/filters.js';
 import { cn } from '../ui/class-names.js';
 import { formatNumber } from '../ui/time.js';
@@ -46,6 +46,9 @@ export function FoundOverTime({
         <span>
           <Swatch color="var(--chart-2)" />
           {formatNumber(failed)} failed
+        </span>
+        <span>
+          at most {formatNumber(Math.max(0, ...bars.map(({ count }) => count)))} per {inWords(step)}
         </span>
       </p>
       <Histogram

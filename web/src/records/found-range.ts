@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import type { Filters } from '../api/filters.js';
 import type { Condition } from '../api/queries.js';
+import { isTime } from '../charts/chosen-range.js';
 import { rangeMs } from './time-filter.js';
 
 /** How much a histogram shows of a list without a time: the service counts each run of it. */
@@ -41,9 +42,4 @@ export function useFoundRange({ since = '', from, to }: Filters): FoundRange {
       ms === undefined ? undefined : { field: ['created_at'], operator: 'gte', value: start };
     return { condition, from: start, to: undefined, isAny: ms === undefined };
   }, [since, from, to]);
-}
-
-/** Whether a text of the address is a point in time. */
-export function isTime(text: string | undefined): text is string {
-  return text !== undefined && !Number.isNaN(Date.parse(text));
 }

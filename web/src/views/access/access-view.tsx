@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useState } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
-import { PeriodField, usePeriod } from '../../charts/period.js';
+import { PeriodField, rangeOf, usePeriod } from '../../charts/period.js';
 import { useOrganization } from '../../session/organization.js';
 import { Page, Section } from '../../ui/page.js';
 import { SearchField } from '../../ui/search-field.js';
@@ -24,8 +24,8 @@ const CALLERS = 500;
  */
 export function AccessView() {
   const { may } = useOrganization();
-  const { from } = usePeriod();
-  const graph = useTool('ACCESS_GRAPH', { from }, { isEnabled: may('ACCESS_GRAPH') });
+  const shown = usePeriod();
+  const graph = useTool('ACCESS_GRAPH', rangeOf(shown), { isEnabled: may('ACCESS_GRAPH') });
   const map = useMemo(() => graph.data && new AccessMap(graph.data), [graph.data]);
   if (!may('ACCESS_GRAPH'))
     return (

@@ -2,21 +2,22 @@ import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { type Filters, useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { CallsOverTime } from '../../charts/calls-over-time.js';
-import { Chart } from '../../charts/chart.js';
-import { usePeriod } from '../../charts/period.js';
-import { Ranking } from '../../charts/ranking.js';
-import { formatStep, stepsOf } from '../../charts/series.js';
+import { DurationsOverTime } from '../../charts/durations-over-time.js';
+import { rangeOf, usePeriod } from '../../charts/period.js';
+import { type RankedRow, Ranking, restOf } from '../../charts/ranking.js';
 import { PickerField } from '../../pick/picker-field.js';
 import { useOrganization } from '../../session/organization.js';
+import type { Column } from '../../ui/data-table.js';
 import { SelectField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration, formatNumber } from '../../ui/time.js';
 import { CALL_KINDS } from './call-conditions.js';
+import { Slowest } from './slowest.js';
 import { UseBy } from './use-by.js';
 
 type Stats = ToolOutput<'MONITORING_STATS'>;
-type ToolStats = Stats['tools'][number];
+type Counts = Stats['total'];
 
 const COUNTED = CALL_KINDS.filter(({ value }) => value !== 'management');
 
@@ -44,6 +45,9 @@ const GROUPINGS = [
 ] as const;
 type Grouping = (typeof GROUPINGS)[number];
 
+const SUMS = ['calls', 'successes', 'errors', 'denied'] as const;
+const UNKNOWN = { latency_ms: null };
+
 function groupingOf(value: string): Grouping {
   return GROUPINGS.find((grouping) => grouping.value === value) ?? GROUPINGS[0];
 }
@@ -53,21 +57,22 @@ export function CallStatistics() {
   const [{ connection = '', tool, calls = '', by = '' }, filter] = useFilters();
   const grouping = groupingOf(by);
   const { may } = useOrganization();
-  const { from } = usePeriod();
+  const shown = usePeriod();
   const {
     data: stats,
     error,
     refetch,
   } = useTool('MONITORING_STATS', {
-    from,
+    ...rangeOf(shown),
     ...(connection && { connection_id: connection }),
     ...(tool && { tool_name: tool }),
     include_management: calls === 'all',
     group_by: grouping.value,
+    over_time: true,
   });
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <div className="grid grid-cols-1 gap-3 sm:grid-cols-3">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2 lg:grid-cols-4">
         <PickerField
           label="Connection"
           kind="connection"
@@ -75,6 +80,7 @@ export function CallStatistics() {
           emptyLabel="All connections"
           onChange={(id) => filter({ connection: id, tool: undefined })}
         />
+        <ToolField stats={stats} />
         <SelectField label="Calls of" value={calls} options={COUNTED} onChange={(value) => filter({ calls: value })} />
         <SelectField
           label="Group by"
@@ -91,69 +97,104 @@ export function CallStatistics() {
   );
 }
 
+/** Chooses one tool of those that were called. */
+function ToolField({ stats }: { readonly stats: Stats | undefined }) {
+  const [{ connection, tool }, filter] = useFilters();
+  const tools = tool ? [] : (stats?.tools ?? []);
+  return (
+    <SelectField
+      label="Tool"
+      value={tool ? 'chosen' : ''}
+      options={[
+        { value: '', label: 'All tools' },
+        ...(tool ? [{ value: 'chosen', label: tool }] : []),
+        ...tools.map(({ tool_name: name, connection_title: title }, index) => ({
+          value: String(index),
+          label: connection || title === null ? name : `${name} (${title})`,
+        })),
+      ]}
+      onChange={(value) => {
+        const chosen = tools[Number(value)];
+        if (value === '' || chosen === undefined) filter({ tool: undefined });
+        else filter({ tool: chosen.tool_name, connection: chosen.connection_id ?? undefined });
+      }}
+    />
+  );
+}
+
 function Charts({ stats, grouping }: { readonly stats: Stats; readonly grouping: Grouping }) {
-  const [, filter] = useFilters();
+  const [{ period, from }, filter] = useFilters();
   if (stats.total.calls === 0) return <EmptyState title="No tool was called in this period." />;
   const drill = 'text-left break-all text-primary hover:underline';
+  // The list of calls shows the same time as the figures that lead to it.
+  const listed: Filters = from ? { within: 'custom' } : { within: period ?? '24h' };
+  const groups = stats.groups.map(({ group, name, ...counts }) => {
+    if (group === null) return { id: '', name: grouping.none, counts };
+    const filters = grouping.filter(group);
+    const isList = 'tab' in filters;
+    return {
+      id: group,
+      name: (
+        <button type="button" className={drill} onClick={() => filter({ ...filters, ...(isList && listed) })}>
+          {name ?? group}
+        </button>
+      ),
+      counts,
+    };
+  });
+  const tools = stats.tools.map(({ connection_id: connection, tool_name: name, ...counts }) => ({
+    id: `${connection ?? ''} ${name}`,
+    name: (
+      <button
+        type="button"
+        className={drill}
+        onClick={() => filter({ ...listed, tab: undefined, tool: name, connection: connection ?? undefined })}
+      >
+        {name}
+      </button>
+    ),
+    counts,
+  }));
   return (
     <>
-      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2">
+      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2 2xl:grid-cols-3">
         <Section title="Calls over time">
           <CallsOverTime stats={stats} />
         </Section>
-        <Section title="Duration of the slowest tools (p95)">
-          <Durations stats={stats} />
-        </Section>
+        {stats.total.latency_ms !== null && (
+          <>
+            <Section title="Duration over time">
+              <DurationsOverTime
+                label="Duration over time"
+                range={stats}
+                steps={stats.over_time.map(({ at, latency_ms: percentiles }) => ({ at, percentiles }))}
+              />
+            </Section>
+            <Slowest stats={stats} grouping={grouping} />
+          </>
+        )}
       </div>
-      <div className="grid min-w-0 grid-cols-1 gap-4 items-start lg:grid-cols-[2fr_3fr]">
+      <div className="grid min-w-0 grid-cols-1 gap-4 items-start lg:grid-cols-2">
         <Section title={`By ${grouping.value}`}>
           <Ranking
             label={`Calls by ${grouping.value}`}
-            rows={stats.groups}
-            keyOf={({ group }) => group ?? ''}
+            rows={groups}
+            rest={restRow('All others', stats.total, groups)}
+            total={stats.total}
             nameHeader={grouping.label}
-            name={({ group, name }) =>
-              group === null ? (
-                grouping.none
-              ) : (
-                <button type="button" className={drill} onClick={() => filter(grouping.filter(group))}>
-                  {name ?? group}
-                </button>
-              )
-            }
-            valueHeader="Calls"
-            value={({ calls }) => calls}
-            formatValue={formatNumber}
-            columns={[{ header: 'Errors', align: 'right', cell: ({ errors }) => formatNumber(errors) }]}
+            columns={COLUMNS}
+            {...CALLS}
           />
         </Section>
         <Section title="By tool">
           <Ranking
             label="Calls by tool"
-            rows={stats.tools}
-            keyOf={keyOf}
+            rows={tools}
+            rest={restRow('Other tools', stats.total, tools)}
+            total={stats.total}
             nameHeader="Tool"
-            name={(tool) => (
-              <button
-                type="button"
-                className={drill}
-                onClick={() =>
-                  filter({ tab: undefined, tool: tool.tool_name, connection: tool.connection_id ?? undefined })
-                }
-              >
-                {tool.tool_name}
-              </button>
-            )}
-            valueHeader="Calls"
-            value={({ calls }) => calls}
-            formatValue={formatNumber}
-            columns={[
-              { header: 'Errors', align: 'right', cell: ({ errors }) => formatNumber(errors) },
-              { header: 'Denied', align: 'right', isSecondary: true, cell: ({ denied }) => formatNumber(denied) },
-              { header: 'p50', align: 'right', isSecondary: true, cell: (tool) => duration(tool.latency_ms?.p50) },
-              { header: 'p95', align: 'right', cell: (tool) => duration(tool.latency_ms?.p95) },
-              { header: 'p99', align: 'right', isSecondary: true, cell: (tool) => duration(tool.latency_ms?.p99) },
-            ]}
+            columns={COLUMNS}
+            {...CALLS}
           />
         </Section>
       </div>
@@ -161,35 +202,20 @@ function Charts({ stats, grouping }: { readonly stats: Stats; readonly grouping:
   );
 }
 
-const COLORS = ['var(--chart-1)', 'var(--chart-2)', 'var(--chart-3)', 'var(--chart-4)', 'var(--chart-5)'];
+const CALLS = { valueHeader: 'Calls', value: ({ calls }: Counts) => calls, formatValue: formatNumber } as const;
 
-function Durations({ stats }: { readonly stats: Stats }) {
-  const slowest = [...stats.tools]
-    .filter(({ latency_ms: latency }) => latency !== null)
-    .sort((a, b) => (b.latency_ms?.p95 ?? 0) - (a.latency_ms?.p95 ?? 0))
-    .slice(0, COLORS.length);
-  const { from, to, bucket_seconds: bucket } = stats;
-  const points = stepsOf(from, to, bucket).map((at) => ({
-    at,
-    values: Object.fromEntries(
-      slowest.map((tool) => [keyOf(tool), tool.over_time.find((step) => step.at === at)?.latency_ms?.p95 ?? null]),
-    ),
-  }));
-  return (
-    <Chart
-      label="Duration of the slowest tools, p95"
-      kind="lines"
-      points={points}
-      series={slowest.map((tool, index) => ({ id: keyOf(tool), label: tool.tool_name, color: COLORS[index] ?? '' }))}
-      formatAt={formatStep(bucket, (Date.parse(to) - Date.parse(from)) / 1000)}
-      formatValue={formatDuration}
-    />
-  );
-}
+const COLUMNS: readonly Column<Counts>[] = [
+  { header: 'Errors', align: 'right', cell: ({ errors }) => formatNumber(errors) },
+  { header: 'Denied', align: 'right', isSecondary: true, cell: ({ denied }) => formatNumber(denied) },
+  { header: 'p50', align: 'right', isSecondary: true, cell: (counts) => duration(counts.latency_ms?.p50) },
+  { header: 'p95', align: 'right', cell: (counts) => duration(counts.latency_ms?.p95) },
+  { header: 'p99', align: 'right', isSecondary: true, cell: (counts) => duration(counts.latency_ms?.p99) },
+];
 
-/** Without dots, which the chart would take for a path. */
-function keyOf({ connection_id: connection, tool_name: tool }: ToolStats): string {
-  return `${connection ?? 'self'} ${tool}`.replaceAll('.', '_');
+/** What is not listed; undefined if all calls are. */
+function restRow(name: string, total: Counts, rows: readonly RankedRow<Counts>[]): RankedRow<Counts> | undefined {
+  const counts = restOf<Counts>(total, rows, SUMS, UNKNOWN);
+  return counts.calls === 0 ? undefined : { id: ' rest', name, counts };
 }
 
 function duration(value: number | undefined) {

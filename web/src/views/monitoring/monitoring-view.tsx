@@ -64,4 +64,6 @@ const NO_FILTERS = {
   to: undefined,
   kind: undefined,
   target: undefined,
+  slowest: undefined,
+  percentile: undefined,
 };

@@ -8,7 +8,9 @@ const MINUTE_MS = 60_000;
 
 const RANGES = [
   { value: '', label: 'Any time' },
+  { value: '15m', label: 'Last 15 minutes', ms: 15 * MINUTE_MS },
   { value: '1h', label: 'Last hour', ms: HOUR_MS },
+  { value: '6h', label: 'Last 6 hours', ms: 6 * HOUR_MS },
   { value: '24h', label: 'Last 24 hours', ms: 24 * HOUR_MS },
   { value: '7d', label: 'Last 7 days', ms: 7 * 24 * HOUR_MS },
   { value: '30d', label: 'Last 30 days', ms: 30 * 24 * HOUR_MS },
@@ -28,8 +30,18 @@ export function TimeRangeFields() {
       />
       {within === 'custom' && (
         <>
-          <TextField label="From" type="datetime-local" value={from} onChange={(value) => filter({ from: value })} />
-          <TextField label="To" type="datetime-local" value={to} onChange={(value) => filter({ to: value })} />
+          <TextField
+            label="From"
+            type="datetime-local"
+            value={localTime(from)}
+            onChange={(value) => filter({ from: value })}
+          />
+          <TextField
+            label="To"
+            type="datetime-local"
+            value={localTime(to)}
+            onChange={(value) => filter({ to: value })}
+          />
         </>
       )}
     </>
@@ -50,6 +62,13 @@ export function useTimeCondition(): Condition | undefined {
       to === '' ? undefined : { field: ['at'], operator: 'lt', value: new Date(to).toISOString() },
     );
   }, [within, from, to]);
+}
+
+/** A point in time as the field holds it. A chart that was zoomed leaves one with a time zone. */
+function localTime(text: string): string {
+  if (!text.endsWith('Z') || Number.isNaN(Date.parse(text))) return text;
+  const time = new Date(text);
+  return new Date(time.getTime() - time.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 16);
 }
 
 function after(time: Date): Condition {

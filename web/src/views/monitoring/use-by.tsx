@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
-import { usePeriod } from '../../charts/period.js';
-import { Ranking } from '../../charts/ranking.js';
+import { rangeOf, usePeriod } from '../../charts/period.js';
+import { Ranking, restOf } from '../../charts/ranking.js';
 import { useChoicesById } from '../../pick/choices.js';
 import { useOrganization } from '../../session/organization.js';
 import { SelectField } from '../../ui/field.js';
@@ -19,16 +19,27 @@ const GROUPINGS = [
   { value: 'model', label: 'Model', none: 'No model has answered yet' },
   { value: 'person', label: 'Person', none: 'Keys of the organization' },
 ] as const;
+const SUMS = ['runs', 'failed', 'total_tokens', 'cost_usd', 'unpriced_runs'] as const;
 type Grouping = (typeof GROUPINGS)[number];
 
 /** Costs, runs and tokens by agent, model, key or person. */
 export function UseBy() {
-  const { from } = usePeriod();
+  const shown = usePeriod();
   const [{ use }, filter] = useFilters();
   const grouping = GROUPINGS.find(({ value }) => value === use) ?? GROUPINGS[0];
-  const { data, error, refetch } = useTool('USAGE_STATS', { from, by: grouping.value });
+  const { data, error, refetch } = useTool('USAGE_STATS', { ...rangeOf(shown), by: grouping.value });
   const groups = data?.by === grouping.value ? data.groups.slice(0, SHOWN) : undefined;
+  const total = data?.total;
   const nameOf = useNames(grouping, groups?.flatMap(({ group }) => group ?? []) ?? []);
+  const rows = (groups ?? []).map(({ group, ...counts }) => ({
+    id: group ?? '',
+    name: group === null ? grouping.none : <Name id={group} kind={grouping.value} name={nameOf(group)} />,
+    counts,
+  }));
+  const rest =
+    total === undefined || data === undefined || (data.groups.length === rows.length && !data.truncated)
+      ? undefined
+      : { id: ' rest', name: 'All others', counts: restOf(total, rows, SUMS, {}) };
   return (
     <Section
       title="Costs, runs and tokens"
@@ -45,15 +56,13 @@ export function UseBy() {
       {error && !groups && <ErrorState error={error} onRetry={() => void refetch()} />}
       {!error && !groups && <Loading />}
       {groups?.length === 0 && <EmptyState title="No agent ran in this period." />}
-      {groups !== undefined && groups.length > 0 && (
+      {total !== undefined && rows.length > 0 && (
         <Ranking
           label="Costs, runs and tokens"
-          rows={groups}
-          keyOf={({ group }) => group ?? ''}
+          rows={rows}
+          rest={rest}
+          total={total}
           nameHeader={grouping.label}
-          name={({ group }) =>
-            group === null ? grouping.none : <Name id={group} kind={grouping.value} name={nameOf(group)} />
-          }
           valueHeader="Tokens"
           value={({ total_tokens: tokens }) => tokens}
           formatValue={formatNumber}

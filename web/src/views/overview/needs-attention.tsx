@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useList } from '../../api/queries.js';
+import { allOf, useList } from '../../api/queries.js';
 import { usePeriod } from '../../charts/period.js';
 import { useChoicesById } from '../../pick/choices.js';
 import { useOrganization } from '../../session/organization.js';
@@ -70,15 +70,13 @@ function UnavailableConnections() {
 
 function FailedRuns() {
   const { slug } = useOrganization();
-  const { from } = usePeriod();
+  const { from, to } = usePeriod();
   const list = useList('RUN_LIST', {
-    where: {
-      operator: 'and',
-      conditions: [
-        { field: ['status'], operator: 'eq', value: 'failed' },
-        { field: ['created_at'], operator: 'gte', value: from },
-      ],
-    },
+    where: allOf(
+      { field: ['status'], operator: 'eq', value: 'failed' },
+      { field: ['created_at'], operator: 'gte', value: from },
+      to === undefined ? undefined : { field: ['created_at'], operator: 'lt', value: to },
+    ),
     limit: SHOWN,
   });
   return (

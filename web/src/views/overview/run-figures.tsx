@@ -2,14 +2,15 @@ import { Link } from '@tanstack/react-router';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { Chart } from '../../charts/chart.js';
-import { usePeriod } from '../../charts/period.js';
-import { Ranking } from '../../charts/ranking.js';
-import { formatStep, pointsOf, type Series, stepsOf } from '../../charts/series.js';
+import { DurationsOverTime } from '../../charts/durations-over-time.js';
+import { rangeOf, usePeriod } from '../../charts/period.js';
+import { Ranking, restOf } from '../../charts/ranking.js';
+import { pointsOf, type Series, stepsOf } from '../../charts/series.js';
 import { StatTile } from '../../charts/stat-tile.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatCost, formatDuration, formatNumber, formatShort } from '../../ui/time.js';
+import { formatCost, formatDuration, formatExactCost, formatNumber } from '../../ui/time.js';
 
 const SHOWN = 10;
 const RUNS: readonly Series[] = [
@@ -22,6 +23,9 @@ const TOKENS: readonly Series[] = [
   { id: 'input', label: 'Input tokens', color: 'var(--chart-5)' },
   { id: 'output', label: 'Output tokens', color: 'var(--chart-4)' },
 ];
+
+/** The sums among the counts. */
+const SUMS = ['runs', 'failed', 'input_tokens', 'output_tokens', 'cost_usd', 'unpriced_runs'] as const;
 
 type RunCounts = ToolOutput<'RUN_STATS'>['total'];
 type Costs = Pick<RunCounts, 'cost_usd' | 'unpriced_runs'>;
@@ -40,34 +44,49 @@ export function RunFigures() {
 
 function Figures() {
   const { slug } = useOrganization();
-  const { from } = usePeriod();
-  const { data: stats, error, refetch } = useTool('RUN_STATS', { from }, { refreshMs: 30_000 });
+  const shown = usePeriod();
+  const { data: stats, error, refetch } = useTool('RUN_STATS', rangeOf(shown), { refreshMs: 30_000 });
   if (error && !stats) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!stats) return <Loading label="Loading the statistics of runs" />;
 
   const { total, over_time: overTime, agents, from: start, to, bucket_seconds: bucket } = stats;
   const steps = stepsOf(start, to, bucket);
-  const formatAt = formatStep(bucket, (Date.parse(to) - Date.parse(start)) / 1000);
   const tokens = (counts: Tokens): number => counts.input_tokens + counts.output_tokens;
   const cost = (counts: Costs): number => counts.cost_usd ?? 0;
   const byCost = cost(total) > 0;
   const value = byCost ? cost : tokens;
   const top = agents.toSorted((a, b) => value(b) - value(a)).slice(0, SHOWN);
+  const ranked = top.map(({ agent_id: id, agent_title: title, ...counts }) => ({
+    id,
+    name: (
+      <Link to="/$org/agents/$agentId" params={{ org: slug, agentId: id }} className="text-primary hover:underline">
+        {title ?? 'A deleted agent'}
+      </Link>
+    ),
+    counts,
+  }));
+  const rest =
+    agents.length > top.length || stats.truncated
+      ? { id: ' rest', name: 'Other agents', counts: restOf<RunCounts>(total, ranked, SUMS, { duration_ms: null }) }
+      : undefined;
   return (
     <>
       <dl className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
         <StatTile
           label="Runs"
-          value={formatShort(total.runs)}
-          note={`${formatNumber(total.queued + total.running + total.waiting)} not finished`}
+          value={formatNumber(total.runs)}
+          note={
+            `${formatNumber(total.queued + total.running + total.waiting)} not finished, ` +
+            `${formatNumber(total.cancelled)} cancelled`
+          }
         />
-        <StatTile label="Completed runs" value={formatShort(total.completed)} />
-        <StatTile label="Failed" value={formatShort(total.failed)} isBad={total.failed > 0} />
+        <StatTile label="Completed runs" value={formatNumber(total.completed)} />
+        <StatTile label="Failed" value={formatNumber(total.failed)} isBad={total.failed > 0} />
         <StatTile label="p95 of runs" value={p95Of(total)} note="95 of 100 were faster" />
         <StatTile
           label="Tokens"
-          value={formatShort(tokens(total))}
-          note={`${formatShort(total.input_tokens)} in, ${formatShort(total.output_tokens)} out`}
+          value={formatNumber(tokens(total))}
+          note={`${formatNumber(total.input_tokens)} in, ${formatNumber(total.output_tokens)} out`}
         />
         <StatTile
           label="Cost"
@@ -75,7 +94,7 @@ function Figures() {
           note={<Unpriced {...total} />}
         />
       </dl>
-      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2">
+      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2 2xl:grid-cols-3">
         <Section title="Runs over time">
           {total.runs === 0 ? (
             <EmptyState title="No agent ran in this period.">
@@ -86,9 +105,10 @@ function Figures() {
           ) : (
             <Chart
               label="Runs over time"
+              unit="Runs"
               kind="bars"
               series={RUNS}
-              formatAt={formatAt}
+              range={stats}
               points={pointsOf(
                 steps,
                 overTime,
@@ -109,9 +129,10 @@ function Figures() {
           ) : (
             <Chart
               label="Tokens over time"
+              unit="Tokens"
               kind="bars"
               series={TOKENS}
-              formatAt={formatAt}
+              range={stats}
               points={pointsOf(
                 steps,
                 overTime,
@@ -121,23 +142,24 @@ function Figures() {
             />
           )}
         </Section>
+        {total.duration_ms !== null && (
+          <Section title="Duration of runs over time">
+            <DurationsOverTime
+              label="Duration of runs over time"
+              range={stats}
+              steps={overTime.map(({ at, duration_ms: percentiles }) => ({ at, percentiles }))}
+            />
+          </Section>
+        )}
       </div>
       {top.length > 0 && (
         <Section title="Tokens and cost by agent">
           <Ranking
             label="Tokens and cost by agent"
-            rows={top}
-            keyOf={({ agent_id: id }) => id}
+            rows={ranked}
+            rest={rest}
+            total={total}
             nameHeader="Agent"
-            name={({ agent_id: id, agent_title: title }) => (
-              <Link
-                to="/$org/agents/$agentId"
-                params={{ org: slug, agentId: id }}
-                className="text-primary hover:underline"
-              >
-                {title ?? 'A deleted agent'}
-              </Link>
-            )}
             valueHeader={byCost ? 'Cost' : 'Tokens'}
             value={value}
             formatValue={(amount, counts) => (byCost ? <AgentCost {...counts} /> : formatNumber(amount))}
@@ -177,7 +199,7 @@ function AgentCost({ cost_usd: cost, unpriced_runs: unpriced }: Costs) {
   if (cost === null) return unpriced > 0 ? 'no price set' : '–';
   return (
     <>
-      {formatCost(cost)}
+      {formatExactCost(cost)}
       {unpriced > 0 && <span className="block text-xs text-muted-foreground">{withoutPrice(unpriced)}</span>}
     </>
   );
