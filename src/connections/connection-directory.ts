@@ -74,6 +74,11 @@ export class ConnectionDirectory {
     return this.repository.findOutlines(organizationId);
   }
 
+  /** The first connections by title that last listed a tool with this text in its name. */
+  findWithTool(organizationId: string, text: string, limit: number): Promise<string[]> {
+    return this.repository.findWithTool(organizationId, text, limit);
+  }
+
   /** Connection id → last listed tools by name; connections that never listed tools are absent. */
   lastKnownToolNames(ids: readonly string[]): Promise<ReadonlyMap<string, readonly LastKnownTool[]>> {
     return this.repository.findToolNames(ids);

@@ -149,6 +149,19 @@ export class ConnectionRepository {
     );
   }
 
+  /** The first connections by title that last listed a tool with this text in its name, in upper or lower case. */
+  async findWithTool(organizationId: string, text: string, limit: number): Promise<string[]> {
+    const rows: { id: string }[] = await this.connections.query(
+      `SELECT id FROM connections
+        WHERE organization_id = $1 AND tools IS NOT NULL
+          AND EXISTS (SELECT FROM json_array_elements(tools) AS tool
+                       WHERE position(lower($2) IN lower(tool->>'name')) > 0)
+        ORDER BY title, id LIMIT $3`,
+      [organizationId, text, limit],
+    );
+    return rows.map(({ id }) => id);
+  }
+
   /** Deletes the connection. Foreign keys remove it from agents, and delete the agent of a VIRTUAL connection. */
   async deleteOfOrganization(organizationId: string, id: string): Promise<boolean> {
     const result = await this.connections.delete({ organizationId, id });

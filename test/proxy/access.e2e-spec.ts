@@ -277,6 +277,19 @@ describe('who may ask', () => {
     expect(own.filter((id) => callers.has(id))).toEqual([]);
   });
 
+  it('finds tools of all connections by a part of their name, and none of another organization', async () => {
+    const found = await succeed<AccessTools>(app, 'ACCESS_TOOLS_LIST', { search: 'REA' });
+    expect(found.items).toContainEqual(expect.objectContaining({ name: 'read', connection_id: connection }));
+    expect(found.items.every(({ name }) => name.includes('rea'))).toBe(true);
+    expect(found.totalCount).toBe(found.items.length);
+    const first = await succeed<AccessTools>(app, 'ACCESS_TOOLS_LIST', { search: 'rea', limit: 1 });
+    expect(first.items).toEqual(found.items.slice(0, 1));
+    const other = await startSecondOrganization(app, 'searched');
+    for (const search of ['rea', '%%', '__', `'"\\`]) {
+      expect((await other.tool('ACCESS_TOOLS_LIST', { search })).body.items).toEqual([]);
+    }
+  });
+
   it('refuses what is no question', async () => {
     const bad: [string, object][] = [
       ['ACCESS_OF_CALLER', {}],
@@ -284,6 +297,9 @@ describe('who may ask', () => {
       ['ACCESS_OF_CALLER', { api_key_id: keys['one']?.id, where: { field: ['secret'], operator: 'eq', value: 1 } }],
       ['ACCESS_TO_TOOL', { connection_id: connection }],
       ['ACCESS_TOOLS_LIST', { connection_id: connection, limit: 0 }],
+      ['ACCESS_TOOLS_LIST', {}],
+      ['ACCESS_TOOLS_LIST', { search: 'r' }],
+      ['ACCESS_TOOLS_LIST', { search: 'read', connection_id: 'everywhere' }],
       ['ACCESS_GRAPH', { from: 'yesterday' }],
     ];
     for (const [name, body] of bad) expect([name, (await app.tool(name, body)).status]).toEqual([name, 400]);

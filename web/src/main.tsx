@@ -7,11 +7,11 @@ import { createQueryClient } from './api/queries.js';
 import { checkWithoutEval } from './api/schemas-without-eval.js';
 import { router } from './router.js';
 import { SessionProvider } from './session/session-context.js';
-import { applyStoredTheme } from './shell/theme.js';
+import { startTheme } from './shell/theme.js';
 import { ToastProvider } from './ui/toast.js';
 import './styles.css';
 
-applyStoredTheme();
+startTheme();
 checkWithoutEval();
 // Radix adds a style element while a dialog is open; the Content-Security-Policy knows it by this nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.content ?? '');

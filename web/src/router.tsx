@@ -8,6 +8,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
+import { readSearch, writeSearch } from './api/address.js';
 import { watchedFetch } from './session/reachability.js';
 import type { ComponentType } from 'react';
 import { useSession } from './session/session-context.js';
@@ -95,6 +96,8 @@ const views = [
 export const router = createRouter({
   routeTree: root.addChildren([start, organization.addChildren([organizationStart, ...views, elsewhere])]),
   basepath: '/console',
+  parseSearch: readSearch,
+  stringifySearch: writeSearch,
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
   defaultErrorComponent: ({ error, reset }) => <ErrorState error={error as Error} onRetry={reset} />,

@@ -186,7 +186,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the tools that a connection or agent was last known to have; with api_key_id or user_id, whether that caller can call each of them there. */
+        /** Lists the tools that a connection or agent was last known to have; without connection_id, those of the first 20 connections that have one with search in its name. With api_key_id or user_id, whether that caller can call each of them there. */
         post: operations["ACCESS_TOOLS_LIST"];
         delete?: never;
         options?: never;
@@ -2008,6 +2008,7 @@ export interface components {
             name: string;
             /** Format: uuid */
             connection_id: string;
+            connection_title: string;
             upstream_name: string;
             approval: boolean | null;
             public: boolean;
@@ -2020,7 +2021,7 @@ export interface components {
         };
         AccessToolsInput: {
             /** Format: uuid */
-            connection_id: string;
+            connection_id?: string;
             search?: string;
             /** Format: uuid */
             api_key_id?: string;
@@ -5114,11 +5115,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "connection_id": "0198f0a0-0000-7000-8000-000000000001"
-                 *     }
-                 */
+                /** @example {} */
                 "application/json": components["schemas"]["AccessToolsInput"];
             };
         };
@@ -5135,6 +5132,7 @@ export interface operations {
                      *         {
                      *           "name": "support-bot",
                      *           "connection_id": "0198f0a0-0000-7000-8000-000000000001",
+                     *           "connection_title": "text",
                      *           "upstream_name": "text",
                      *           "approval": true,
                      *           "public": true,

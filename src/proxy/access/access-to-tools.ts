@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../../agents/records/agents.service.js';
+import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { endIfCallerLeft } from '../../core/answers/caller-left.js';
 import { DomainError } from '../../core/domain-error.js';
@@ -18,6 +19,10 @@ import { type Offer, type OfferedTool, ToolOffers } from './tool-offers.js';
 /** Agents that an answer covers: each is composed. */
 const MAX_AGENTS = 100;
 
+/** Connections that a search for tools covers: each has its list read. */
+const MAX_SEARCHED = 20;
+const MIN_SEARCH_LENGTH = 2;
+
 /** An agent that has the tool in question. Its offer is not kept: it has all tools of the agent. */
 interface Way {
   readonly target: Offer['target'];
@@ -32,19 +37,27 @@ export class AccessToTools {
     private readonly callers: AccessCallers,
     private readonly offers: ToolOffers,
     private readonly agents: AgentsService,
+    private readonly directory: ConnectionDirectory,
   ) {}
 
-  /** @throws DomainError `invalid_request`, `not_found` */
+  /** @throws DomainError `invalid_request`, `not_found`, `request_abandoned` */
   async list(input: AccessToolsInput, asker: Principal, answer: HeldAnswer): Promise<AccessTools> {
     const { connection_id: id, search = '', limit = DEFAULT_PAGE, offset = 0 } = input;
+    const organizationId = asker.organization.id;
     const caller = await this.callers.find(input, asker, answer);
-    const { target, tools = [] } = await this.offers.requireOffer(asker.organization.id, id);
+    const searched =
+      id === undefined
+        ? await this.search(organizationId, search, answer)
+        : [await this.offers.requireOffer(organizationId, id)];
     const wanted = search.toLowerCase();
-    const found = tools.filter(({ name }) => name.toLowerCase().includes(wanted));
+    const found = searched.flatMap(({ target, tools = [] }) =>
+      tools.filter(({ name }) => name.toLowerCase().includes(wanted)).map((tool) => ({ target, tool })),
+    );
     return {
-      items: found.slice(offset, offset + limit).map((tool) => ({
+      items: found.slice(offset, offset + limit).map(({ target, tool }) => ({
         name: tool.name,
         connection_id: tool.connection.id,
+        connection_title: tool.connection.title,
         upstream_name: tool.upstreamName,
         approval: target.type === 'VIRTUAL' ? tool.needsApproval : null,
         public: tool.isPublic,
@@ -53,6 +66,21 @@ export class AccessToTools {
       totalCount: found.length,
       hasMore: offset + limit < found.length,
     };
+  }
+
+  /** The offers of the connections that have a tool with this text in its name. */
+  private async search(organizationId: string, text: string, answer: HeldAnswer): Promise<Offer[]> {
+    if (text.length < MIN_SEARCH_LENGTH) {
+      const message = 'Name a connection, or search for at least two characters.';
+      throw new DomainError('invalid_request', `search: ${message}`, [{ path: 'search', code: 'min_length', message }]);
+    }
+    const ids = await this.directory.findWithTool(organizationId, text, MAX_SEARCHED);
+    const offers: Offer[] = [];
+    for await (const offer of this.offers.offersOf(organizationId, ids)) {
+      endIfCallerLeft(answer);
+      offers.push(offer);
+    }
+    return offers;
   }
 
   /** @throws DomainError `not_found`, `request_abandoned` */

@@ -208,11 +208,12 @@ export class AccessToTool {
 }
 
 export class AccessToolsInput extends PageInput {
-  /** A connection, or an agent. */
+  /** A connection, or an agent. Without it, `search` finds tools of all connections. */
+  @MayBeAbsent()
   @IsUUID()
-  connection_id: string;
+  connection_id?: string;
 
-  /** A part of the name, in upper or lower case. */
+  /** A part of the name, in upper or lower case; at least two characters without a connection. */
   @MayBeAbsent()
   @IsString()
   @MaxLength(256)
@@ -235,6 +236,9 @@ class AccessToolItem {
   /** The connection that provides it. */
   @IsUUID()
   connection_id: string;
+
+  @IsString()
+  connection_title: string;
 
   /** Its name there. */
   @IsString()

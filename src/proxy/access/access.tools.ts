@@ -57,8 +57,9 @@ export class AccessManagementTools {
   @ManagementTool({
     name: 'ACCESS_TOOLS_LIST',
     description:
-      'Lists the tools that a connection or agent was last known to have; with api_key_id or user_id, whether that ' +
-      'caller can call each of them there.',
+      'Lists the tools that a connection or agent was last known to have; without connection_id, those of the first ' +
+      '20 connections that have one with search in its name. With api_key_id or user_id, whether that caller can call ' +
+      'each of them there.',
     input: AccessToolsInput,
     output: AccessTools,
     annotations: READ_ONLY,

@@ -1,6 +1,6 @@
 import { Link, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
 import { Menu as MenuIcon, Search } from 'lucide-react';
-import { Suspense, useEffect, useRef, useState } from 'react';
+import { Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { useLiveChanges } from '../api/live.js';
 import { useServiceAway } from '../session/reachability.js';
 import { useSession } from '../session/session-context.js';
@@ -11,14 +11,21 @@ import { Menu } from '../ui/menu.js';
 import { EmptyState, Loading } from '../ui/states.js';
 import { CommandPalette } from './command-palette.js';
 import { VIEWS } from './navigation.js';
-import { type Theme, useTheme } from './theme.js';
+import { ShortcutSheet } from './shortcut-sheet.js';
+import { useShortcutKeys, useShortcuts } from './shortcuts.js';
+import { THEMES, useTheme } from './theme.js';
 
 /** The frame of all views: navigation, organization, account, command palette. */
 export function Shell() {
   const { session } = useSession();
   const { org } = useParams({ from: '/$org' });
   const [isNavigationOpen, setIsNavigationOpen] = useState(false);
-  const [isPaletteOpen, setIsPaletteOpen] = useState(false);
+  // What the palette begins with; undefined while it is closed.
+  const [paletteText, setPaletteText] = useState<string>();
+  const [isSheetOpen, setIsSheetOpen] = useState(false);
+  const openSheet = useCallback(() => setIsSheetOpen(true), []);
+  const shortcuts = useShortcuts({ palette: setPaletteText, sheet: openSheet });
+  useShortcutKeys(shortcuts);
   const main = useRef<HTMLElement>(null);
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(() => setIsNavigationOpen(false), [path]);
@@ -26,7 +33,7 @@ export function Shell() {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return;
       event.preventDefault();
-      setIsPaletteOpen((isOpen) => !isOpen);
+      setPaletteText((text) => (text === undefined ? '' : undefined));
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
@@ -89,7 +96,7 @@ export function Shell() {
             <Button
               variant="secondary"
               size="small"
-              onClick={() => setIsPaletteOpen(true)}
+              onClick={() => setPaletteText('')}
               className="text-muted-foreground"
             >
               <Search aria-hidden className="size-3.5" />
@@ -98,7 +105,7 @@ export function Shell() {
             </Button>
             <div className="flex-1" />
             <ThemeMenu />
-            <AccountMenu />
+            <AccountMenu onShortcuts={openSheet} />
           </header>
           <ServiceAway />
           <main
@@ -113,7 +120,8 @@ export function Shell() {
           </main>
         </div>
       </div>
-      <CommandPalette isOpen={isPaletteOpen} onClose={() => setIsPaletteOpen(false)} />
+      <CommandPalette text={paletteText} onClose={() => setPaletteText(undefined)} onSheet={openSheet} />
+      <ShortcutSheet shortcuts={shortcuts} isOpen={isSheetOpen} onClose={() => setIsSheetOpen(false)} />
     </OrganizationProvider>
   );
 }
@@ -181,12 +189,6 @@ function OrganizationSwitch() {
   );
 }
 
-const THEMES: readonly { readonly theme: Theme; readonly label: string }[] = [
-  { theme: 'system', label: 'Theme of the system' },
-  { theme: 'light', label: 'Light theme' },
-  { theme: 'dark', label: 'Dark theme' },
-];
-
 function ThemeMenu() {
   const [theme, setTheme] = useTheme();
   const label = THEMES.find((each) => each.theme === theme)?.label ?? '';
@@ -202,7 +204,7 @@ function ThemeMenu() {
   );
 }
 
-function AccountMenu() {
+function AccountMenu({ onShortcuts }: { readonly onShortcuts: () => void }) {
   const { session, credential, signOut } = useSession();
   const name = session.user?.name ?? 'API key';
   return (
@@ -216,6 +218,7 @@ function AccountMenu() {
         ...(credential.kind === 'browser'
           ? [{ label: 'Change password', onSelect: () => location.assign('/password') }]
           : []),
+        { label: 'Keyboard shortcuts', onSelect: onShortcuts },
         { label: 'API reference', onSelect: () => window.open('/docs', '_blank', 'noopener') },
         { label: credential.kind === 'browser' ? 'Sign out' : 'Forget the key', onSelect: () => void signOut() },
       ]}

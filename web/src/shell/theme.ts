@@ -1,29 +1,41 @@
-import { useEffect, useState } from 'react';
+import { useSyncExternalStore } from 'react';
 
 export type Theme = 'system' | 'light' | 'dark';
 
+export const THEMES: readonly { readonly theme: Theme; readonly label: string }[] = [
+  { theme: 'system', label: 'Theme of the system' },
+  { theme: 'light', label: 'Light theme' },
+  { theme: 'dark', label: 'Dark theme' },
+];
+
 const STORED_AS = 'signalbox-theme';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
+const listeners = new Set<() => void>();
 
 /** The chosen theme, kept by the browser, and a function that chooses another. */
 export function useTheme(): [Theme, (theme: Theme) => void] {
-  const [theme, setTheme] = useState<Theme>(readTheme);
-  useEffect(() => {
-    const apply = (): void => applyTheme(theme);
-    apply();
-    localStorage.setItem(STORED_AS, theme);
-    systemIsDark.addEventListener('change', apply);
-    return () => systemIsDark.removeEventListener('change', apply);
-  }, [theme]);
-  return [theme, setTheme];
+  return [useSyncExternalStore(subscribe, readTheme), setTheme];
 }
 
-/** Sets the theme before anything is drawn. */
-export function applyStoredTheme(): void {
-  applyTheme(readTheme());
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
-function applyTheme(theme: Theme): void {
+function setTheme(theme: Theme): void {
+  localStorage.setItem(STORED_AS, theme);
+  applyStoredTheme();
+  for (const listener of listeners) listener();
+}
+
+/** Sets the theme before anything is drawn, and follows the system. */
+export function startTheme(): void {
+  applyStoredTheme();
+  systemIsDark.addEventListener('change', applyStoredTheme);
+}
+
+function applyStoredTheme(): void {
+  const theme = readTheme();
   const isDark = theme === 'dark' || (theme === 'system' && systemIsDark.matches);
   document.documentElement.dataset['theme'] = isDark ? 'dark' : 'light';
 }

@@ -11,8 +11,20 @@ export type SpendDraft = Readonly<Record<keyof Spend, string>>;
 
 const RANGE = { inputMode: 'decimal', min: 0.000_001, max: 100_000_000, step: 'any' } as const;
 const FIELDS: readonly NumberField<keyof Spend>[] = [
-  { name: 'usd_per_day', label: 'US dollars per day', hint: 'Of model calls, by UTC. Empty: no limit.', ...RANGE },
-  { name: 'usd_per_month', label: 'US dollars per month', hint: 'Of model calls, by UTC. Empty: no limit.', ...RANGE },
+  {
+    name: 'usd_per_day',
+    path: 'spend.usd_per_day',
+    label: 'US dollars per day',
+    hint: 'Of model calls, by UTC. Empty: no limit.',
+    ...RANGE,
+  },
+  {
+    name: 'usd_per_month',
+    path: 'spend.usd_per_month',
+    label: 'US dollars per month',
+    hint: 'Of model calls, by UTC. Empty: no limit.',
+    ...RANGE,
+  },
 ];
 
 export function spendDraftOf(spend: Spend | null | undefined): SpendDraft {

@@ -1,5 +1,6 @@
 import { type ComponentProps, type ReactNode, useId } from 'react';
 import { cn } from './class-names.js';
+import { useFieldError } from './field-errors.js';
 
 const CONTROL =
   'w-full rounded-md border border-input bg-card px-3 py-1.5 text-foreground placeholder:text-muted-foreground ' +
@@ -11,7 +12,9 @@ interface FieldLabels {
   /** What is wrong with the value. */
   readonly error?: string | undefined;
   /** Leaves the label to screen readers. */
-  readonly isLabelHidden?: boolean;
+  readonly isLabelHidden?: boolean | undefined;
+  /** Of the value in the request of the form, such as `title`: what the service says about it is shown here. */
+  readonly path?: string | undefined;
 }
 
 interface FieldProps extends FieldLabels {
@@ -25,8 +28,10 @@ interface FieldProps extends FieldLabels {
 }
 
 /** A label, a control, a hint and an error that belong together. */
-export function Field({ label, hint, error, isLabelHidden, className, children }: FieldProps) {
+export function Field({ label, hint, error: ownError, isLabelHidden, path, className, children }: FieldProps) {
   const id = useId();
+  const refusal = useFieldError(path);
+  const error = ownError ?? refusal;
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
     <div className={cn('flex min-w-0 flex-col gap-1', className)}>
@@ -61,13 +66,14 @@ export function TextField({
   hint,
   error,
   isLabelHidden,
+  path,
   value,
   onChange,
   className,
   ...rest
 }: FieldLabels & Without<'input'> & { readonly value: string; readonly onChange: (value: string) => void }) {
   return (
-    <Field {...{ label, hint, error, isLabelHidden, className }}>
+    <Field {...{ label, hint, error, isLabelHidden, path, className }}>
       {(control) => <input {...rest} {...control} value={value} onChange={(event) => onChange(event.target.value)} />}
     </Field>
   );
@@ -79,6 +85,7 @@ export function TextAreaField({
   hint,
   error,
   isLabelHidden,
+  path,
   value,
   onChange,
   className,
@@ -91,7 +98,7 @@ export function TextAreaField({
     readonly isCode?: boolean;
   }) {
   return (
-    <Field {...{ label, hint, error, isLabelHidden, className }}>
+    <Field {...{ label, hint, error, isLabelHidden, path, className }}>
       {(control) => (
         <textarea
           rows={4}
@@ -118,6 +125,7 @@ export function SelectField<Value extends string>({
   hint,
   error,
   isLabelHidden,
+  path,
   value,
   onChange,
   options,
@@ -130,7 +138,7 @@ export function SelectField<Value extends string>({
     readonly options: readonly Option<Value>[];
   }) {
   return (
-    <Field {...{ label, hint, error, isLabelHidden, className }}>
+    <Field {...{ label, hint, error, isLabelHidden, path, className }}>
       {(control) => (
         <select {...rest} {...control} value={value} onChange={(event) => onChange(event.target.value as Value)}>
           {options.map((option) => (

@@ -9,6 +9,7 @@ export interface NumberField<Name extends string> {
   readonly max: number;
   readonly step?: 'any';
   readonly required?: boolean;
+  readonly path?: string;
 }
 
 /** Numbers that can be left out, side by side. Their values are the texts of the fields. */

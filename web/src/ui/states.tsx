@@ -1,6 +1,7 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useContext } from 'react';
 import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
 import { Button } from './button.js';
+import { FieldErrorsContext } from './field-errors.js';
 
 /** Placeholder rows while data loads. */
 export function Loading({ label = 'Loading' }: { readonly label?: string }) {
@@ -53,10 +54,15 @@ export function NoPermission({ detail }: { readonly detail?: string }) {
   );
 }
 
-/** The message of a failed action, with what the service said about single fields and the request's id. */
+/**
+ * The message of a failed action, with the request's id and what the service said about single fields. In a form, those
+ * fields show it that are there.
+ */
 export function ErrorMessage({ error }: { readonly error: Error | null | undefined }) {
+  const fields = useContext(FieldErrorsContext);
   if (!error) return null;
-  const { errors = [], requestId } = error instanceof SignalboxError ? error : {};
+  const { errors: all = [], requestId } = error instanceof SignalboxError ? error : {};
+  const errors = all.filter((fault) => fields?.shows(fault) !== true);
   return (
     <div role="alert" className="text-sm text-destructive">
       <p className="break-words">{error.message}</p>

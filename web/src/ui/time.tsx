@@ -1,3 +1,5 @@
+import { useExactTimes } from './exact-times.js';
+
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const ABSOLUTE = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const UNITS = [
@@ -13,7 +15,10 @@ const SMALL_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency:
 const EXACT_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 10 });
 const SHORT_NUMBERS = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** A moment, as "3 minutes ago" with the exact time as its title. @param value ISO 8601, or null for never */
+/**
+ * A moment, as "3 minutes ago" with the exact time as its title. Older ones, and all of them if somebody wants that, are
+ * shown exactly. @param value ISO 8601, or null for never
+ */
 export function Time({
   value,
   ifNull = 'never',
@@ -21,11 +26,12 @@ export function Time({
   readonly value: string | null | undefined;
   readonly ifNull?: string;
 }) {
+  const [isExact] = useExactTimes();
   if (!value) return <>{ifNull}</>;
   const date = new Date(value);
   return (
     <time dateTime={value} title={ABSOLUTE.format(date)} className="whitespace-nowrap">
-      {relative(date)}
+      {isExact ? ABSOLUTE.format(date) : relative(date)}
     </time>
   );
 }

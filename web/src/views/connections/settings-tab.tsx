@@ -6,6 +6,7 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
 import { CheckboxField, SelectField, TextAreaField, TextField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage, NoPermission } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
@@ -138,11 +139,12 @@ function SettingsForm({
     onSubmit({ ...commonDataOf(common, connection), ...target });
   };
   return (
-    <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       <Section title="About">
-        <TextField label="Title" required value={common.title} onChange={(title) => set({ title })} />
+        <TextField label="Title" path="title" required value={common.title} onChange={(title) => set({ title })} />
         <TextAreaField
           label="Description (optional)"
+          path="description"
           rows={2}
           value={common.description}
           onChange={(description) => set({ description })}
@@ -168,6 +170,7 @@ function SettingsForm({
         <div className="grid grid-cols-1 gap-3 sm:grid-cols-3">
           <TextField
             label="Time limit for a call, in seconds"
+            path="timeout"
             type="number"
             min={1}
             max={3600}
@@ -178,6 +181,7 @@ function SettingsForm({
           />
           <TextField
             label="Calls a minute (optional)"
+            path="rate_limit.per_minute"
             type="number"
             min={1}
             hint="Of all callers together."
@@ -186,6 +190,7 @@ function SettingsForm({
           />
           <TextField
             label="Calls a minute, each caller (optional)"
+            path="rate_limit.per_caller_per_minute"
             type="number"
             min={1}
             hint="Of each person and each key."
@@ -207,6 +212,7 @@ function SettingsForm({
         />
         <SelectField
           label="Tools that change"
+          path="pin"
           hint="Switching this on approves the tools that the server lists now. Later changes are shown under “Tools”."
           value={common.pin}
           onChange={(pin) => set({ pin })}
@@ -219,7 +225,7 @@ function SettingsForm({
           Save settings
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }
 

@@ -9,6 +9,7 @@ import type { PermissionMap } from '../../session/session.js';
 import { spendDraftOf, SpendFields, spendOf } from '../../spending/spend-fields.js';
 import { Button } from '../../ui/button.js';
 import { TextField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { DEFAULT_EXPIRY, ExpiryField, expiresInOf } from './expiry-field.js';
 import { KeyValue } from './key-value.js';
@@ -45,10 +46,11 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
     });
   };
   return (
-    <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={create.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-3">
         <TextField
           label="Name"
+          path="name"
           required
           maxLength={64}
           placeholder="shop-chatbot"
@@ -60,6 +62,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
         <ExpiryField value={expiry} onChange={setExpiry} />
         <TextField
           label="Requests per minute"
+          path="rate_limit"
           type="number"
           min={1}
           placeholder="No limit"
@@ -90,7 +93,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
           Create key
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }
 

@@ -30,6 +30,7 @@ export function ExpiryField({
     <div className="flex flex-col gap-2">
       <SelectField
         label="Expires after"
+        path="expiresIn"
         value={isDate ? 'date' : value}
         options={LIFETIMES}
         onChange={(choice) => onChange(choice === 'date' ? tomorrow : choice)}

@@ -11,6 +11,7 @@ import { spendDraftOf, SpendFields, spendInWords, spendOf } from '../../spending
 import { Button } from '../../ui/button.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { CheckboxField, TextField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { Facts } from '../../ui/page.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
@@ -156,11 +157,12 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
     );
   };
   return (
-    <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={update.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
-        <TextField label="Name" required maxLength={64} value={name} onChange={setName} autoFocus />
+        <TextField label="Name" path="name" required maxLength={64} value={name} onChange={setName} autoFocus />
         <TextField
           label="Requests per minute"
+          path="rate_limit"
           type="number"
           min={1}
           placeholder="No limit"
@@ -179,6 +181,6 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
           Save key
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }

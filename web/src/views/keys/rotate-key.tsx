@@ -3,6 +3,7 @@ import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { type Option, SelectField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { DEFAULT_EXPIRY, ExpiryField, expiresInOf } from './expiry-field.js';
@@ -67,7 +68,11 @@ export function RotateKey({
     );
   }
   return (
-    <form onSubmit={(event) => void submit(event).catch(() => undefined)} className="flex min-w-0 flex-col gap-4">
+    <Form
+      error={create.error}
+      onSubmit={(event) => void submit(event).catch(() => undefined)}
+      className="flex min-w-0 flex-col gap-4"
+    >
       <p className="text-sm">
         This makes a new key with the name, permissions and limits of “{stored.name}”. Put its value into your program,
         then delete the old key.
@@ -87,7 +92,7 @@ export function RotateKey({
           Create new key
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }
 

@@ -1,6 +1,7 @@
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
+import { Form } from '../../ui/form.js';
 import { ErrorMessage } from '../../ui/states.js';
 
 /** A dialog with a form. It closes when `onSubmit` resolves, and shows its error otherwise. */
@@ -45,7 +46,7 @@ export function FormDialog({
       {...(description ? { description } : {})}
       {...(className ? { className } : {})}
     >
-      <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+      <Form error={error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
         {children}
         <ErrorMessage error={error} />
         <div className="flex justify-end gap-2">
@@ -56,7 +57,7 @@ export function FormDialog({
             {submitLabel}
           </Button>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

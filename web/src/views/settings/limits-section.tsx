@@ -4,6 +4,7 @@ import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { TextField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
@@ -115,7 +116,7 @@ function NumbersForm({
   return (
     <Section title={title}>
       <p className="text-sm text-muted-foreground">{explanation}</p>
-      <form onSubmit={submit} className="flex flex-col items-start gap-4">
+      <Form error={update.error} onSubmit={submit} className="flex flex-col items-start gap-4">
         <div className="grid grid-cols-1 w-full gap-4 sm:grid-cols-2">
           {settings.map(({ name, label, hint, placeholder: own = placeholder }) => (
             <TextField
@@ -137,7 +138,7 @@ function NumbersForm({
           </Button>
         )}
         <ErrorMessage error={update.error} />
-      </form>
+      </Form>
     </Section>
   );
 }

@@ -223,8 +223,16 @@ function InviteDialog({
       onClose={onClose}
       onSubmit={async () => onInvited((await invite.mutateAsync({ email: email.trim(), role })).invitation_url)}
     >
-      <TextField label="E-mail address" type="email" required value={email} onChange={setEmail} autoFocus />
-      <SelectField label="Role" value={role} options={roles} onChange={setRole} />
+      <TextField
+        label="E-mail address"
+        path="email"
+        type="email"
+        required
+        value={email}
+        onChange={setEmail}
+        autoFocus
+      />
+      <SelectField label="Role" path="role" value={role} options={roles} onChange={setRole} />
       <RoleInWords role={role} />
     </FormDialog>
   );

@@ -159,9 +159,10 @@ function ClientDialog({
         onCreated((await create.mutateAsync({ name: name.trim(), redirect_uris: uris })).item.client_id);
       }}
     >
-      <TextField label="Name" required maxLength={128} value={name} onChange={setName} autoFocus />
+      <TextField label="Name" path="name" required maxLength={128} value={name} onChange={setName} autoFocus />
       <TextAreaField
         label="Redirect addresses"
+        path="redirect_uris"
         required
         isCode
         rows={3}

@@ -8,6 +8,7 @@ import { useOrganization } from '../../session/organization.js';
 import type { PermissionMap } from '../../session/session.js';
 import { Button } from '../../ui/button.js';
 import { CheckboxField, TextField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { Facts, Section } from '../../ui/page.js';
 import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
@@ -59,9 +60,10 @@ function NameForm({ organization }: { readonly organization: Organization }) {
       <p className="text-[0.8125rem] text-muted-foreground">
         The short name is part of every address and never changes.
       </p>
-      <form onSubmit={submit} className="flex flex-wrap items-end gap-3">
+      <Form error={update.error} onSubmit={submit} className="flex flex-wrap items-end gap-3">
         <TextField
           label="Name"
+          path="name"
           required
           maxLength={128}
           className="min-w-56 flex-1"
@@ -74,7 +76,7 @@ function NameForm({ organization }: { readonly organization: Organization }) {
             Save name
           </Button>
         )}
-      </form>
+      </Form>
       <ErrorMessage error={update.error} />
     </Section>
   );

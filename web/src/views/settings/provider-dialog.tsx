@@ -46,10 +46,11 @@ export function ProviderDialog({
       onClose={onClose}
       onSubmit={submit}
     >
-      <TextField label="Name" required maxLength={256} value={title} onChange={setTitle} autoFocus />
-      <SelectField label="Kind" value={kind} options={OPTIONS} onChange={setKind} />
+      <TextField label="Name" path="title" required maxLength={256} value={title} onChange={setTitle} autoFocus />
+      <SelectField label="Kind" path="kind" value={kind} options={OPTIONS} onChange={setKind} />
       <TextField
         label="Address"
+        path="base_url"
         type="url"
         required={form.isAddressRequired === true}
         placeholder={form.address}
@@ -63,6 +64,7 @@ export function ProviderDialog({
           return (
             <TextField
               key={name}
+              path={name}
               label={label}
               required={form.fields[name] === 'required' && !isStored}
               placeholder={isStored ? 'Unchanged' : placeholder}

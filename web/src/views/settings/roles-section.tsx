@@ -110,6 +110,7 @@ function RoleDialog({ role, onClose }: { readonly role: Role | undefined; readon
       {role === undefined && (
         <TextField
           label="Name"
+          path="name"
           required
           maxLength={64}
           placeholder="operator"

@@ -74,10 +74,18 @@ export function ScheduleDialog({
       onClose={onClose}
       onSubmit={submit}
     >
-      <TextField label="Title" required maxLength={256} value={title} onChange={setTitle} autoFocus />
-      <PickerField label="Agent" kind="agent" value={agentId} emptyLabel="Choose an agent" onChange={setAgentId} />
+      <TextField label="Title" path="title" required maxLength={256} value={title} onChange={setTitle} autoFocus />
+      <PickerField
+        label="Agent"
+        path="virtual_mcp_id"
+        kind="agent"
+        value={agentId}
+        emptyLabel="Choose an agent"
+        onChange={setAgentId}
+      />
       <TextAreaField
         label="Message"
+        path="message"
         required
         placeholder="Summarize yesterday’s support tickets."
         value={message}
@@ -85,7 +93,7 @@ export function ScheduleDialog({
       />
       <When cron={cron} onCron={setCron} timezone={timezone} onTimezone={setTimezone} />
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
-        <SelectField label="Tier of the model" value={tier} options={TIERS} onChange={setTier} />
+        <SelectField label="Tier of the model" path="tier" value={tier} options={TIERS} onChange={setTier} />
         <SelectField label="If the run before is not over" value={overlap} options={OVERLAPS} onChange={setOverlap} />
       </div>
       <CheckboxField
@@ -126,6 +134,7 @@ function When({
         />
         <SelectField
           label="Time zone"
+          path="timezone"
           value={timezone}
           options={zonesWith(timezone).map((zone) => ({ value: zone, label: zone }))}
           onChange={onTimezone}
@@ -134,6 +143,7 @@ function When({
       {isOwn && (
         <TextField
           label="Cron expression"
+          path="cron"
           required
           className="font-mono"
           hint="Minute, hour, day of month, month, day of week."

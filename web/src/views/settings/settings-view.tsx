@@ -1,6 +1,7 @@
 import { Link, useParams } from '@tanstack/react-router';
 import type { ComponentType } from 'react';
 import { useOrganization } from '../../session/organization.js';
+import { SETTINGS } from '../../shell/navigation.js';
 import { Page } from '../../ui/page.js';
 import { EmptyState, NoPermission } from '../../ui/states.js';
 import { FilesSection } from './files-section.js';
@@ -13,44 +14,32 @@ import { RolesSection } from './roles-section.js';
 import { SchedulesSection } from './schedules-section.js';
 import { WebhooksSection } from './webhooks-section.js';
 
-interface SettingsSection {
-  readonly id: string;
-  readonly title: string;
-  /** The section is of use with at least one of these. */
-  readonly needs: readonly string[];
-  readonly Content: ComponentType;
-}
-
-const SECTIONS: readonly SettingsSection[] = [
-  { id: 'models', title: 'Models', needs: ['AI_PROVIDER_LIST', 'MODEL_TIERS_GET'], Content: ModelsSection },
-  { id: 'members', title: 'Members', needs: ['MEMBER_LIST'], Content: MembersSection },
-  { id: 'roles', title: 'Roles', needs: ['ROLE_LIST'], Content: RolesSection },
-  {
-    id: 'organization',
-    title: 'Organization',
-    needs: ['ORGANIZATION_GET', 'AUDIT_SETTINGS_GET'],
-    Content: OrganizationSection,
-  },
-  { id: 'limits', title: 'Limits and retention', needs: ['ORGANIZATION_GET'], Content: LimitsSection },
-  { id: 'files', title: 'Files', needs: ['FILE_LIST'], Content: FilesSection },
-  { id: 'webhooks', title: 'Webhooks', needs: ['WEBHOOK_LIST'], Content: WebhooksSection },
-  { id: 'schedules', title: 'Schedules', needs: ['SCHEDULE_LIST'], Content: SchedulesSection },
-  { id: 'oauth', title: 'OAuth', needs: ['OAUTH_CLIENT_LIST', 'OAUTH_GRANT_LIST'], Content: OauthSection },
-];
+const CONTENTS: Readonly<Record<(typeof SETTINGS)[number]['id'], ComponentType>> = {
+  models: ModelsSection,
+  members: MembersSection,
+  roles: RolesSection,
+  organization: OrganizationSection,
+  limits: LimitsSection,
+  files: FilesSection,
+  webhooks: WebhooksSection,
+  schedules: SchedulesSection,
+  oauth: OauthSection,
+};
 
 /** What is set for the whole organization, by section. */
 export function SettingsView() {
   const { org, section: chosen } = useParams({ strict: false });
   const { may } = useOrganization();
-  const isOpen = ({ needs }: SettingsSection): boolean => needs.some(may);
+  const isOpen = ({ needs }: (typeof SETTINGS)[number]): boolean => needs.some(may);
   const section =
-    SECTIONS.find(({ id }) => id === chosen) ?? (chosen ? undefined : (SECTIONS.find(isOpen) ?? SECTIONS[0]));
+    SETTINGS.find(({ id }) => id === chosen) ?? (chosen ? undefined : (SETTINGS.find(isOpen) ?? SETTINGS[0]));
+  const Content = section && CONTENTS[section.id];
   return (
     <Page title="Settings" description="What is set for the whole organization.">
       <div className="grid min-w-0 grid-cols-1 gap-5 lg:grid-cols-[12rem_minmax(0,1fr)]">
         <nav aria-label="Settings" className="min-w-0">
           <ul className="flex gap-1 overflow-x-auto pb-1 lg:flex-col lg:gap-0.5 lg:pb-0">
-            {SECTIONS.map(({ id, title }) => (
+            {SETTINGS.map(({ id, title }) => (
               <li key={id}>
                 <Link
                   to="/$org/settings/$section"
@@ -66,7 +55,7 @@ export function SettingsView() {
         </nav>
         <div className="flex min-w-0 flex-col gap-5">
           {section === undefined && <EmptyState title="There are no such settings." />}
-          {section !== undefined && (isOpen(section) ? <section.Content key={section.id} /> : <NoPermission />)}
+          {section && Content && (isOpen(section) ? <Content key={section.id} /> : <NoPermission />)}
         </div>
       </div>
     </Page>

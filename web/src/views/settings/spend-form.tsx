@@ -4,6 +4,7 @@ import { useOrganization } from '../../session/organization.js';
 import { type Spend, type SpendDraft, spendDraftOf, SpendFields, spendOf } from '../../spending/spend-fields.js';
 import { Button } from '../../ui/button.js';
 import { Section } from '../../ui/page.js';
+import { Form } from '../../ui/form.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
 
@@ -29,7 +30,7 @@ export function SpendForm({ stored }: { readonly stored: Spend | undefined }) {
         When a limit is reached, runs end and messages are refused until the next day or month. A model without a price
         is then not called.
       </p>
-      <form onSubmit={submit} className="flex flex-col items-start gap-4">
+      <Form error={update.error} onSubmit={submit} className="flex flex-col items-start gap-4">
         <SpendFields draft={draft} disabled={!may('ORGANIZATION_UPDATE')} onChange={setEdited} />
         {may('ORGANIZATION_UPDATE') && (
           <Button type="submit" disabled={!isChanged} isBusy={update.isPending}>
@@ -42,7 +43,7 @@ export function SpendForm({ stored }: { readonly stored: Spend | undefined }) {
           </p>
         ))}
         <ErrorMessage error={update.error} />
-      </form>
+      </Form>
     </Section>
   );
 }

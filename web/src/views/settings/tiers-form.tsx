@@ -3,6 +3,7 @@ import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useChange, useTool } from '../../api/queries.js';
 import { Button } from '../../ui/button.js';
 import { Section } from '../../ui/page.js';
+import { Form } from '../../ui/form.js';
 import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
 import { draftsOf, type StoredTarget, targetOf } from './model-draft.js';
@@ -71,7 +72,12 @@ function TierForm({
     save.mutate({ data: { [tier]: targetOf(drafts) } }, { onSuccess: () => say(`The tier “${title}” was saved.`) });
   };
   return (
-    <form onSubmit={submit} aria-label={`Tier ${title}`} className="flex flex-col gap-2 rounded-md border p-3">
+    <Form
+      error={save.error}
+      onSubmit={submit}
+      aria-label={`Tier ${title}`}
+      className="flex flex-col gap-2 rounded-md border p-3"
+    >
       <div>
         <h3 className="font-medium">{title}</h3>
         <p className="text-[0.8125rem] text-muted-foreground">{purpose}</p>
@@ -87,6 +93,6 @@ function TierForm({
         </Button>
       </TierModels>
       <ErrorMessage error={save.error} />
-    </form>
+    </Form>
   );
 }

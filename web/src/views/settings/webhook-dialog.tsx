@@ -57,6 +57,7 @@ export function WebhookDialog({
     >
       <TextField
         label="Address"
+        path="url"
         type="url"
         required
         placeholder="https://example.com/hooks/signalbox"

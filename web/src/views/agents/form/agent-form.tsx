@@ -3,6 +3,7 @@ import { SignalboxError } from '../../../../../packages/client/src/signalbox-err
 import { SpendFields } from '../../../spending/spend-fields.js';
 import { Button } from '../../../ui/button.js';
 import { CheckboxField, SelectField, TextAreaField, TextField } from '../../../ui/field.js';
+import { Form } from '../../../ui/form.js';
 import { Section } from '../../../ui/page.js';
 import { EmptyState, ErrorMessage } from '../../../ui/states.js';
 import { useConnectionsById } from '../member-connections.js';
@@ -57,10 +58,11 @@ export function AgentForm({
     if (schemaFault === undefined) onSubmit(draft);
   };
   return (
-    <form id={AGENT_FORM} onSubmit={submit} className="flex max-w-4xl min-w-0 flex-col gap-4">
+    <Form error={error} id={AGENT_FORM} onSubmit={submit} className="flex max-w-4xl min-w-0 flex-col gap-4">
       <Section title="About">
         <TextField
           label="Title"
+          path="title"
           required
           autoComplete="off"
           placeholder="Support"
@@ -69,6 +71,7 @@ export function AgentForm({
         />
         <TextField
           label="Name in programs (optional)"
+          path="slug"
           hint="What OpenAI’s clients call the model. By default made of the title."
           autoComplete="off"
           placeholder="support"
@@ -80,12 +83,14 @@ export function AgentForm({
         />
         <TextField
           label="Description (optional)"
+          path="description"
           hint="For people who choose among agents."
           value={draft.description}
           onChange={(description) => set({ description })}
         />
         <TextAreaField
           label="Instructions (optional)"
+          path="instructions"
           rows={8}
           placeholder="You answer questions about orders. Look the order up before you answer. Never promise a refund."
           hint="The system prompt of every run: who the agent is, what it should do, and what it must not do."
@@ -109,7 +114,7 @@ export function AgentForm({
           {submitLabel}
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -157,6 +162,7 @@ function Limits({ draft, set }: { readonly draft: AgentDraft; readonly set: (cha
       <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
         <SelectField
           label="Tier"
+          path="tier"
           hint="Which of the organization’s models answers, unless a request names a tier."
           value={draft.tier}
           options={TIERS}
@@ -164,6 +170,7 @@ function Limits({ draft, set }: { readonly draft: AgentDraft; readonly set: (cha
         />
         <TextField
           label="Steps of a run (optional)"
+          path="max_steps"
           hint="How often one run can call the model: 1 to 100, by default 20."
           type="number"
           min={1}
@@ -173,6 +180,7 @@ function Limits({ draft, set }: { readonly draft: AgentDraft; readonly set: (cha
         />
         <TextField
           label="Messages of the history (optional)"
+          path="history_messages"
           hint="How many earlier messages of the thread a run reads, by default 200."
           type="number"
           min={1}
@@ -181,6 +189,7 @@ function Limits({ draft, set }: { readonly draft: AgentDraft; readonly set: (cha
         />
         <TextField
           label="Tokens of the history (optional)"
+          path="history_tokens"
           hint="Their size at most, estimated; by default 100,000."
           type="number"
           min={1}
@@ -189,6 +198,7 @@ function Limits({ draft, set }: { readonly draft: AgentDraft; readonly set: (cha
         />
         <TextField
           label="Time for an approval, in minutes (optional)"
+          path="approval_timeout"
           hint="Then the call is denied. By default 1440: a day."
           type="number"
           min={1}

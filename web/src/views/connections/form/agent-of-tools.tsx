@@ -5,6 +5,7 @@ import { useChange } from '../../../api/queries.js';
 import { useOrganization } from '../../../session/organization.js';
 import { Button } from '../../../ui/button.js';
 import { CheckboxField, TextAreaField, TextField } from '../../../ui/field.js';
+import { Form } from '../../../ui/form.js';
 import { EmptyState, ErrorMessage, Loading } from '../../../ui/states.js';
 import { formatNumber } from '../../../ui/time.js';
 import { ToolChoice } from '../../../tools/tool-choice.js';
@@ -51,7 +52,7 @@ function Choice({ connection, tools }: { readonly connection: Connection; readon
   };
   const mayCreate = may('COLLECTION_VIRTUAL_MCP_CREATE');
   return (
-    <form onSubmit={submit} className="flex min-w-0 flex-col gap-3">
+    <Form error={create.error} onSubmit={submit} className="flex min-w-0 flex-col gap-3">
       <h4 className="text-sm font-medium" aria-live="polite">
         {formatNumber(tools.length)} {tools.length === 1 ? 'tool' : 'tools'}
         {mayCreate && `, ${formatNumber(selected.length)} chosen`}
@@ -68,9 +69,17 @@ function Choice({ connection, tools }: { readonly connection: Connection; readon
       />
       {mayCreate && (
         <>
-          <TextField label="Title of the agent" required autoComplete="off" value={title} onChange={setTitle} />
+          <TextField
+            label="Title of the agent"
+            path="title"
+            required
+            autoComplete="off"
+            value={title}
+            onChange={setTitle}
+          />
           <TextAreaField
             label="Instructions (optional)"
+            path="instructions"
             rows={2}
             placeholder="Look it up before you answer."
             value={instructions}
@@ -90,6 +99,6 @@ function Choice({ connection, tools }: { readonly connection: Connection; readon
           </div>
         </>
       )}
-    </form>
+    </Form>
   );
 }

@@ -6,6 +6,7 @@ import { toolKey, useChange, useTool } from '../../../api/queries.js';
 import { useOrganization } from '../../../session/organization.js';
 import { Badge } from '../../../ui/badge.js';
 import { Button } from '../../../ui/button.js';
+import { Form } from '../../../ui/form.js';
 import { ErrorMessage, ErrorState, Loading } from '../../../ui/states.js';
 import { formatDuration } from '../../../ui/time.js';
 import { UpstreamAccount, usesOauth } from '../upstream-account.js';
@@ -117,7 +118,7 @@ function Mending({ connection, onSaved }: { readonly connection: Connection; rea
     update.mutate({ id: connection.id, data }, { onSuccess: onSaved });
   };
   const form = may('COLLECTION_CONNECTIONS_UPDATE') && (
-    <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={update.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       {isHttp ? (
         <HttpFields draft={http} onChange={setHttp} />
       ) : (
@@ -129,7 +130,7 @@ function Mending({ connection, onSaved }: { readonly connection: Connection; rea
           Save and test again
         </Button>
       </div>
-    </form>
+    </Form>
   );
   if (!usesOauth(connection.auth)) return form;
   return (

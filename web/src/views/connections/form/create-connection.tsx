@@ -4,6 +4,7 @@ import { useOrganization } from '../../../session/organization.js';
 import { Button } from '../../../ui/button.js';
 import { Dialog } from '../../../ui/dialog.js';
 import { TextField } from '../../../ui/field.js';
+import { Form } from '../../../ui/form.js';
 import { ErrorMessage, NoPermission } from '../../../ui/states.js';
 import { Tabs } from '../../../ui/tabs.js';
 import { type CatalogServer, isProgram, serverWithId } from '../catalog/catalog.js';
@@ -147,10 +148,11 @@ function CreateForm({
     onSubmit();
   };
   return (
-    <form onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={create.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       {note}
       <TextField
         label="Title"
+        path="title"
         required
         autoComplete="off"
         placeholder="GitHub"
@@ -165,6 +167,6 @@ function CreateForm({
           Create connection
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }

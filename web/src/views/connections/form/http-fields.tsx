@@ -43,6 +43,7 @@ export function HttpFields({
     <>
       <TextField
         label="Address"
+        path="connection_url"
         type="url"
         required
         placeholder="https://mcp.example.com/mcp"
@@ -60,6 +61,7 @@ export function HttpFields({
       {draft.auth === 'token' && (
         <TextField
           label="Token"
+          path="connection_token"
           type="password"
           autoComplete="off"
           required={!draft.hasToken}

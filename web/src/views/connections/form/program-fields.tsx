@@ -15,6 +15,7 @@ export function ProgramFields({
     <>
       <TextField
         label="Command"
+        path="stdio.command"
         required
         placeholder="npx"
         autoComplete="off"
@@ -24,6 +25,7 @@ export function ProgramFields({
       />
       <TextAreaField
         label="Arguments (optional)"
+        path="stdio.args"
         isCode
         rows={3}
         placeholder={'-y\n@modelcontextprotocol/server-memory'}
@@ -40,6 +42,7 @@ export function ProgramFields({
       />
       <TextField
         label="Working directory (optional)"
+        path="stdio.cwd"
         placeholder="/"
         autoComplete="off"
         hint="An absolute path on the server."
