@@ -64,6 +64,24 @@ const SOURCES = {
     where: { field: ['status'], operator: 'eq', value: 'active' },
     toChoice: ({ user_id: id, email, name }) => (id === null ? undefined : { id, label: email, note: name ?? '' }),
   }),
+  thread: source({
+    tool: 'COLLECTION_THREADS_LIST',
+    idField: 'id',
+    textField: 'title',
+    toChoice: ({ id, title }) => ({ id, label: title }),
+  }),
+  run: source({
+    tool: 'RUN_LIST',
+    idField: 'id',
+    textField: 'question',
+    toChoice: ({ id, question }) => ({ id, label: question ?? id }),
+  }),
+  schedule: source({
+    tool: 'SCHEDULE_LIST',
+    idField: 'id',
+    textField: 'title',
+    toChoice: ({ id, title }) => ({ id, label: title }),
+  }),
 } as const;
 
 export type ChoiceKind = keyof typeof SOURCES;
@@ -90,6 +108,11 @@ export function useChoicesById(kind: ChoiceKind, ids: readonly string[]): Readon
   const where: Condition = { field: [SOURCES[kind].idField], operator: 'in', value: wanted };
   const { choices } = useSource(kind, where, 100, may && wanted.length > 0);
   return new Map(choices.map((choice) => [choice.id, choice]));
+}
+
+/** The name of what has this id, or the id as long as the name is not known. */
+export function useNameOf(kind: ChoiceKind, id: string | null): string {
+  return useChoicesById(kind, id === null ? [] : [id]).get(id ?? '')?.label ?? id ?? '';
 }
 
 function useSource(kind: ChoiceKind, where: Condition | undefined, limit: number, isEnabled: boolean) {

@@ -1,6 +1,8 @@
 import { type ReactNode, useCallback, useState } from 'react';
 import type { Filters } from '../api/filters.js';
 import { allOf, type Condition } from '../api/queries.js';
+import { isUuid } from '../api/uuid.js';
+import { PickerField } from '../pick/picker-field.js';
 import { useOrganization } from '../session/organization.js';
 import { SelectField } from '../ui/field.js';
 import { SearchField } from '../ui/search-field.js';
@@ -58,10 +60,6 @@ export const SHARED_WORDS: Readonly<Record<string, string>> = {
   apikey: 'Key',
 };
 
-export function isUuid(text: string | undefined): boolean {
-  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text ?? '');
-}
-
 export function OrderField({
   filters,
   onFilter,
@@ -86,8 +84,6 @@ const MORE = [
   ['model', 'Model, by its exact name'],
   ['code', 'Code of an error'],
   ['cost', 'Cost of at least, in dollars'],
-  ['user', 'ID of a person'],
-  ['apikey', 'ID of a key'],
 ] as const;
 
 /** Whether the caller is allowed to find threads by what their runs cost, and by who posted them. */
@@ -95,8 +91,6 @@ function useSeesCosts(): boolean {
   const { may } = useOrganization();
   return may('RUN_LIST') || may('USAGE_STATS');
 }
-
-const OF_COSTS: readonly string[] = ['cost', 'user', 'apikey'];
 
 /** The filters that are needed less often, behind a disclosure. It is open at first if metadata or `names` are set. */
 export function MoreFilters({
@@ -119,9 +113,27 @@ export function MoreFilters({
       <summary className="w-fit cursor-pointer text-sm text-muted-foreground">More filters</summary>
       <div className="grid gap-3 pt-2 sm:grid-cols-2 lg:grid-cols-4">
         {children}
-        {MORE.filter(([name]) => seesCosts || !OF_COSTS.includes(name)).map(([name, label]) => (
+        {MORE.filter(([name]) => seesCosts || name !== 'cost').map(([name, label]) => (
           <NamedSearch key={name} name={name} label={label} value={filters[name] ?? ''} onFilter={onFilter} />
         ))}
+        {seesCosts && (
+          <>
+            <PickerField
+              label="Person"
+              kind="person"
+              value={filters['user'] ?? ''}
+              emptyLabel="Any person"
+              onChange={(user) => onFilter({ user })}
+            />
+            <PickerField
+              label="Key"
+              kind="key"
+              value={filters['apikey'] ?? ''}
+              emptyLabel="Any key"
+              onChange={(apikey) => onFilter({ apikey })}
+            />
+          </>
+        )}
         <MetadataFilter filters={filters} onFilter={onFilter} />
       </div>
     </details>

@@ -1,10 +1,10 @@
 import { allOf, type Condition, useList, useTool } from '../api/queries.js';
+import { isUuid } from '../api/uuid.js';
 import { useOrganization } from '../session/organization.js';
 import type { Place } from './navigation.js';
 
 const FOUND = 6;
 const MIN_LENGTH = 2;
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const NO_AGENTS: Condition = {
   operator: 'not',
   conditions: [{ field: ['connection_type'], operator: 'eq', value: 'VIRTUAL' }],
@@ -23,7 +23,7 @@ export function usePaletteFound(typed: string): {
   const { may } = useOrganization();
   const text = typed.trim();
   const isLong = text.length >= MIN_LENGTH;
-  const isId = UUID.test(text);
+  const isId = isUuid(text);
   const named = (field: string, id: string | undefined = isId ? 'id' : undefined): Condition => {
     const contains: Condition = { field: [field], operator: 'contains', value: text };
     return id === undefined

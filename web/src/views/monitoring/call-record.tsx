@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useList } from '../../api/queries.js';
-import { useChoicesById } from '../../pick/choices.js';
+import { useNameOf } from '../../pick/choices.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { JsonBlock } from '../../ui/code-block.js';
@@ -36,7 +36,8 @@ function Stored({ id }: { readonly id: string }) {
 function Details({ call }: { readonly call: Call }) {
   const { slug } = useOrganization();
   const agentId = call.agent_id;
-  const agents = useChoicesById('agent', agentId === null ? [] : [agentId]);
+  const agent = useNameOf('agent', agentId);
+  const run = useNameOf('run', call.run_id);
   const isRecorded = call.arguments !== null || call.result !== null;
   return (
     <div className="flex min-w-0 flex-col gap-4">
@@ -66,7 +67,7 @@ function Details({ call }: { readonly call: Call }) {
               params={{ org: slug, agentId }}
               className="text-primary underline"
             >
-              {agents.get(agentId)?.label ?? agentId}
+              {agent}
             </Link>,
           ],
           ['Outcome', <StatusBadge key="status" status={call.status} />],
@@ -82,7 +83,7 @@ function Details({ call }: { readonly call: Call }) {
               params={{ org: slug, runId: call.run_id }}
               className="text-primary underline"
             >
-              {call.run_id}
+              {run}
             </Link>,
           ],
           ['When', <Time key="when" value={call.at} />],

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { useNameOf } from '../../pick/choices.js';
 import { callerOf, type Run } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
@@ -10,6 +11,8 @@ import { formatCost, formatDuration, formatNumber, Time } from '../../ui/time.js
 export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agentTitle: string }) {
   const { slug: org } = useOrganization();
   const { usage, schedule_id: schedule, duration_ms: duration } = run;
+  const thread = useNameOf('thread', run.thread_id);
+  const scheduleTitle = useNameOf('schedule', schedule);
   const metadata = Object.entries(run.metadata);
   const link = 'text-primary underline';
   return (
@@ -25,14 +28,14 @@ export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agen
         [
           'Thread',
           <Link key="thread" to="/$org/threads/$threadId" params={{ org, threadId: run.thread_id }} className={link}>
-            {run.thread_id}
+            {thread}
           </Link>,
         ],
         ['Asked by', callerOf(run)],
         schedule !== null && [
           'Schedule',
           <Link key="schedule" to="/$org/runs" params={{ org }} search={{ schedule }} className={link}>
-            All runs of {schedule}
+            All runs of {scheduleTitle}
           </Link>,
         ],
         ['Model', run.model ?? 'not called yet'],

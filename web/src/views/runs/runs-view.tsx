@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { type Filters, useFilters } from '../../api/filters.js';
 import { allOf, type Condition, useList, useTool } from '../../api/queries.js';
+import { isUuid } from '../../api/uuid.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { chipsOf, FilterChips, metadataChips, timeChips } from '../../records/filter-chips.js';
-import { equals, isUuid, orderOf, SHARED_WORDS, sharedCondition } from '../../records/found-filters.js';
+import { equals, orderOf, SHARED_WORDS, sharedCondition } from '../../records/found-filters.js';
 import { FoundOverTime } from '../../records/found-over-time.js';
 import { useFoundRange } from '../../records/found-range.js';
 import { runColumns } from '../../records/run-columns.js';

@@ -4,6 +4,7 @@ import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useChange } from '../../api/queries.js';
 import { PickerField } from '../../pick/picker-field.js';
 import { CheckboxField, SelectField, TextAreaField, TextField } from '../../ui/field.js';
+import { SearchSelect } from '../../ui/search-select.js';
 import { useToast } from '../../ui/toast.js';
 import { cronInWords } from './cron-words.js';
 import { FormDialog } from './form-dialog.js';
@@ -132,11 +133,11 @@ function When({
             if (value !== 'own') onCron(value);
           }}
         />
-        <SelectField
+        <SearchSelect
           label="Time zone"
           path="timezone"
           value={timezone}
-          options={zonesWith(timezone).map((zone) => ({ value: zone, label: zone }))}
+          options={zonesWith(timezone)}
           onChange={onTimezone}
         />
       </div>
