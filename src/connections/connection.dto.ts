@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   IsBoolean,
   IsIn,
@@ -9,7 +8,6 @@ import {
   IsUUID,
   Max,
   Min,
-  ValidateNested,
   type ValidationArguments,
 } from 'class-validator';
 import {
@@ -44,7 +42,7 @@ import {
 import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
 import { type ConnectionRateLimit, MAX_LIMIT_VALUE } from '../core/limits.js';
 import { IsLimit } from '../core/validation/is-limit.js';
-import { IsOptionalObject } from '../core/validation/is-optional-object.js';
+import { IsOptionalObject, Nested } from '../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../core/validation/presence.js';
 import { ItemOf, PageOf } from '../core/paging/page-of.js';
 
@@ -209,8 +207,7 @@ class ConnectionOptions {
   /** By default `token` with a stored token, otherwise `none`. Only for HTTP connections. */
   @MayBeAbsent()
   @IsObject()
-  @ValidateNested()
-  @Type(() => ConnectionAuthInput)
+  @Nested(() => ConnectionAuthInput)
   auth?: ConnectionAuthInput;
 
   /** Sent with every request to the upstream. An update replaces all headers. The values are write-only. */
@@ -220,8 +217,7 @@ class ConnectionOptions {
   /** The program of a STDIO connection, which requires it. */
   @MayBeAbsent()
   @IsObject()
-  @ValidateNested()
-  @Type(() => StdioInput)
+  @Nested(() => StdioInput)
   stdio?: StdioInput;
 
   /** The time limit for one tool call, in milliseconds. */
@@ -291,8 +287,7 @@ export class ConnectionUpdateData extends ConnectionOptions {
 
 export class ConnectionCreateInput {
   @IsObject()
-  @ValidateNested()
-  @Type(() => ConnectionCreateData)
+  @Nested(() => ConnectionCreateData)
   data: ConnectionCreateData;
 }
 
@@ -301,8 +296,7 @@ export class ConnectionUpdateInput {
   id: string;
 
   @IsObject()
-  @ValidateNested()
-  @Type(() => ConnectionUpdateData)
+  @Nested(() => ConnectionUpdateData)
   data: ConnectionUpdateData;
 }
 
@@ -336,18 +330,15 @@ export class ConnectionItem {
 
   /** Null for connections that are not of type HTTP. */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => ConnectionAuthItem)
+  @Nested(() => ConnectionAuthItem)
   auth: ConnectionAuthItem | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => ConnectionHeaders)
+  @Nested(() => ConnectionHeaders)
   connection_headers: ConnectionHeaders | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => StdioItem)
+  @Nested(() => StdioItem)
   stdio: StdioItem | null;
 
   @IsInt()
@@ -370,8 +361,7 @@ export class ConnectionItem {
   public_tools: PublicToolsRule;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => ConnectionRateLimitItem)
+  @Nested(() => ConnectionRateLimitItem)
   rate_limit: ConnectionRateLimit | null;
 
   /** Whether callers share one session with the upstream, and what it keeps in it. */

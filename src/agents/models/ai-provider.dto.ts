@@ -1,7 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import { Type } from 'class-transformer';
 import {
-  IsArray,
   IsBoolean,
   IsIn,
   IsInt,
@@ -12,10 +10,10 @@ import {
   Matches,
   MaxLength,
   NotEquals,
-  ValidateNested,
 } from 'class-validator';
 import { MAX_BASE_URL_LENGTH } from './base-url.js';
 import { IsModelName } from './model-name.js';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { MASKED_KEY } from './provider-columns.js';
 import { PROVIDER_KINDS, type ProviderKind } from './provider-kind.js';
@@ -79,8 +77,7 @@ export class AiProviderData extends PlainFields {
 
 export class AiProviderCreateInput {
   @IsObject()
-  @ValidateNested()
-  @Type(() => AiProviderData)
+  @Nested(() => AiProviderData)
   data: AiProviderData;
 }
 
@@ -112,8 +109,7 @@ export class AiProviderUpdateInput {
   id: string;
 
   @IsObject()
-  @ValidateNested()
-  @Type(() => AiProviderChange)
+  @Nested(() => AiProviderChange)
   data: AiProviderChange;
 }
 
@@ -177,9 +173,7 @@ export class AiProviderItem {
 export class AiProviderAnswer extends ItemOf(AiProviderItem) {}
 
 export class AiProviderList {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => AiProviderItem)
+  @NestedList(() => AiProviderItem)
   items: AiProviderItem[];
 }
 

@@ -2,6 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import { ArrayMaxSize, IsArray, IsInt, IsNumber, IsObject, IsUUID, Max, Min, ValidateNested } from 'class-validator';
 import { IsModelName } from './model-name.js';
+import { Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { ItemOf } from '../../core/paging/page-of.js';
 import { WarnedItemOf } from '../../core/spend-limit.dto.js';
@@ -39,8 +40,7 @@ export class TierModel {
   /** What its tokens cost. Without it, its runs have no cost, and no run with a spending limit calls it. */
   @MayBeAbsent()
   @IsObject()
-  @ValidateNested()
-  @Type(() => TierPrice)
+  @Nested(() => TierPrice)
   price?: TierPrice;
 
   /** The most tokens that one answer can have; by default, the limit of the model itself. */
@@ -85,8 +85,7 @@ export class ModelTiersChange {
 
 export class ModelTiersSetInput {
   @IsObject()
-  @ValidateNested()
-  @Type(() => ModelTiersChange)
+  @Nested(() => ModelTiersChange)
   data: ModelTiersChange;
 }
 

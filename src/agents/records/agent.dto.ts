@@ -25,7 +25,7 @@ import { IsText, IsTitle } from '../../connections/field-rules.js';
 import type { SpendLimit } from '../../core/limits.js';
 import { ListInput } from '../../core/paging/list-input.js';
 import { SpendLimitInput, SpendLimitItem, WarnedItemOf } from '../../core/spend-limit.dto.js';
-import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
+import { IsOptionalObject, Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 import {
@@ -218,8 +218,7 @@ export class AgentUpdateData extends AgentOptions {
 
 export class AgentCreateInput {
   @IsObject()
-  @ValidateNested()
-  @Type(() => AgentCreateData)
+  @Nested(() => AgentCreateData)
   data: AgentCreateData;
 }
 
@@ -228,8 +227,7 @@ export class AgentUpdateInput {
   id: string;
 
   @IsObject()
-  @ValidateNested()
-  @Type(() => AgentUpdateData)
+  @Nested(() => AgentUpdateData)
   data: AgentUpdateData;
 }
 
@@ -299,8 +297,7 @@ export class AgentContent {
   @IsString({ each: true })
   pinned_tools: string[];
 
-  @ValidateNested()
-  @Type(() => AgentHistoryItem)
+  @Nested(() => AgentHistoryItem)
   history: AgentHistoryItem;
 
   @MayBeNull()
@@ -316,9 +313,7 @@ export class AgentContent {
   @IsInt()
   ask_timeout_s: number;
 
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => AgentConnectionItem)
+  @NestedList(() => AgentConnectionItem)
   connections: AgentConnectionItem[];
 }
 
@@ -330,8 +325,7 @@ export class AgentItem extends AgentContent {
   slug: string;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => SpendLimitItem)
+  @Nested(() => SpendLimitItem)
   spend: SpendLimit | null;
 
   @IsIn(CONNECTION_STATUSES)
@@ -380,14 +374,11 @@ class DefinitionTokens {
 
 export class AgentDetails extends ItemOf(AgentItem) {
   /** The last known tools; no upstream is called. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => AgentToolItem)
+  @NestedList(() => AgentToolItem)
   tools: AgentToolItem[];
 
   /** What the definitions that a model gets with each request cost, by mode. */
-  @ValidateNested()
-  @Type(() => DefinitionTokens)
+  @Nested(() => DefinitionTokens)
   definition_tokens: DefinitionTokens;
 
   /** The mode that applies: what `tool_mode: auto` means for these tools. */

@@ -1,7 +1,7 @@
-import { Type } from 'class-transformer';
-import { IsArray, IsInt, IsISO8601, IsString, IsUUID, Max, Min, ValidateNested } from 'class-validator';
+import { IsArray, IsInt, IsISO8601, IsString, IsUUID, Max, Min } from 'class-validator';
 import { CallerItem } from '../../audit/caller.dto.js';
 import { ItemOf } from '../../core/paging/page-of.js';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeNull } from '../../core/validation/presence.js';
 import { AgentContent, AgentIdInput, AgentItem } from '../records/agent.dto.js';
 
@@ -40,15 +40,12 @@ class ListedAgentVersion extends AgentVersionItem {
 
 export class AgentVersionList {
   /** Newest first. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ListedAgentVersion)
+  @NestedList(() => ListedAgentVersion)
   items: ListedAgentVersion[];
 }
 
 class AgentVersionDetails extends AgentVersionItem {
-  @ValidateNested()
-  @Type(() => AgentContent)
+  @Nested(() => AgentContent)
   content: AgentContent;
 }
 

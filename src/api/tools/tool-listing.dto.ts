@@ -1,6 +1,6 @@
-import { Type } from 'class-transformer';
-import { IsArray, IsBoolean, IsObject, IsString, ValidateNested } from 'class-validator';
+import { IsBoolean, IsObject, IsString } from 'class-validator';
 import type { ToolAnnotations } from '../../core/tools/management-tool.js';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 import type { JsonSchema } from '../../core/validation/schema-of.js';
 
@@ -35,14 +35,11 @@ export class ToolListing {
   @IsObject()
   output_schema: JsonSchema;
 
-  @ValidateNested()
-  @Type(() => ToolAnnotationsItem)
+  @Nested(() => ToolAnnotationsItem)
   annotations: ToolAnnotations;
 }
 
 export class ToolListings {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ToolListing)
+  @NestedList(() => ToolListing)
   items: ToolListing[];
 }

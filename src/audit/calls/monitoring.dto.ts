@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   IsArray,
@@ -10,9 +9,9 @@ import {
   IsString,
   IsUUID,
   MaxLength,
-  ValidateNested,
 } from 'class-validator';
 import { PageOf } from '../../core/paging/page-of.js';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { AnyJson, MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { CallerItem } from '../caller.dto.js';
 import { ENTRY_POINTS, AUDIT_STATUSES, type EntryPoint, type AuditStatus } from './audit-record.js';
@@ -162,8 +161,7 @@ export class CallStats {
 
   /** Null if all calls were denied or there were none. */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => LatencyPercentiles)
+  @Nested(() => LatencyPercentiles)
   latency_ms: LatencyPercentiles | null;
 }
 
@@ -186,9 +184,7 @@ class ToolStats extends CallStats {
   tool_name: string;
 
   /** Oldest first. Buckets without calls are omitted. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => CallStatsAt)
+  @NestedList(() => CallStatsAt)
   over_time: CallStatsAt[];
 }
 
@@ -208,9 +204,7 @@ class CallGroup extends CallStats {
   name: string | null;
 
   /** As that of a tool; empty without `over_time`. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => CallStatsAt)
+  @NestedList(() => CallStatsAt)
   over_time: CallStatsAt[];
 }
 
@@ -224,29 +218,22 @@ export class MonitoringStats {
   @IsInt()
   bucket_seconds: number;
 
-  @ValidateNested()
-  @Type(() => CallStats)
+  @Nested(() => CallStats)
   total: CallStats;
 
   /**
    * All calls in question, oldest first; the sum is the total. Buckets without calls are omitted. Empty without
    * `over_time`.
    */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => CallStatsAt)
+  @NestedList(() => CallStatsAt)
   over_time: CallStatsAt[];
 
   /** The tools with the most calls, in descending order. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ToolStats)
+  @NestedList(() => ToolStats)
   tools: ToolStats[];
 
   /** The groups of `group_by` with the most calls, in descending order; empty without it. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => CallGroup)
+  @NestedList(() => CallGroup)
   groups: CallGroup[];
 
   /** Whether tools or groups were omitted. Request an omitted tool by its name. */

@@ -1,6 +1,6 @@
-import { Type } from 'class-transformer';
-import { IsIn, IsISO8601, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { IsIn, IsISO8601, IsString, IsUUID } from 'class-validator';
 import { PageOf } from '../../core/paging/page-of.js';
+import { Nested } from '../../core/validation/nested.js';
 import { AnyJson, MayBeNull } from '../../core/validation/presence.js';
 import { CallerItem } from '../caller.dto.js';
 import { AUDIT_EVENT_NAMES, type AuditEventName, EVENT_TARGET_TYPES, type EventTargetType } from './audit-event.js';
@@ -38,8 +38,7 @@ export class AuditEventItem {
   @IsIn(AUDIT_EVENT_NAMES)
   event: AuditEventName;
 
-  @ValidateNested()
-  @Type(() => AuditEventActor)
+  @Nested(() => AuditEventActor)
   actor: AuditEventActor;
 
   /** The network address of the caller; null for what the service does at its start. */
@@ -48,8 +47,7 @@ export class AuditEventItem {
   source: string | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => AuditEventTarget)
+  @Nested(() => AuditEventTarget)
   target: AuditEventTarget | null;
 
   /** The changed properties, each with `from`, `to` or both; null if there are none. Secrets are redacted. */

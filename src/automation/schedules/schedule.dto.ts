@@ -1,21 +1,10 @@
-import { Type } from 'class-transformer';
-import {
-  IsBoolean,
-  IsIn,
-  IsISO8601,
-  IsObject,
-  IsString,
-  IsUUID,
-  Length,
-  Matches,
-  MaxLength,
-  ValidateNested,
-} from 'class-validator';
+import { IsBoolean, IsIn, IsISO8601, IsObject, IsString, IsUUID, Length, Matches, MaxLength } from 'class-validator';
 import { CALLER_ID } from '../../core/ids.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { RUN_STATUSES, type RunStatus } from '../../core/run-status.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 import { ChangeOf } from '../../core/validation/change-of.js';
+import { Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { type Overlap, OVERLAPS } from './schedule.entity.js';
 
@@ -75,8 +64,7 @@ export class ScheduleData {
 
 export class ScheduleCreateInput {
   @IsObject()
-  @ValidateNested()
-  @Type(() => ScheduleData)
+  @Nested(() => ScheduleData)
   data: ScheduleData;
 }
 
@@ -88,8 +76,7 @@ export class ScheduleUpdateInput {
   id: string;
 
   @IsObject()
-  @ValidateNested()
-  @Type(() => ScheduleChange)
+  @Nested(() => ScheduleChange)
   data: ScheduleChange;
 }
 
@@ -159,8 +146,7 @@ export class ScheduleItem {
 
   /** The run that the schedule posted last; null if there is none, or it is no longer stored. */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => ScheduleRunItem)
+  @Nested(() => ScheduleRunItem)
   last_run: ScheduleRunItem | null;
 
   /** The last time at which the schedule posted no run. */

@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
@@ -12,10 +11,10 @@ import {
   IsString,
   IsUUID,
   MaxLength,
-  ValidateNested,
 } from 'class-validator';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { ChangeOf } from '../../core/validation/change-of.js';
+import { Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { DELIVERY_STATUSES, type DeliveryStatus } from './webhook-delivery.entity.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from './webhook.entity.js';
@@ -51,8 +50,7 @@ export class WebhookData {
 
 export class WebhookCreateInput {
   @IsObject()
-  @ValidateNested()
-  @Type(() => WebhookData)
+  @Nested(() => WebhookData)
   data: WebhookData;
 }
 
@@ -64,8 +62,7 @@ export class WebhookUpdateInput {
   id: string;
 
   @IsObject()
-  @ValidateNested()
-  @Type(() => WebhookChange)
+  @Nested(() => WebhookChange)
   data: WebhookChange;
 }
 

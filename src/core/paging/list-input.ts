@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
@@ -10,10 +9,10 @@ import {
   IsString,
   Max,
   Min,
-  ValidateNested,
 } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { type SortDirection, SORT_DIRECTIONS } from './list-spec.js';
+import { NestedList } from '../validation/nested.js';
 
 export const MAX_LIMIT = 1000;
 export const DEFAULT_LIMIT = 100;
@@ -70,9 +69,7 @@ export class ListInput {
   count_limit?: number | null;
 
   @IsOptional()
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ListOrder)
+  @NestedList(() => ListOrder)
   @JSONSchema({ description: 'Sort order, most significant term first. Each field can occur once.' })
   orderBy?: ListOrder[] | null;
 

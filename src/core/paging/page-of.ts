@@ -1,6 +1,6 @@
-import { Type } from 'class-transformer';
-import { IsArray, IsBoolean, IsInt, IsString, ValidateNested } from 'class-validator';
+import { IsBoolean, IsInt, IsString } from 'class-validator';
 import type { InputClass } from '../validation/validate-input.js';
+import { Nested, NestedList } from '../validation/nested.js';
 import { MayBeNull } from '../validation/presence.js';
 
 /** The output of a GET, CREATE, UPDATE or DELETE tool. */
@@ -22,8 +22,7 @@ export interface PageOutput<T> {
  */
 export function ItemOf<T extends object>(type: InputClass<T>): InputClass<ItemOutput<T>> {
   class Item implements ItemOutput<T> {
-    @ValidateNested()
-    @Type(() => type)
+    @Nested(() => type)
     item: T;
   }
   return Item;
@@ -32,9 +31,7 @@ export function ItemOf<T extends object>(type: InputClass<T>): InputClass<ItemOu
 /** A class that describes one page of a list, to be extended under a name of its own. */
 export function PageOf<T extends object>(type: InputClass<T>): InputClass<PageOutput<T>> {
   class Page implements PageOutput<T> {
-    @IsArray()
-    @ValidateNested({ each: true })
-    @Type(() => type)
+    @NestedList(() => type)
     items: T[];
 
     @IsInt()

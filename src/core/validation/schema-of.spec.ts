@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { Type } from 'class-transformer';
-import { IsArray, IsIn, IsInt, IsObject, IsString, Length, Max, Min, ValidateNested } from 'class-validator';
+import { IsIn, IsInt, IsObject, IsString, Length, Max, Min } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { schemaOf } from './schema-of.js';
 import { AnyJson, MayBeAbsent, MayBeNull } from './presence.js';
+import { Nested, NestedList } from './nested.js';
 
 class Leaf {
   @IsIn(['red', 'green'])
@@ -20,9 +20,7 @@ class Branch extends Shoot {
   @AnyJson()
   anything: unknown;
 
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => Leaf)
+  @NestedList(() => Leaf)
   leaves: Leaf[];
 }
 
@@ -45,8 +43,7 @@ class Tree {
   @IsObject()
   notes: Record<string, unknown>;
 
-  @ValidateNested()
-  @Type(() => Branch)
+  @Nested(() => Branch)
   branch: Branch;
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { Type } from 'class-transformer';
-import { IsArray, IsInt, IsObject, IsString, ValidateNested } from 'class-validator';
+import { IsInt, IsObject, IsString } from 'class-validator';
 import { DomainError } from '../domain-error.js';
 import { MayBeAbsent, MayBeNull } from './presence.js';
 import { inspectInput, summarize, validateInput } from './validate-input.js';
+import { NestedList } from './nested.js';
 
 class Item {
   @IsString()
@@ -15,9 +15,7 @@ class Item {
 }
 
 class Basket {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => Item)
+  @NestedList(() => Item)
   items: Item[];
 
   @MayBeAbsent()

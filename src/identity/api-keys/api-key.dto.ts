@@ -1,5 +1,4 @@
-import { Type } from 'class-transformer';
-import { Equals, IsIn, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min, ValidateNested } from 'class-validator';
+import { Equals, IsIn, IsInt, IsISO8601, IsString, IsUUID, Length, Max, Min } from 'class-validator';
 import { type KeyRateLimit, MAX_LIMIT_VALUE, type SpendLimit } from '../../core/limits.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
@@ -11,7 +10,7 @@ import {
   WarnedItemOf,
 } from '../../core/spend-limit.dto.js';
 import { IsLimit } from '../../core/validation/is-limit.js';
-import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
+import { IsOptionalObject, Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { PageOf } from '../../core/paging/page-of.js';
 
@@ -126,19 +125,16 @@ export class ApiKeyItem {
   permissions: PermissionMap;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => KeyRateLimitItem)
+  @Nested(() => KeyRateLimitItem)
   rate_limit: KeyRateLimit | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => SpendLimitItem)
+  @Nested(() => SpendLimitItem)
   spend: SpendLimit | null;
 
   /** The key that made it; null if a person or the service did. */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => MakerKeyItem)
+  @Nested(() => MakerKeyItem)
   maker_key: MakerKeyItem | null;
 
   @MayBeNull()
@@ -172,14 +168,12 @@ export class ApiKeyCreated {
 
   /** Absent without a limit. */
   @MayBeAbsent()
-  @ValidateNested()
-  @Type(() => KeyRateLimitItem)
+  @Nested(() => KeyRateLimitItem)
   rate_limit?: KeyRateLimit;
 
   /** Absent without a limit. */
   @MayBeAbsent()
-  @ValidateNested()
-  @Type(() => SpendLimitItem)
+  @Nested(() => SpendLimitItem)
   spend?: SpendLimit;
 
   @MayBeNull()

@@ -11,11 +11,10 @@ import {
   IsUUID,
   Length,
   MaxLength,
-  ValidateNested,
 } from 'class-validator';
-import { Type } from 'class-transformer';
 import type { PermissionMap } from '../../core/permissions.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { JwksInput } from './client-keys.js';
 import { CLIENT_AUTHS, type ClientAuth } from './records/oauth-client.entity.js';
@@ -66,9 +65,7 @@ export class OauthGrantItem {
 }
 
 export class OauthGrantList {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => OauthGrantItem)
+  @NestedList(() => OauthGrantItem)
   items: OauthGrantItem[];
 }
 
@@ -128,8 +125,7 @@ export class OauthClientCreateInput {
   /** With `auth: jwks`: the client's public keys. */
   @MayBeAbsent()
   @IsObject()
-  @ValidateNested()
-  @Type(() => JwksInput)
+  @Nested(() => JwksInput)
   jwks?: JwksInput;
 }
 
@@ -164,8 +160,7 @@ export class OauthClientItem {
 }
 
 export class OauthClientCreated {
-  @ValidateNested()
-  @Type(() => OauthClientItem)
+  @Nested(() => OauthClientItem)
   item: OauthClientItem;
 
   /** Only this response contains it; absent for a client without a secret. */
@@ -175,9 +170,7 @@ export class OauthClientCreated {
 }
 
 export class OauthClientList {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => OauthClientItem)
+  @NestedList(() => OauthClientItem)
   items: OauthClientItem[];
 }
 

@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   Equals,
   IsEmail,
@@ -12,13 +11,12 @@ import {
   Max,
   MaxLength,
   Min,
-  ValidateNested,
 } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import type { SpendLimit } from '../../core/limits.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { SpendLimitInput, SpendLimitItem, WarnedItemOf } from '../../core/spend-limit.dto.js';
-import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
+import { IsOptionalObject, Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { PERSON_STATUSES } from './organization-person.entity.js';
 
@@ -91,8 +89,7 @@ export class MemberItem {
   created_at: string;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => SpendLimitItem)
+  @Nested(() => SpendLimitItem)
   spend: SpendLimit | null;
 }
 

@@ -1,5 +1,4 @@
-import { Type } from 'class-transformer';
-import { IsIn, IsISO8601, IsString, IsUUID, Length, ValidateNested } from 'class-validator';
+import { IsIn, IsISO8601, IsString, IsUUID, Length } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { MAX_FILE_BYTES, MAX_LIMIT_VALUE, type OrganizationLimits } from '../../core/limits.js';
 import { MODEL_RECORDINGS, type ModelRecording } from '../../core/model-recording.js';
@@ -9,7 +8,7 @@ import type { Retention } from './organization.entity.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
 import { SpendLimitInput, SpendLimitItem, WarnedItemOf } from '../../core/spend-limit.dto.js';
 import { IsLimit } from '../../core/validation/is-limit.js';
-import { IsOptionalObject } from '../../core/validation/is-optional-object.js';
+import { IsOptionalObject, Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 const RUN_ACCESS: readonly RunAccess[] = ['members', 'granted'];
@@ -105,8 +104,7 @@ class OrganizationLimitsItem {
   file_bytes?: number;
 
   @MayBeAbsent()
-  @ValidateNested()
-  @Type(() => SpendLimitItem)
+  @Nested(() => SpendLimitItem)
   spend?: SpendLimitItem;
 }
 
@@ -175,12 +173,10 @@ export class OrganizationItem {
   @JSONSchema({ description: RUN_ACCESS_DESCRIPTION })
   run_access: RunAccess;
 
-  @ValidateNested()
-  @Type(() => OrganizationLimitsItem)
+  @Nested(() => OrganizationLimitsItem)
   limits: OrganizationLimits;
 
-  @ValidateNested()
-  @Type(() => RetentionItem)
+  @Nested(() => RetentionItem)
   retention: Retention;
 
   @IsIn(MODEL_RECORDINGS)

@@ -1,8 +1,8 @@
-import { Equals, IsArray, IsBoolean, IsString, Length, Matches, ValidateNested } from 'class-validator';
-import { Type } from 'class-transformer';
+import { Equals, IsBoolean, IsString, Length, Matches } from 'class-validator';
 import { ItemOf } from '../../core/paging/page-of.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
+import { NestedList } from '../../core/validation/nested.js';
 
 /** The input of a tool without parameters. */
 export class RoleListInput {}
@@ -37,9 +37,7 @@ export class RoleItem {
 }
 
 export class RoleItems {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RoleItem)
+  @NestedList(() => RoleItem)
   items: RoleItem[];
 }
 

@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   IsArray,
   IsBoolean,
@@ -11,11 +10,11 @@ import {
   Max,
   MaxLength,
   Min,
-  ValidateNested,
 } from 'class-validator';
 import { CONNECTION_STATUSES, type ConnectionStatus } from '../../connections/connection.js';
 import { ListInput } from '../../core/paging/list-input.js';
 import { PageOf } from '../../core/paging/page-of.js';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 /** The largest page of tools, and of callers. */
@@ -93,8 +92,7 @@ class ReachedItem {
 }
 
 export class AccessOfCaller extends PageOf(ReachedItem) {
-  @ValidateNested()
-  @Type(() => AccessCallerState)
+  @Nested(() => AccessCallerState)
   caller: AccessCallerState;
 
   /** The names of the management tools that the caller is permitted to call. */
@@ -185,15 +183,11 @@ export class AccessToTool {
   public: boolean;
 
   /** The agents that have the tool, directly or through other agents. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ToolAgentItem)
+  @NestedList(() => ToolAgentItem)
   agents: ToolAgentItem[];
 
   /** API keys first, then people. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ToolCallerItem)
+  @NestedList(() => ToolCallerItem)
   items: ToolCallerItem[];
 
   @IsInt()
@@ -260,9 +254,7 @@ class AccessToolItem {
 }
 
 export class AccessTools {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => AccessToolItem)
+  @NestedList(() => AccessToolItem)
   items: AccessToolItem[];
 
   @IsInt()
@@ -304,13 +296,11 @@ class GraphCaller extends AccessCallerState {
 /** What callers with the same rights reach. */
 class GraphReach {
   /** The connections and agents at whose MCP endpoints a grant opens something. */
-  @ValidateNested()
-  @Type(() => ReachedIds)
+  @Nested(() => ReachedIds)
   calls: ReachedIds;
 
   /** The agents that they can run. */
-  @ValidateNested()
-  @Type(() => ReachedIds)
+  @Nested(() => ReachedIds)
   runs: ReachedIds;
 }
 
@@ -398,32 +388,22 @@ export class AccessGraph {
   @IsISO8601()
   to: string;
 
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => GraphCaller)
+  @NestedList(() => GraphCaller)
   callers: GraphCaller[];
 
   /** Each for all callers with the same rights, who can be many. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => GraphReach)
+  @NestedList(() => GraphReach)
   reaches: GraphReach[];
 
   /** Connections, and agents with the type VIRTUAL, by title. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => GraphNode)
+  @NestedList(() => GraphNode)
   nodes: GraphNode[];
 
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => GraphUse)
+  @NestedList(() => GraphUse)
   uses: GraphUse[];
 
   /** The ways with the most calls, in descending order. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => GraphTraffic)
+  @NestedList(() => GraphTraffic)
   traffic: GraphTraffic[];
 
   /** Whether people or traffic were left out because there is too much. */

@@ -16,6 +16,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { CALLER_ID } from '../../core/ids.js';
+import { Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 
@@ -86,8 +87,7 @@ export class SteerRequest {
 
   /** The agent that the thread belongs to. */
   @IsObject()
-  @ValidateNested()
-  @Type(() => RunRequestAgent)
+  @Nested(() => RunRequestAgent)
   agent: RunRequestAgent;
 }
 

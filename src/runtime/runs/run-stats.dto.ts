@@ -1,15 +1,5 @@
-import { Type } from 'class-transformer';
-import {
-  IsArray,
-  IsBoolean,
-  IsInt,
-  IsISO8601,
-  IsNumber,
-  IsObject,
-  IsString,
-  IsUUID,
-  ValidateNested,
-} from 'class-validator';
+import { IsBoolean, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID } from 'class-validator';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 export class RunStatsInput {
@@ -85,8 +75,7 @@ export class RunCounts {
 
   /** Of completed and failed runs; null if there are none. */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RunDurations)
+  @Nested(() => RunDurations)
   duration_ms: RunDurations | null;
 }
 
@@ -131,32 +120,23 @@ export class RunStats {
   @IsInt()
   bucket_seconds: number;
 
-  @ValidateNested()
-  @Type(() => RunCounts)
+  @Nested(() => RunCounts)
   total: RunCounts;
 
   /** Oldest first. Buckets without runs are omitted. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RunCountsAt)
+  @NestedList(() => RunCountsAt)
   over_time: RunCountsAt[];
 
   /** The agents with the most runs, in descending order. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => AgentRunCounts)
+  @NestedList(() => AgentRunCounts)
   agents: AgentRunCounts[];
 
   /** The models with the most runs, in descending order. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ModelRunCounts)
+  @NestedList(() => ModelRunCounts)
   models: ModelRunCounts[];
 
   /** The failed runs by the code of their error, the most frequent first. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => FailedRuns)
+  @NestedList(() => FailedRuns)
   failures: FailedRuns[];
 
   /** The approvals that somebody can answer now, whatever the time range. */

@@ -1,16 +1,6 @@
-import { Type } from 'class-transformer';
-import {
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsISO8601,
-  IsNumber,
-  IsString,
-  IsUUID,
-  ValidateNested,
-} from 'class-validator';
+import { IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsString, IsUUID } from 'class-validator';
 import { SPEND_PERIODS, SPEND_SCOPES, type SpendPeriod, type SpendScope } from './records/spend-refusal.js';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 const USAGE_GROUPINGS = ['agent', 'model', 'key', 'person', 'day'] as const;
@@ -125,14 +115,11 @@ export class UsageStats {
   @IsIn(USAGE_GROUPINGS)
   by: UsageGrouping;
 
-  @ValidateNested()
-  @Type(() => UsageCounts)
+  @Nested(() => UsageCounts)
   total: UsageCounts;
 
   /** Days oldest first, all others by their tokens, most first. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => UsageGroup)
+  @NestedList(() => UsageGroup)
   groups: UsageGroup[];
 
   /** True if there are more groups than are listed. Their runs count in the total. */
@@ -140,8 +127,6 @@ export class UsageStats {
   truncated: boolean;
 
   /** The spending limits that are set, with what is used, reserved and left now; those with the least left first. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => SpendUsage)
+  @NestedList(() => SpendUsage)
   spend: SpendUsage[];
 }

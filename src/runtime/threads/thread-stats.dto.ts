@@ -1,5 +1,5 @@
-import { Type } from 'class-transformer';
-import { IsArray, IsBoolean, IsInt, IsISO8601, IsObject, IsString, ValidateNested } from 'class-validator';
+import { IsBoolean, IsInt, IsISO8601, IsObject, IsString } from 'class-validator';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent } from '../../core/validation/presence.js';
 
 export class ThreadStatsInput {
@@ -58,23 +58,18 @@ export class ThreadStats {
   @IsInt()
   bucket_seconds: number;
 
-  @ValidateNested()
-  @Type(() => ThreadCounts)
+  @Nested(() => ThreadCounts)
   total: ThreadCounts;
 
   /** Oldest first. Buckets without threads are omitted. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ThreadCountsAt)
+  @NestedList(() => ThreadCountsAt)
   over_time: ThreadCountsAt[];
 
   /**
    * The threads with a failed run by the code of its error, the most frequent first. A thread with runs that failed with
    * several codes counts for each.
    */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => FailedThreads)
+  @NestedList(() => FailedThreads)
   failures: FailedThreads[];
 
   /** Whether failures were omitted. */

@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   IsArray,
   IsBoolean,
@@ -14,12 +13,12 @@ import {
   Matches,
   Max,
   Min,
-  ValidateNested,
 } from 'class-validator';
 import { CALLER_ID } from '../../core/ids.js';
 import { MAX_LIMIT, MAX_OFFSET } from '../../core/paging/list-input.js';
 import { RUN_STATUSES, type RunStatus } from '../../core/run-status.js';
 import { IsMetadata } from '../../core/validation/is-metadata.js';
+import { Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { THREAD_STATUSES, type ThreadStatus } from './thread.entity.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
@@ -46,8 +45,7 @@ export class ThreadCreateData {
 }
 
 export class ThreadCreateInput {
-  @ValidateNested()
-  @Type(() => ThreadCreateData)
+  @Nested(() => ThreadCreateData)
   @IsObject()
   data: ThreadCreateData;
 }
@@ -68,8 +66,7 @@ export class ThreadUpdateInput {
   @Matches(CALLER_ID, THREAD_ID_RULE)
   id: string;
 
-  @ValidateNested()
-  @Type(() => ThreadUpdateData)
+  @Nested(() => ThreadUpdateData)
   @IsObject()
   data: ThreadUpdateData;
 }
@@ -101,8 +98,7 @@ class LastRunItem {
   model: string | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RunFailureItem)
+  @Nested(() => RunFailureItem)
   error: RunFailureItem | null;
 }
 
@@ -144,8 +140,7 @@ export class ThreadItem {
   metadata: Record<string, string>;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => LastRunItem)
+  @Nested(() => LastRunItem)
   last_run: LastRunItem | null;
 
   /**

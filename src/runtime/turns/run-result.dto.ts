@@ -1,5 +1,5 @@
-import { Type } from 'class-transformer';
-import { IsArray, IsIn, IsObject, IsUUID, Matches, ValidateNested } from 'class-validator';
+import { IsIn, IsObject, IsUUID, Matches } from 'class-validator';
+import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { AnsweredApprovalItem, PendingApprovalItem } from '../runs/records/approval.dto.js';
 import { RunErrorItem, RunUsageItem } from '../runs/records/run.dto.js';
@@ -19,8 +19,7 @@ export class RunResult {
    * the first.
    */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => MessageItem)
+  @Nested(() => MessageItem)
   message: MessageItem | null;
 
   /** The object that the run has answered, if it is completed and its agent has an `output_schema`; otherwise null. */
@@ -29,25 +28,19 @@ export class RunResult {
   output: Record<string, unknown> | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RunUsageItem)
+  @Nested(() => RunUsageItem)
   usage: RunUsageItem | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RunErrorItem)
+  @Nested(() => RunErrorItem)
   error: RunErrorItem | null;
 
   /** The tool calls that wait for somebody's approval. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => PendingApprovalItem)
+  @NestedList(() => PendingApprovalItem)
   pending_approvals: PendingApprovalItem[];
 
   /** The answers so far to the tool calls of a run that is not over; the message has them once the run goes on. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => AnsweredApprovalItem)
+  @NestedList(() => AnsweredApprovalItem)
   answered_approvals: AnsweredApprovalItem[];
 }
 

@@ -1,4 +1,3 @@
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
@@ -11,9 +10,9 @@ import {
   IsString,
   IsUUID,
   Matches,
-  ValidateNested,
 } from 'class-validator';
 import { PIN_RULES, type PinRule } from '../../connections/connection.js';
+import { NestedList } from '../../core/validation/nested.js';
 import { AnyJson, MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 /** Of one call of CONNECTION_TOOLS_APPROVE, and of the names that CONNECTION_TOOLS_DIFF returns. */
@@ -93,9 +92,7 @@ export class ChangedTool {
   renamed_from: string | null;
 
   /** Against the definition that was approved last, or that of the renamed tool; empty for another new tool. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => DefinitionChange)
+  @NestedList(() => DefinitionChange)
   changes: DefinitionChange[];
 
   /** The tool as the upstream lists it. */
@@ -118,9 +115,7 @@ export class ToolsDiff {
   total: number;
 
   /** The first 100 of them. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ChangedTool)
+  @NestedList(() => ChangedTool)
   items: ChangedTool[];
 
   /** Names of approved tools that are no longer listed, at most 1,000. */

@@ -1,17 +1,6 @@
-import { Type } from 'class-transformer';
-import {
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsISO8601,
-  IsNumber,
-  IsString,
-  IsUUID,
-  Min,
-  ValidateNested,
-} from 'class-validator';
+import { IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsString, IsUUID, Min } from 'class-validator';
 import { MODEL_RECORDINGS, type ModelRecording } from '../../../core/model-recording.js';
+import { Nested, NestedList } from '../../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../../core/validation/presence.js';
 import type {
   RecordedCall,
@@ -76,9 +65,7 @@ class RecordedMessageItem implements RecordedMessage {
   @IsIn(ROLES)
   role: RecordedMessage['role'];
 
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RecordedPartItem)
+  @NestedList(() => RecordedPartItem)
   parts: RecordedPartItem[];
 }
 
@@ -86,12 +73,10 @@ class RecordedToolItem implements RecordedTool {
   @IsString()
   name: string;
 
-  @ValidateNested()
-  @Type(() => RecordedTextItem)
+  @Nested(() => RecordedTextItem)
   description: RecordedTextItem;
 
-  @ValidateNested()
-  @Type(() => RecordedTextItem)
+  @Nested(() => RecordedTextItem)
   input_schema: RecordedTextItem;
 
   /** What the definition adds to the input at most, as spending limits count. */
@@ -116,45 +101,35 @@ class RecordedSettingsItem {
   response_format: string;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RecordedTextItem)
+  @Nested(() => RecordedTextItem)
   response_schema: RecordedTextItem | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RecordedTextItem)
+  @Nested(() => RecordedTextItem)
   provider_options: RecordedTextItem | null;
 }
 
 class RecordedRequestItem implements RecordedRequest {
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RecordedTextItem)
+  @Nested(() => RecordedTextItem)
   instructions: RecordedTextItem | null;
 
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RecordedMessageItem)
+  @NestedList(() => RecordedMessageItem)
   messages: RecordedMessageItem[];
 
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RecordedToolItem)
+  @NestedList(() => RecordedToolItem)
   tools: RecordedToolItem[];
 
   /** What the request adds up to at most, as spending limits count. */
   @IsInt()
   tokens: number;
 
-  @ValidateNested()
-  @Type(() => RecordedSettingsItem)
+  @Nested(() => RecordedSettingsItem)
   settings: RecordedSettingsItem;
 }
 
 class RecordedResponseItem implements RecordedResponse {
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RecordedPartItem)
+  @NestedList(() => RecordedPartItem)
   parts: RecordedPartItem[];
 
   @MayBeNull()
@@ -206,22 +181,17 @@ export class RecordedCallItem implements RecordedCall {
 
   /** In US dollars per million tokens, when the call was made; null if none was set. */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RecordedPriceItem)
+  @Nested(() => RecordedPriceItem)
   price: RecordedPriceItem | null;
 
-  @ValidateNested()
-  @Type(() => RecordedRequestItem)
+  @Nested(() => RecordedRequestItem)
   request: RecordedRequestItem;
 
-  @ValidateNested()
-  @Type(() => RecordedResponseItem)
+  @Nested(() => RecordedResponseItem)
   response: RecordedResponseItem;
 
   /** Each request to the provider, in order. The last one is the recorded one. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => RecordedTryItem)
+  @NestedList(() => RecordedTryItem)
   tries: RecordedTryItem[];
 }
 
@@ -232,7 +202,6 @@ export class ModelCallOutput {
 
   /** Null if the call was not recorded, or is no longer kept. */
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RecordedCallItem)
+  @Nested(() => RecordedCallItem)
   item: RecordedCallItem | null;
 }

@@ -1,6 +1,6 @@
-import { Type } from 'class-transformer';
-import { IsArray, IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID, ValidateNested } from 'class-validator';
+import { IsArray, IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID } from 'class-validator';
 import { CallerItem } from '../../../audit/caller.dto.js';
+import { Nested, NestedList } from '../../../core/validation/nested.js';
 import { MayBeNull } from '../../../core/validation/presence.js';
 import { PendingApprovalItem } from './approval.dto.js';
 import type { ModelCall } from './model-call.js';
@@ -70,13 +70,11 @@ export class RunItem extends CallerItem {
   message_id: string;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RunErrorItem)
+  @Nested(() => RunErrorItem)
   error: RunErrorItem | null;
 
   @MayBeNull()
-  @ValidateNested()
-  @Type(() => RunUsageItem)
+  @Nested(() => RunUsageItem)
   usage: RunUsageItem | null;
 
   /** The names of the tools that the run has called, at most 100; empty until it is over. */
@@ -131,9 +129,7 @@ export class RunItem extends CallerItem {
   metadata: Record<string, string>;
 
   /** The tool calls that wait for somebody's approval. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => PendingApprovalItem)
+  @NestedList(() => PendingApprovalItem)
   pending_approvals: PendingApprovalItem[];
 
   @MayBeNull()
@@ -226,9 +222,7 @@ export class RunDetails extends RunItem {
   output: Record<string, unknown> | null;
 
   /** The calls that have ended, oldest first; at most the first 200. Empty for runs of earlier versions. */
-  @IsArray()
-  @ValidateNested({ each: true })
-  @Type(() => ModelCallItem)
+  @NestedList(() => ModelCallItem)
   model_calls: ModelCallItem[];
 }
 
