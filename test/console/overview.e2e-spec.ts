@@ -80,7 +80,8 @@ inBrowser('Overview and monitoring', () => {
     const record = page.getByRole('dialog', { name: 'Tool call' });
     await record.getByText('hello 3').first().waitFor();
     await opened.expectAccessible();
-    expect(await record.getByRole('link', { name: /^[0-9a-f-]{36}$/ }).getAttribute('href')).toContain('/runs/');
+    // A run is named by its question.
+    expect(await record.getByRole('link', { name: /call echo.*hello 3/ }).getAttribute('href')).toContain('/runs/');
     await page.keyboard.press('Escape');
     await page.getByLabel('Outcome').selectOption('denied');
     await page.getByText('No call matches.').waitFor();
