@@ -15,7 +15,7 @@ export const VIEWS = [
   {
     name: 'Overview',
     path: 'overview',
-    acts: [{ name: 'last 30 days', tool: 'MONITORING_STATS', act: select('Period', '30d') }],
+    acts: [{ name: 'last 30 days', tool: 'RUN_STATS', act: select('Period', '30d') }],
   },
   { name: 'Playground', path: 'playground' },
   {
