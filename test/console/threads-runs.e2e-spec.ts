@@ -350,7 +350,7 @@ inBrowser('Threads', () => {
 
 // After the tests that count the runs and threads.
 inBrowser('A run', () => {
-  it('shows all calls of a run, and draws those near the visible part of the list', async () => {
+  it('shows all calls of a run, and draws those near the visible part of the list, and the end of its answer', async () => {
     const calls = 1_200;
     const { taskId } = await (await ThreadClient.create(fixture.service, agentId)).ask('/call look {}');
     // Of times within the run: of others, the record has no calls of it.
@@ -361,8 +361,19 @@ inBrowser('A run', () => {
          FROM runs, generate_series(1, $2::int) n WHERE id = $1`,
       [taskId, calls],
     );
+    await fixture.service.query(
+      `UPDATE messages SET parts = (SELECT json_agg(json_build_object('type', 'text', 'text', 'part ' || n))
+                                      FROM generate_series(1, 150) n)
+        WHERE run_id = $1 AND role = 'assistant'`,
+      [taskId],
+    );
     opened = await fixture.open(`runs/${taskId}`);
     const { page } = opened;
+    const answer = list(page, 'Answer');
+    await answer.getByText('part 150', { exact: true }).waitFor();
+    expect(await answer.getByText('part 50', { exact: true }).count()).toBe(0);
+    await answer.getByRole('button', { name: 'Show 50 earlier parts' }).click();
+    await answer.getByText('part 1', { exact: true }).waitFor();
     const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem');
     // The wait for a worker, two steps with their model calls, the call of the run and the others.
     await page

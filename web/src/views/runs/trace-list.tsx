@@ -1,5 +1,6 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
+import { cn } from '../../ui/class-names.js';
 import type { TimeScale } from './time-scale.js';
 import type { Span } from './timeline.js';
 import { SpanRow, StepRow } from './trace-rows.js';
@@ -69,7 +70,7 @@ export function TraceList({
               aria-setsize={rows.length}
               onFocus={() => setFocused(index)}
               onBlur={() => setFocused(undefined)}
-              className="absolute inset-x-0 top-0 min-w-0"
+              className={cn('absolute inset-x-0 top-0 min-w-0', 'step' in row && index > 0 && 'border-t')}
               style={{ transform: `translateY(${start}px)` }}
             >
               {'step' in row ? (

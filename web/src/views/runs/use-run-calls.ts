@@ -8,7 +8,7 @@ import type { CallRecord } from './timeline.js';
 /** A longer trace says that it is cut. */
 const MAX_CALLS = 5_000;
 /** The records of a call can be large: a page of them comes while the rest is read. */
-const PAGE_SIZE = 500;
+const PAGE_SIZE = 1_000;
 /** By how much the clocks of the service's processes may differ. */
 const CLOCKS_DIFFER_MS = 60_000;
 
