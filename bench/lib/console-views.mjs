@@ -8,13 +8,14 @@ const select = (label, value) => (page) => page.getByLabel(label, { exact: true 
 
 /**
  * The views of the console. `path` is the address behind the organization; `isList`: the view is a list with rows;
+ * `ofLongRun`: the view shows the long run, which the empty organization does not have, and `path` is of its id;
  * `acts`: what people do there next, each with the tool that answers.
  */
 export const VIEWS = [
   {
     name: 'Overview',
     path: 'overview',
-    acts: [{ name: 'last 30 days', tool: 'MONITORING_STATS', act: select('Period', '30d') }],
+    acts: [{ name: 'last 30 days', tool: 'RUN_STATS', act: select('Period', '30d') }],
   },
   { name: 'Playground', path: 'playground' },
   {
@@ -37,6 +38,7 @@ export const VIEWS = [
       { name: 'failed', tool: 'RUN_LIST', act: select('Status', 'failed') },
     ],
   },
+  { name: 'Run of 2,000 calls', path: (id) => `runs/${id}`, ofLongRun: true },
   {
     name: 'Connections',
     path: 'connections',
@@ -74,6 +76,7 @@ export const VIEWS = [
     acts: [{ name: 'last 30 days', tool: 'MONITORING_STATS', act: select('Period', '30d') }],
   },
   { name: 'Monitoring: events', path: 'monitoring?tab=events', isList: true },
+  { name: 'Access: graph', path: 'access' },
   { name: 'Settings', path: 'settings' },
 ];
 
@@ -105,8 +108,11 @@ export async function signIn(browser, url, { email, password }) {
   return state;
 }
 
-/** Opens a view in a browser that has nothing but the session, and waits until it shows its data. */
-export async function openView(browser, url, storageState, { path }) {
+/**
+ * Opens a view in a browser that has nothing but the session, and waits until it shows its data.
+ * @param {{ service: { url: string }, session: object, longRun?: string }} installation
+ */
+export async function openView(browser, { service: { url }, session: storageState, longRun }, { path, ofLongRun }) {
   const context = await browser.newContext({ storageState, viewport: { width: 1280, height: 800 } });
   await context.addInitScript(noteContent);
   const page = await context.newPage();
@@ -115,7 +121,7 @@ export async function openView(browser, url, storageState, { path }) {
     const tool = /\/tools\/(\w+)/.exec(request.url())?.[1];
     if (tool !== undefined) calls.push({ tool, ms: request.timing().responseEnd });
   });
-  await page.goto(`${url}/console/default/${path}`);
+  await page.goto(`${url}/console/default/${ofLongRun ? path(longRun) : path}`);
   const contentMs = await contentTime(page);
   return { context, page, calls, contentMs };
 }

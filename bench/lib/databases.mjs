@@ -42,7 +42,7 @@ export async function onDatabase(url, work) {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await work(client);
+    return await work(client);
   } finally {
     await client.end();
   }

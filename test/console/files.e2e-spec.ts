@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import { newTenant, type Tenant } from '../support/tenant.js';
 
 /** Of JavaScript, compressed with gzip, that the browser loads before the first view. */
-const FIRST_LOAD_BYTES = 350 * 1024;
+const FIRST_LOAD_BYTES = 300 * 1024;
 
 let service: Tenant;
 
@@ -79,7 +79,7 @@ describe('the files of the console', () => {
     await get('/console/assets/').expect(404);
   });
 
-  it('loads at most 350 KB of JavaScript before the first view', async () => {
+  it('loads at most 300 KB of JavaScript before the first view', async () => {
     const scripts = await filesOf('.js');
     const sizes = await Promise.all(
       scripts.map(async (path) => {

@@ -350,6 +350,53 @@ inBrowser('Threads', () => {
 
 // After the tests that count the runs and threads.
 inBrowser('A run', () => {
+  it('shows all calls of a run, and draws those near the visible part of the list, and the end of its answer', async () => {
+    const calls = 1_200;
+    const { taskId } = await (await ThreadClient.create(fixture.service, agentId)).ask('/call look {}');
+    // Of times within the run: of others, the record has no calls of it.
+    await fixture.service.query(
+      `INSERT INTO audit_records (organization_id, at, id, door, tool_name, status, duration_ms, run_id, agent_id,
+                                  request_id, public)
+       SELECT organization_id, finished_at, gen_random_uuid(), 'run', 'call-' || n, 'success', 1, id, agent_id, 'r', false
+         FROM runs, generate_series(1, $2::int) n WHERE id = $1`,
+      [taskId, calls],
+    );
+    await fixture.service.query(
+      `UPDATE messages SET parts = (SELECT json_agg(json_build_object('type', 'text', 'text', 'part ' || n))
+                                      FROM generate_series(1, 150) n)
+        WHERE run_id = $1 AND role = 'assistant'`,
+      [taskId],
+    );
+    opened = await fixture.open(`runs/${taskId}`);
+    const { page } = opened;
+    const answer = list(page, 'Answer');
+    await answer.getByText('part 150', { exact: true }).waitFor();
+    expect(await answer.getByText('part 50', { exact: true }).count()).toBe(0);
+    await answer.getByRole('button', { name: 'Show 50 earlier parts' }).click();
+    await answer.getByText('part 1', { exact: true }).waitFor();
+    const rows = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem');
+    // The wait for a worker, two steps with their model calls, the call of the run and the others.
+    await page
+      .locator(`[aria-setsize="${calls + 6}"]`)
+      .first()
+      .waitFor();
+    expect(await rows.count()).toBeLessThan(100);
+    await rows.getByRole('button').last().focus();
+    await rows.last().evaluate((row) => row.parentElement?.parentElement?.scrollTo({ top: 1e6 }));
+    await page.locator(`[aria-posinset="${calls + 6}"]`).waitFor();
+    await opened.expectAccessible();
+    // What an address names is in sight at once.
+    await rows
+      .getByRole('button', { name: /^call-/ })
+      .last()
+      .click();
+    await page.waitForURL((url) => url.searchParams.has('span'));
+    await page.reload();
+    await rows.getByRole('button', { pressed: true }).click();
+    await page.waitForURL((url) => !url.searchParams.has('span'));
+    expect(opened.problems).toEqual([]);
+  });
+
   it('shows what a model was sent, once the organization records it', async () => {
     opened = await fixture.open(`runs/${failedRun}`);
     const { page } = opened;

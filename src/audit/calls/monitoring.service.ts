@@ -69,7 +69,9 @@ export class MonitoringService {
 
   async list(input: ListInput, caller: Principal, answer: HeldAnswer): Promise<MonitoringLogPage> {
     const page = await this.reads.read(caller.organization.id, answer.callerLeft, (manager) =>
-      paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input, answer),
+      paginate(this.records.queryOfOrganization(manager, caller.organization.id), AUDIT_LIST, input, answer, {
+        isSnapshot: true,
+      }),
     );
     const ids = page.items.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]);
     const nameOf = await this.names.find(ids);

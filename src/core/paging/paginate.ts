@@ -14,6 +14,9 @@ export const MAX_PAGE_BYTES = 4_194_304;
 /** The assumed maximum size of a row in a list that does not measure rows. */
 const SHORT_ROW_BYTES = 2048;
 
+/** So many matching rows are noted when they are counted: more make a page soon, in the order of an index. */
+const MAX_NOTED = 5000;
+
 /**
  * One page of a list; `totalCount` counts the items of all pages, when the first page was read, up to `count_limit`.
  */
@@ -30,6 +33,8 @@ export interface Page<E> {
  * @param query selects the entities that the caller can see. Its own conditions must be joined by AND (a plain
  * `orWhere` would bypass the filter), and its joins must match at most one row each. It is not changed.
  * @param input already validated as a `ListInput`
+ * @param options.isSnapshot all statements of the query see the same rows. Then each row is compared with `where` once,
+ *   where few match: the page is read from the places where the count has found them.
  * @throws DomainError `invalid_request` for a where or orderBy that the list does not publish, `invalid_cursor`,
  * `answer_memory_exhausted`
  */
@@ -38,6 +43,7 @@ export async function paginate<E extends ObjectLiteral>(
   spec: ListSpec,
   input: ListInput,
   answer: HeldAnswer,
+  { isSnapshot = false } = {},
 ): Promise<Page<E>> {
   const { cursor, offset } = input;
   const limit = input.limit ?? DEFAULT_LIMIT;
@@ -51,7 +57,12 @@ export async function paginate<E extends ObjectLiteral>(
 
   const matching = query.clone();
   if (where !== undefined) matching.andWhere(where.sql, where.parameters);
-  const page = matching.clone();
+  // Counting reads all matching rows, so only the first page does.
+  const countLimit = input.count_limit ?? Infinity;
+  const counted: CountedRows =
+    position ??
+    (isSnapshot && where !== undefined ? await noteRows(matching, countLimit) : await countRows(matching, countLimit));
+  const page = counted.places === undefined ? matching.clone() : atPlaces(query, counted.places);
   if (position !== undefined) {
     const after = afterRow(order, position.values);
     page.andWhere(after.sql, after.parameters);
@@ -59,46 +70,87 @@ export async function paginate<E extends ObjectLiteral>(
   if (offset != null) page.offset(offset);
   orderQuery(page, order);
 
-  // Counting reads all matching rows, so only the first page does.
-  const countLimit = input.count_limit ?? Infinity;
-  const totalCount = position?.totalCount ?? (await countRows(matching, countLimit));
-  const isWhole = position === undefined && totalCount <= countLimit;
+  const isWhole = position === undefined && counted.totalCount <= countLimit;
+  const expected = isWhole ? Math.min(limit, counted.totalCount) : limit;
   const { items, hasMore } =
-    spec.rowBytes === undefined
-      ? await readShortRows(page, isWhole ? Math.min(limit, totalCount) : limit, answer)
-      : await readMeasuredRows(page, limit, spec.rowBytes, answer);
+    expected === 0
+      ? { items: [], hasMore: false }
+      : spec.rowBytes === undefined
+        ? await readShortRows(page, limit, expected, answer)
+        : await readMeasuredRows(page, limit, spec.rowBytes, answer);
+  const totalCount = Math.max(counted.totalCount, Math.min(items.length, countLimit + 1));
   const last = items.at(-1);
   const nextCursor =
     hasMore && last !== undefined ? encodeCursor(scope, { values: orderValues(last, order), totalCount }) : null;
   return { items, totalCount, hasMore, nextCursor };
 }
 
-/** How many rows match; `limit + 1` if there are more than `limit`. */
-async function countRows<E extends ObjectLiteral>(matching: SelectQueryBuilder<E>, limit: number): Promise<number> {
-  if (limit === Infinity) return matching.getCount();
-  const counted = matching
-    .clone()
-    .select('1', 'one')
-    .limit(limit + 1);
-  const row = await matching
-    .createQueryBuilder()
-    .select('count(*)::integer', 'count')
-    .from(`(${counted.getQuery()})`, 'counted')
-    .setParameters(counted.getParameters())
-    .getRawOne<{ count: number }>();
-  return row?.count ?? 0;
+interface CountedRows {
+  /** How many rows match; `limit + 1` if there are more than `limit`. */
+  readonly totalCount: number;
+  /** Where the rows are, if they were noted and are few. */
+  readonly places?: readonly string[];
+}
+
+async function countRows<E extends ObjectLiteral>(
+  matching: SelectQueryBuilder<E>,
+  limit: number,
+): Promise<CountedRows> {
+  if (limit === Infinity) return { totalCount: await matching.getCount() };
+  const { totalCount } = await aggregate<CountedRows>(
+    matching
+      .clone()
+      .select('1', 'one')
+      .limit(limit + 1),
+    [['count(*)::integer', 'totalCount']],
+  );
+  return { totalCount };
+}
+
+/** Counts as `countRows`, and notes where the rows are. The snapshot keeps them there. */
+async function noteRows<E extends ObjectLiteral>(matching: SelectQueryBuilder<E>, limit: number): Promise<CountedRows> {
+  const rows = matching.clone().select(`${matching.alias}.ctid`, 'place').addSelect('row_number() OVER ()', 'number');
+  if (limit !== Infinity) rows.limit(limit + 1);
+  const { totalCount, places } = await aggregate<{ totalCount: number; places: string[] | null }>(rows, [
+    ['count(*)::integer', 'totalCount'],
+    [`array_agg(place::text) FILTER (WHERE number <= ${MAX_NOTED})`, 'places'],
+  ]);
+  return totalCount > MAX_NOTED || totalCount > limit ? { totalCount } : { totalCount, places: places ?? [] };
+}
+
+/** The one row of aggregates of a query's rows. */
+async function aggregate<Row extends object>(
+  rows: SelectQueryBuilder<ObjectLiteral>,
+  columns: readonly (readonly [string, string])[],
+): Promise<Row> {
+  const query = rows.createQueryBuilder().select([]).from(`(${rows.getQuery()})`, 'counted');
+  for (const [sql, name] of columns) query.addSelect(sql, name);
+  const row = await query.setParameters(rows.getParameters()).getRawOne<Row>();
+  if (row === undefined) throw new Error('Aggregates without groups have one row.');
+  return row;
+}
+
+function atPlaces<E extends ObjectLiteral>(
+  query: SelectQueryBuilder<E>,
+  places: readonly string[],
+): SelectQueryBuilder<E> {
+  return query.clone().andWhere(`${query.alias}.ctid = ANY(CAST(:list_places AS tid[]))`, { list_places: places });
 }
 
 type PageRows<E> = Pick<Page<E>, 'items' | 'hasMore'>;
 
+/** @param expected how many rows there are, as far as they were counted */
 async function readShortRows<E extends ObjectLiteral>(
   page: SelectQueryBuilder<E>,
   limit: number,
+  expected: number,
   answer: HeldAnswer,
 ): Promise<PageRows<E>> {
-  if (limit === 0) return { items: [], hasMore: false };
-  answer.reserve(limit * SHORT_ROW_BYTES * HELD_PER_JSON_BYTE);
+  const reserve = (count: number): void => answer.reserve(count * SHORT_ROW_BYTES * HELD_PER_JSON_BYTE);
+  reserve(expected);
   const rows = await page.limit(limit + 1).getMany();
+  // Outside of a snapshot, rows can be added after the count.
+  if (rows.length > expected) reserve(Math.min(rows.length, limit) - expected);
   return { items: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 

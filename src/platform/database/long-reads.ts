@@ -83,10 +83,11 @@ export class LongReads {
     input: ListInput,
     answer: HeldAnswer,
   ): Promise<Page<E>> {
-    const readPage = (manager: EntityManager): Promise<Page<E>> => paginate(queryOf(manager), spec, input, answer);
+    const readPage = (manager: EntityManager, isSnapshot: boolean): Promise<Page<E>> =>
+      paginate(queryOf(manager), spec, input, answer, { isSnapshot });
     return coversAllRows(input, spec)
-      ? this.readFound(organizationId, input.where, answer.callerLeft, readPage)
-      : readPage(this.database.manager);
+      ? this.readFound(organizationId, input.where, answer.callerLeft, (manager) => readPage(manager, true))
+      : readPage(this.database.manager, false);
   }
 
   /**

@@ -6,7 +6,6 @@ import type { TimeRange } from '../../core/paging/time-range.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { RUN_DURATION, RUN_LIST } from './records/run-list.js';
 import { RunEntity } from './records/run.entity.js';
-import { COSTS, tokens } from './usage.repository.js';
 
 /** Counts of a set of runs. `duration` holds p50, p95 and p99 in milliseconds. */
 export interface CountedRuns {
@@ -44,29 +43,51 @@ const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancel
 
 const DURATION = `CASE WHEN run.status IN ('completed', 'failed') THEN CAST(${RUN_DURATION} AS float8) END`;
 
-/** The columns of the runs in question, which one scan reads for all groupings. */
+const tokensOf = (field: string): string => `CAST(run.usage ->> '${field}' AS numeric)`;
+
+/** The columns of the runs in question, which one scan reads, and unpacks, for all groupings. */
 const COLUMNS: readonly (readonly [string, string])[] = [
   [`date_bin(CAST(:bucketSeconds AS bigint) * interval '1 second', run.createdAt, 'epoch')`, 'at'],
   ['run.agentId', 'agent_id'],
   ['run.model', 'model'],
   ['run.status', 'status'],
-  ['run.usage', 'usage'],
+  [tokensOf('inputTokens'), 'input_tokens'],
+  [tokensOf('outputTokens'), 'output_tokens'],
   ['run.costUsd', 'cost_usd'],
+  [`run.costUsd IS NULL AND ${tokensOf('totalTokens')} > 0`, 'is_unpriced'],
   [DURATION, 'duration'],
   [`CASE WHEN run.status = 'failed' THEN run.error ->> 'code' END`, 'code'],
 ];
 
-const COUNTS = `
-  SELECT CASE grouping(at, agent_id, model, code) WHEN 7 THEN 'bucket' WHEN 11 THEN 'agent' WHEN 13 THEN 'model'
-    WHEN 14 THEN 'failure' ELSE 'total' END AS kind,
-         at, agent_id AS "agentId", model, code, count(*)::integer AS runs,
-         ${STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')},
-         ${tokens('inputTokens')} AS input_tokens, ${tokens('outputTokens')} AS output_tokens, ${COSTS},
-         percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration)
-           FILTER (WHERE duration IS NOT NULL) AS duration
-    FROM question
-   GROUP BY GROUPING SETS ((), (at), (agent_id), (model), (code))
-   ORDER BY at, runs DESC, agent_id, model, code`;
+/** What the rows of a grouping have in common; null is a model as well. */
+const groupOf = (sets: string): string => `coalesce(${sets}.at::text, ${sets}.agent_id::text, ${sets}.model, '')`;
+
+/**
+ * The counts of all groupings come from hash tables. Percentiles need a sorted copy of the runs for each grouping, so
+ * that they are computed from little more than the durations, and joined.
+ */
+const SETS = `
+  counted AS (
+    SELECT CASE grouping(at, agent_id, model, code) WHEN 7 THEN 'bucket' WHEN 11 THEN 'agent' WHEN 13 THEN 'model'
+             WHEN 14 THEN 'failure' ELSE 'total' END AS kind,
+           at, agent_id, model, code, count(*)::integer AS runs,
+           ${STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')},
+           coalesce(sum(input_tokens), 0)::float8 AS input_tokens,
+           coalesce(sum(output_tokens), 0)::float8 AS output_tokens,
+           sum(cost_usd) AS cost_usd, (count(*) FILTER (WHERE is_unpriced))::integer AS unpriced_runs
+      FROM question GROUP BY GROUPING SETS ((), (at), (agent_id), (model), (code))
+  ), lasted AS (
+    SELECT CASE grouping(at, agent_id, model) WHEN 3 THEN 'bucket' WHEN 5 THEN 'agent' WHEN 6 THEN 'model'
+             ELSE 'total' END AS kind,
+           at, agent_id, model,
+           percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY duration) AS duration
+      FROM question WHERE duration IS NOT NULL GROUP BY GROUPING SETS ((), (at), (agent_id), (model))
+  )
+  SELECT counted.*, counted.agent_id AS "agentId", lasted.duration
+    FROM counted LEFT JOIN lasted
+      ON lasted.kind = counted.kind AND ${groupOf('lasted')} = ${groupOf('counted')}
+        AND lasted.model IS NOT DISTINCT FROM counted.model
+   ORDER BY counted.at, runs DESC, counted.agent_id, counted.model, code`;
 
 const WAITING = `
   SELECT count(*)::integer AS count FROM runs JOIN run_approvals ON run_approvals.run_id = runs.id
@@ -104,7 +125,7 @@ export class RunStatsRepository {
     const { organizationId } = question;
     return this.reads.readFound(organizationId, question.where, callerLeft, async (manager) => {
       const [sql, values] = inQuestion(manager, question).getQueryAndParameters();
-      const sets: CountedSet[] = await manager.query(`WITH question AS MATERIALIZED (${sql}) ${COUNTS}`, values);
+      const sets: CountedSet[] = await manager.query(`WITH question AS MATERIALIZED (${sql}), ${SETS}`, values);
       const [{ count: waitingApprovals }]: [{ count: number }] = await manager.query(WAITING, [organizationId]);
       return { sets, waitingApprovals };
     });

@@ -12,10 +12,10 @@ const GROUPS: Readonly<Record<UsageGrouping, string>> = {
 };
 
 /** SQL: the sum of a field of the usage of runs. */
-export const tokens = (field: string): string => `coalesce(sum((usage->>'${field}')::numeric), 0)::float8`;
+const tokens = (field: string): string => `coalesce(sum((usage->>'${field}')::numeric), 0)::float8`;
 
 /** SQL: the sum of the costs of runs, and how many of them used a model that had no price. */
-export const COSTS = `
+const COSTS = `
   sum(cost_usd) AS cost_usd,
   (count(*) FILTER (WHERE cost_usd IS NULL AND (usage->>'totalTokens')::numeric > 0))::integer AS unpriced_runs`;
 

@@ -83,7 +83,12 @@ describe('paginate on PostgreSQL', () => {
 
   const mine = () =>
     dataSource.getRepository(NoteSchema).createQueryBuilder('n').where('n.folder = :folder', { folder: 'mine' });
-  const list = (input: ListInput) => paginate(mine(), spec, input, unbounded());
+  /** A snapshot is read in another way, and finds the same. */
+  async function list(input: ListInput) {
+    const page = await paginate(mine(), spec, input, unbounded());
+    expect(await paginate(mine(), spec, input, unbounded(), { isSnapshot: true })).toEqual(page);
+    return page;
+  }
   const idsWhere = async (where: Record<string, unknown>) => (await list({ where })).items.map(({ id }) => id).sort();
   const idsOf = (keep: (note: Note) => boolean) =>
     notes
@@ -275,6 +280,54 @@ describe('paginate on PostgreSQL', () => {
     expect(await idsWhere(not(hasRemark))).toEqual(idsOf(({ remark }) => remark !== 'remark 1'));
     expect(await idsWhere(not(hasRemark, done))).toEqual(idsOf((note) => !(note.remark === 'remark 1' && note.done)));
     expect(await idsWhere(not(not(hasRemark)))).toEqual(idsOf(({ remark }) => remark === 'remark 1'));
+  });
+
+  it('joins patterns for one column', async () => {
+    const has = (operator: string, value: string) => ({ field: ['title'], operator, value });
+    const ofRemark = { field: ['remark'], operator: 'contains', value: 'K 1' };
+    const some = [has('like', 'ALP%'), ofRemark, has('contains', '%_O'), has('like', String.raw`%\\S_ash`)];
+    expect(await idsWhere({ operator: 'or', conditions: some })).toEqual(
+      idsOf(({ title, remark }) => title !== 'beta' || remark === 'remark 1'),
+    );
+    const all = [has('contains', 'A'), has('like', '%A'), { field: ['remark'], operator: 'like', value: '%' }];
+    expect(await idsWhere({ operator: 'and', conditions: all })).toEqual(
+      idsOf(({ title, remark }) => ['Alpha', 'beta'].includes(title) && remark !== null),
+    );
+    expect(await idsWhere({ operator: 'not', conditions: all })).toEqual(
+      idsOf(({ title, remark }) => !['Alpha', 'beta'].includes(title) || remark === null),
+    );
+  });
+
+  it('has on its page what was added since it counted, if there is room', async () => {
+    const counted = notes.slice(0, 3).map((note) => ({ ...note, id: randomUUID(), folder: 'growing' }));
+    await dataSource.getRepository(NoteSchema).insert(counted);
+    // The statement that counts adds a row, which the next one sees.
+    await dataSource.query(`
+      CREATE FUNCTION add_note() RETURNS boolean LANGUAGE sql VOLATILE AS $$
+        INSERT INTO note SELECT gen_random_uuid(), 'growing', 'added', 1, 1, true, 'open', NULL, '2025-01-01'
+          FROM note WHERE folder = 'growing' HAVING count(*) = 3;
+        SELECT true $$`);
+    const growing = dataSource.getRepository(NoteSchema).createQueryBuilder('n');
+    const page = await paginate(growing.where(`n.folder = 'growing' AND add_note()`), spec, { limit: 10 }, unbounded());
+    await dataSource.query(`DELETE FROM note WHERE folder = 'growing'`);
+    expect(page).toMatchObject({ items: { length: 4 }, totalCount: 4, hasMore: false, nextCursor: null });
+  });
+
+  it('reads the rows that it has counted, of a snapshot', async () => {
+    const input = { where: { field: ['size'], operator: 'gte', value: 1 }, limit: 2 };
+    for (const further of [
+      {},
+      { offset: 3 },
+      { count_limit: 4 },
+      { orderBy: [{ field: ['title'], direction: 'desc' as const }] },
+    ]) {
+      for (const rowBytes of [undefined, '1']) {
+        const ofSpec = { ...spec, ...(rowBytes && { rowBytes }) };
+        const read = (isSnapshot: boolean) =>
+          paginate(mine(), ofSpec, { ...input, ...further }, unbounded(), { isSnapshot });
+        expect(await read(true)).toEqual(await read(false));
+      }
+    }
   });
 
   it("neither widens nor mutates the caller's query", async () => {

@@ -1,9 +1,15 @@
 import { Brain } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '../ui/button.js';
 import { CodeBlock, JsonBlock } from '../ui/code-block.js';
 import { Markdown } from '../ui/markdown.js';
+import { formatNumber } from '../ui/time.js';
 import { FilePart } from './file-part.js';
 import type { ChatMessage, MessagePart } from './message.js';
 import { ToolCard } from './tool-card.js';
+
+/** Of a longer message, the end is shown first: a run can make thousands of calls. */
+const SHOWN_PARTS = 100;
 
 /** What a message says and does, in its order: text, reasoning, tool calls, files. */
 export function MessageParts({
@@ -17,14 +23,21 @@ export function MessageParts({
   readonly isStreaming: boolean;
   readonly onAnswered?: (() => void) | undefined;
 }) {
+  const [isWhole, setWhole] = useState(false);
   const last = message.parts.length - 1;
+  const first = isWhole ? 0 : firstShown(message.parts);
   const output = message.metadata?.output;
   // The text of the last step is the output.
   const lastStep = output === undefined ? Infinity : message.parts.findLastIndex(({ type }) => type === 'step-start');
   return (
     <div className="flex min-w-0 flex-col gap-3">
+      {first > 0 && (
+        <Button variant="secondary" className="self-start" onClick={() => setWhole(true)}>
+          Show {formatNumber(first)} earlier parts
+        </Button>
+      )}
       {message.parts.map((part, index) =>
-        part.type === 'text' && index > lastStep ? null : (
+        index < first || (part.type === 'text' && index > lastStep) ? null : (
           <Part
             // Parts only grow at the end, so their places identify them.
             key={part.type === 'dynamic-tool' ? part.toolCallId : `${index} ${part.type}`}
@@ -41,6 +54,13 @@ export function MessageParts({
       {output !== undefined && <JsonBlock value={output} label="Output" />}
     </div>
   );
+}
+
+/** The place of the first part that is shown. What waits for an approval always is. */
+function firstShown(parts: readonly MessagePart[]): number {
+  const asked = parts.findIndex((part) => part.type === 'dynamic-tool' && part.state === 'approval-requested');
+  const start = Math.max(0, parts.length - SHOWN_PARTS);
+  return asked === -1 ? start : Math.min(start, asked);
 }
 
 function Part({

@@ -18,6 +18,8 @@ import { treeOf } from './trace-tree.js';
 import { useRunAnswer } from './use-run-answer.js';
 import { useTimeline } from './use-timeline.js';
 
+const NO_PARTS: ChatMessage['parts'] = [];
+
 /** Two runs side by side, and what differs between them. */
 export function CompareView() {
   const [{ a, b }, filter] = useFilters();
@@ -80,7 +82,7 @@ function TwoRuns({ a, b }: { readonly a: RunDetails; readonly b: RunDetails }) {
 
 function useComparedRun(run: RunDetails) {
   const { message } = useRunAnswer(run);
-  const { spans, isKnown, missing } = useTimeline(run, message?.parts ?? []);
+  const { spans, isKnown, missing } = useTimeline(run, message?.parts ?? NO_PARTS);
   const steps = treeOf(spans).flatMap((node) => ('step' in node ? [node.step] : []));
   return { message, spans, steps, isKnown, missing };
 }

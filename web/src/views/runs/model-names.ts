@@ -1,3 +1,4 @@
+import { useCallback } from 'react';
 import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import type { ModelCall } from './timeline.js';
@@ -10,8 +11,12 @@ export function useModelNames(calls: readonly ModelCall[]): (call: ModelCall) =>
   const { may } = useOrganization();
   const areMixed = new Set(calls.map(({ provider_id: id }) => id)).size > 1;
   const { data } = useTool('AI_PROVIDER_LIST', {}, { isEnabled: areMixed && may('AI_PROVIDER_LIST') });
-  return ({ provider_id: id, model }) => {
-    const provider = areMixed && data?.items.find((item) => item.id === id)?.title;
-    return model !== null && provider ? `${model} at ${provider}` : model;
-  };
+  const providers = areMixed ? data?.items : undefined;
+  return useCallback(
+    ({ provider_id: id, model }) => {
+      const provider = providers?.find((item) => item.id === id)?.title;
+      return model !== null && provider ? `${model} at ${provider}` : model;
+    },
+    [providers],
+  );
 }

@@ -4,6 +4,7 @@ import { useChange, useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { isOpen, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
+import type { ChatMessage } from '../../transcript/message.js';
 import { MessageCard } from '../../transcript/message-card.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
@@ -21,6 +22,8 @@ import { useTimeline } from './use-timeline.js';
 
 /** Longer questions are cut (`question` of RUN_GET). */
 const QUESTION_LENGTH = 500;
+
+const NO_PARTS: ChatMessage['parts'] = [];
 
 /** One run: what it did when, what came of it, and why it failed. */
 export function RunView() {
@@ -49,7 +52,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
   const titleOf = useAgentTitles([run.agent_id]);
   const { message, result, retries } = useRunAnswer(run);
   const [{ span: selected, zoom }, filter] = useFilters();
-  const { spans, missing } = useTimeline(run, message?.parts ?? []);
+  const { spans, isReading, missing } = useTimeline(run, message?.parts ?? NO_PARTS);
   const shown = spans.find(({ id }) => id === selected);
   const cancel = useChange('RUN_CANCEL', ['RUN_GET', 'RUN_LIST', 'COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
   return (
@@ -129,7 +132,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
               selected={selected}
               onSelect={(span) => filter({ span })}
             />
-            <TimelineNotes run={run} retries={retries} missing={missing} />
+            <TimelineNotes run={run} retries={retries} isReading={isReading} missing={missing} />
           </Section>
         </div>
         <div className="flex min-w-0 flex-col gap-5">
@@ -155,10 +158,12 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
 function TimelineNotes({
   run,
   retries,
+  isReading,
   missing,
 }: {
   readonly run: RunDetails;
   readonly retries: ReturnType<typeof useLiveRun>['retries'];
+  readonly isReading: boolean;
   readonly missing: string | undefined;
 }) {
   const { may } = useOrganization();
@@ -171,6 +176,11 @@ function TimelineNotes({
           The model did not answer: {reason} Call {attempt} of {all} followed after {formatDuration(delay)}.
         </p>
       ))}
+      {isReading && (
+        <p role="status" aria-label="Loading the tool calls" className="text-[0.8125rem] text-muted-foreground">
+          Loading the tool calls…
+        </p>
+      )}
       <p className="text-[0.8125rem] text-muted-foreground">{[source, missing].filter(Boolean).join(' ')}</p>
     </>
   );

@@ -151,15 +151,22 @@ function modelLabel(number: number): string {
  */
 function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[]): Span[] {
   // A call that was denied has no record.
-  const open = parts.filter((part) => part.type === 'dynamic-tool').filter(({ state }) => state !== 'output-denied');
+  const called = parts.filter((part) => part.type === 'dynamic-tool').filter(({ state }) => state !== 'output-denied');
+  const open = Map.groupBy(
+    called.map((part, place) => ({ part, place, input: JSON.stringify(part.input) })),
+    ({ part }) => part.toolName,
+  );
   return calls.map((call) => {
-    const named = (isSame: (name: string) => boolean): ToolPart[] => open.filter(({ toolName }) => isSame(toolName));
-    const exact = named((name) => name === call.tool_name);
-    const candidates = exact.length > 0 ? exact : named((name) => name.endsWith(`_${call.tool_name}`));
+    const exact = open.get(call.tool_name) ?? [];
+    const prefixed = (): typeof exact =>
+      [...open].flatMap(([name, candidates]) => (name.endsWith(`_${call.tool_name}`) ? candidates : []));
+    const candidates = exact.length > 0 ? exact : prefixed().sort((a, b) => a.place - b.place);
     const recorded = JSON.stringify(call.arguments);
-    const part = candidates.find(({ input }) => JSON.stringify(input) === recorded) ?? candidates[0];
-    if (part !== undefined) open.splice(open.indexOf(part), 1);
-    return callSpan(call, part);
+    const made = candidates.find(({ input }) => input === recorded) ?? candidates[0];
+    if (made === undefined) return callSpan(call, undefined);
+    const ofName = open.get(made.part.toolName) ?? [];
+    ofName.splice(ofName.indexOf(made), 1);
+    return callSpan(call, made.part);
   });
 }
 
@@ -188,6 +195,7 @@ function approvalSpans({
   end,
 }: Pick<TimelineInput, 'run' | 'parts' | 'answers' | 'calls'> & { readonly end: number }): Span[] {
   const pending = new Set(run.pending_approvals.map(({ id }) => id));
+  const callTimes = calls.map(({ at }) => Date.parse(at));
   return parts.flatMap((part): Span[] => {
     if (part.type !== 'dynamic-tool' || part.approval === undefined) return [];
     const { id, approved, reason } = part.approval;
@@ -197,7 +205,7 @@ function approvalSpans({
     const isOpen = pending.has(id);
     // Without a record of the answer (a time-out, no permission to read it), the run went on with its next call or its
     // end.
-    const next = calls.map(({ at }) => Date.parse(at)).find((at) => at >= start);
+    const next = callTimes.find((at) => at >= start);
     const until = answer !== undefined ? Date.parse(answer.at) : isOpen ? end : (next ?? end);
     const note = [answer?.by, reason].filter(Boolean).join(' · ');
     return [

@@ -1,0 +1,74 @@
+import { useEffect, useMemo } from 'react';
+import { allOf, type Condition, useList } from '../../api/queries.js';
+import type { RunDetails } from '../../records/run-columns.js';
+import { useOrganization } from '../../session/organization.js';
+import { formatNumber } from '../../ui/time.js';
+import type { CallRecord } from './timeline.js';
+
+/** A longer trace says that it is cut. */
+const MAX_CALLS = 5_000;
+/** The records of a call can be large: a page of them comes while the rest is read. */
+const PAGE_SIZE = 1_000;
+/** By how much the clocks of the service's processes may differ. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+const NOT_PERMITTED = 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.';
+
+interface RunCalls {
+  readonly calls: readonly CallRecord[];
+  /** Whether they are all calls of the run. */
+  readonly isComplete: boolean;
+  readonly isReading: boolean;
+  /** Why some are missing, once that is known. */
+  readonly missing: string | undefined;
+}
+
+/** The recorded tool calls of a run, from the first on; none without the permission to read them. */
+export function useRunCalls(run: RunDetails): RunCalls {
+  const { may } = useOrganization();
+  const mayRead = may('MONITORING_LOGS_LIST');
+  const { query } = useList(
+    'MONITORING_LOGS_LIST',
+    {
+      where: callsOf(run),
+      orderBy: [{ field: ['at'], direction: 'asc' }],
+      limit: PAGE_SIZE,
+      count_limit: MAX_CALLS,
+    },
+    { isEnabled: mayRead },
+  );
+  const { data, isPlaceholderData, hasNextPage, isFetching, isError, fetchNextPage, refetch } = query;
+  useEffect(() => {
+    if (mayRead) void refetch();
+  }, [run, mayRead, refetch]);
+  const calls = useMemo(() => data?.pages.flatMap(({ items }) => items).slice(0, MAX_CALLS) ?? [], [data]);
+  const goesOn = hasNextPage && calls.length < MAX_CALLS;
+  useEffect(() => {
+    if (goesOn && !isFetching && !isError) void fetchNextPage();
+  }, [goesOn, isFetching, isError, fetchNextPage]);
+  const isRead = data !== undefined && !isPlaceholderData;
+  return {
+    calls,
+    isComplete: isRead && !hasNextPage,
+    isReading: mayRead && !isError && (!isRead || goesOn),
+    missing: missingCalls({ mayRead, isError, isCut: isRead && hasNextPage && !goesOn }),
+  };
+}
+
+function missingCalls({ mayRead, isError, isCut }: Readonly<Record<'mayRead' | 'isError' | 'isCut', boolean>>) {
+  if (!mayRead) return NOT_PERMITTED;
+  if (isError) return 'Not all tool calls could be read.';
+  return isCut ? `Only the first ${formatNumber(MAX_CALLS)} calls are shown.` : undefined;
+}
+
+/** The time of the run keeps the search from the rest of the record. */
+function callsOf(run: RunDetails): Condition | undefined {
+  const timeAround = (time: string, by: number): string => new Date(Date.parse(time) + by).toISOString();
+  return allOf(
+    { field: ['run_id'], operator: 'eq', value: run.id },
+    { field: ['at'], operator: 'gte', value: timeAround(run.created_at, -CLOCKS_DIFFER_MS) },
+    run.finished_at === null
+      ? undefined
+      : { field: ['at'], operator: 'lte', value: timeAround(run.finished_at, CLOCKS_DIFFER_MS) },
+  );
+}
