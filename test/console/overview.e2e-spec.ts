@@ -89,6 +89,23 @@ inBrowser('Overview and monitoring', () => {
     await opened.close();
   });
 
+  it('has a page for a screen on the wall, which is dark and has no navigation', async () => {
+    const opened = await fixture.open('overview', { viewport: { width: 1920, height: 1080 } });
+    const { page } = opened;
+    await page.getByRole('link', { name: 'For a screen on the wall' }).click();
+    await page.getByText('1 run failed', { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'Failed runs by error' }).getByRole('link').waitFor();
+    await page.getByRole('figure', { name: 'Tool calls over time' }).waitFor();
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+    expect(await page.getByRole('navigation').count()).toBe(0);
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await page.getByRole('link', { name: 'Back to the overview' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('light');
+    await opened.close();
+  });
+
   it('charts calls by connection and tool, and lists audit events', async () => {
     const opened = await fixture.open('monitoring?tab=statistics', { colorScheme: 'dark' });
     const { page } = opened;

@@ -77,6 +77,7 @@ const views = [
   view('/overview', () => import('./views/overview/overview-view.js'), 'OverviewView'),
   view('/playground', () => import('./views/playground/playground-view.js'), 'PlaygroundView'),
   view('/playground/$threadId', () => import('./views/playground/playground-view.js'), 'PlaygroundView'),
+  view('/wall', () => import('./views/wall/wall-view.js'), 'WallView'),
   view('/threads', () => import('./views/threads/threads-view.js'), 'ThreadsView'),
   view('/threads/$threadId', () => import('./views/threads/thread-view.js'), 'ThreadView'),
   view('/runs', () => import('./views/runs/runs-view.js'), 'RunsView'),

@@ -37,9 +37,10 @@ export interface ShownPeriod {
 /**
  * The period in the address: `?period=7d`, whose beginning moves on with the time, or the part of it that a chart was
  * zoomed to (`&from=…&to=…`).
+ * @param usual without one in the address
  */
-export function usePeriod(): ShownPeriod {
-  const [{ period: chosen, from, to }] = useFilters();
+export function usePeriod(usual: Period['value'] = DAY.value): ShownPeriod {
+  const [{ period: chosen = usual, from, to }] = useFilters();
   const period = PERIODS.find(({ value }) => value === chosen) ?? DAY;
   const now = useCurrentMinute();
   const stepMs = Math.max(MINUTE_MS, period.ms / STEPS);

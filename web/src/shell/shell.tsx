@@ -1,4 +1,4 @@
-import { Link, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
+import { Link, Outlet, useMatch, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
 import { Menu as MenuIcon, Search } from 'lucide-react';
 import { Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { useLiveChanges } from '../api/live.js';
@@ -15,10 +15,35 @@ import { ShortcutSheet } from './shortcut-sheet.js';
 import { useShortcutKeys, useShortcuts } from './shortcuts.js';
 import { THEMES, useTheme } from './theme.js';
 
-/** The frame of all views: navigation, organization, account, command palette. */
+/** What all views of an organization share. */
 export function Shell() {
   const { session } = useSession();
   const { org } = useParams({ from: '/$org' });
+  const isWall = useMatch({ from: '/$org/wall', shouldThrow: false }) !== undefined;
+  const membership = session.organizations.find(({ slug }) => slug === org);
+  if (membership === undefined) {
+    return (
+      <main className="mx-auto max-w-lg p-6">
+        <EmptyState title={`You are not a member of the organization “${org}”.`}>
+          {session.organizations.map(({ slug, name }) => (
+            <Link key={slug} to="/$org/overview" params={{ org: slug }} className="text-primary underline">
+              Open {name}
+            </Link>
+          ))}
+        </EmptyState>
+      </main>
+    );
+  }
+  return (
+    <OrganizationProvider membership={membership}>
+      <LiveChanges />
+      {isWall ? <Outlet /> : <Frame />}
+    </OrganizationProvider>
+  );
+}
+
+/** The frame of the views: navigation, organization, account, command palette. A screen on the wall has none. */
+function Frame() {
   const [isNavigationOpen, setIsNavigationOpen] = useState(false);
   // What the palette begins with; undefined while it is closed.
   const [paletteText, setPaletteText] = useState<string>();
@@ -39,23 +64,8 @@ export function Shell() {
     return () => removeEventListener('keydown', onKey);
   }, []);
 
-  const membership = session.organizations.find(({ slug }) => slug === org);
-  if (membership === undefined) {
-    return (
-      <main className="mx-auto max-w-lg p-6">
-        <EmptyState title={`You are not a member of the organization “${org}”.`}>
-          {session.organizations.map(({ slug, name }) => (
-            <Link key={slug} to="/$org/overview" params={{ org: slug }} className="text-primary underline">
-              Open {name}
-            </Link>
-          ))}
-        </EmptyState>
-      </main>
-    );
-  }
   return (
-    <OrganizationProvider membership={membership}>
-      <LiveChanges />
+    <>
       <a
         href="#main"
         className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:bg-card focus:p-2"
@@ -122,7 +132,7 @@ export function Shell() {
       </div>
       <CommandPalette text={paletteText} onClose={() => setPaletteText(undefined)} onSheet={openSheet} />
       <ShortcutSheet shortcuts={shortcuts} isOpen={isSheetOpen} onClose={() => setIsSheetOpen(false)} />
-    </OrganizationProvider>
+    </>
   );
 }
 

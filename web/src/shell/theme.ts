@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react';
+import { useEffect, useSyncExternalStore } from 'react';
 
 export type Theme = 'system' | 'light' | 'dark';
 
@@ -11,10 +11,24 @@ export const THEMES: readonly { readonly theme: Theme; readonly label: string }[
 const STORED_AS = 'signalbox-theme';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
+/** The theme of a view that has one of its own. */
+let ofView: 'light' | 'dark' | undefined;
 
 /** The chosen theme, kept by the browser, and a function that chooses another. */
 export function useTheme(): [Theme, (theme: Theme) => void] {
   return [useSyncExternalStore(subscribe, readTheme), setTheme];
+}
+
+/** Shows a view in a theme of its own for as long as it is there. */
+export function useThemeOfView(theme: 'light' | 'dark'): void {
+  useEffect(() => {
+    ofView = theme;
+    applyTheme();
+    return () => {
+      ofView = undefined;
+      applyTheme();
+    };
+  }, [theme]);
 }
 
 function subscribe(listener: () => void): () => void {
@@ -24,18 +38,18 @@ function subscribe(listener: () => void): () => void {
 
 function setTheme(theme: Theme): void {
   localStorage.setItem(STORED_AS, theme);
-  applyStoredTheme();
+  applyTheme();
   for (const listener of listeners) listener();
 }
 
 /** Sets the theme before anything is drawn, and follows the system. */
 export function startTheme(): void {
-  applyStoredTheme();
-  systemIsDark.addEventListener('change', applyStoredTheme);
+  applyTheme();
+  systemIsDark.addEventListener('change', applyTheme);
 }
 
-function applyStoredTheme(): void {
-  const theme = readTheme();
+function applyTheme(): void {
+  const theme = ofView ?? readTheme();
   const isDark = theme === 'dark' || (theme === 'system' && systemIsDark.matches);
   document.documentElement.dataset['theme'] = isDark ? 'dark' : 'light';
 }

@@ -24,9 +24,9 @@ const FIELDS = [
 
 /** Which calls are shown (`?calls=`): without it, calls of the servers' tools. Management calls are often the most. */
 export const CALL_KINDS = [
-  { value: '', label: 'Tools of connections' },
-  { value: 'management', label: 'Management tools' },
-  { value: 'all', label: 'All tools' },
+  { value: '', label: 'Connections' },
+  { value: 'management', label: 'Management' },
+  { value: 'all', label: 'Everything' },
 ] as const;
 
 /** Only management calls come in these ways. */

@@ -1,4 +1,4 @@
-import { useCallback } from 'react';
+import { useCallback, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { useList } from '../../api/queries.js';
@@ -105,10 +105,14 @@ function CallFilters() {
     filter,
   ] = useFilters();
   const search = useCallback((text: string) => filter({ tool: text }), [filter]);
+  // On a phone, the calls come first.
+  const [isOpen] = useState(
+    () => [door, connection, agent, key, person].some(Boolean) || matchMedia('(min-width: 48rem)').matches,
+  );
   return (
     <div className="flex min-w-0 flex-col gap-3">
       <SearchField label="Search by tool name" value={tool} onSearch={search} />
-      <div className="grid grid-cols-2 gap-3 md:grid-cols-4 xl:grid-cols-8">
+      <div className="grid grid-cols-2 gap-3 md:grid-cols-4">
         <SelectField
           label="Outcome"
           value={status}
@@ -121,36 +125,41 @@ function CallFilters() {
           options={CALL_KINDS}
           onChange={(value) => filter({ calls: value })}
         />
-        <SelectField
-          label="Came as"
-          value={door}
-          options={DOOR_OPTIONS}
-          onChange={(value) => filter({ door: value })}
-        />
         <TimeRangeFields />
-        <PickerField
-          label="Connection"
-          kind="connection"
-          value={connection}
-          emptyLabel="Any connection"
-          onChange={(id) => filter({ connection: id })}
-        />
-        <PickerField
-          label="Agent"
-          kind="agent"
-          value={agent}
-          emptyLabel="Any agent"
-          onChange={(id) => filter({ agent: id })}
-        />
-        <PickerField label="Key" kind="key" value={key} emptyLabel="Any key" onChange={(id) => filter({ key: id })} />
-        <PickerField
-          label="Person"
-          kind="person"
-          value={person}
-          emptyLabel="Anybody"
-          onChange={(id) => filter({ person: id })}
-        />
       </div>
+      <details open={isOpen}>
+        <summary className="w-fit cursor-pointer text-sm text-muted-foreground">More filters</summary>
+        <div className="grid grid-cols-2 gap-3 pt-2 md:grid-cols-3 xl:grid-cols-5">
+          <SelectField
+            label="Came as"
+            value={door}
+            options={DOOR_OPTIONS}
+            onChange={(value) => filter({ door: value })}
+          />
+          <PickerField
+            label="Connection"
+            kind="connection"
+            value={connection}
+            emptyLabel="Any connection"
+            onChange={(id) => filter({ connection: id })}
+          />
+          <PickerField
+            label="Agent"
+            kind="agent"
+            value={agent}
+            emptyLabel="Any agent"
+            onChange={(id) => filter({ agent: id })}
+          />
+          <PickerField label="Key" kind="key" value={key} emptyLabel="Any key" onChange={(id) => filter({ key: id })} />
+          <PickerField
+            label="Person"
+            kind="person"
+            value={person}
+            emptyLabel="Anybody"
+            onChange={(id) => filter({ person: id })}
+          />
+        </div>
+      </details>
     </div>
   );
 }

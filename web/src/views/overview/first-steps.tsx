@@ -89,10 +89,14 @@ function Step({
           {title}
           {isDone && <span className="text-sm font-normal text-success"> · done</span>}
         </h3>
-        <p className="text-sm text-muted-foreground">{text}</p>
-        <Button asChild variant={isDone ? 'secondary' : 'primary'} size="small">
-          {children}
-        </Button>
+        {!isDone && (
+          <>
+            <p className="text-sm text-muted-foreground">{text}</p>
+            <Button asChild size="small">
+              {children}
+            </Button>
+          </>
+        )}
       </div>
     </li>
   );

@@ -1,5 +1,7 @@
+import { Link } from '@tanstack/react-router';
 import { PeriodField } from '../../charts/period.js';
 import { useOrganization } from '../../session/organization.js';
+import { Button } from '../../ui/button.js';
 import { Page } from '../../ui/page.js';
 import { CallFigures } from './call-figures.js';
 import { FirstSteps } from './first-steps.js';
@@ -13,12 +15,21 @@ const SHOWN_WITH = ['MONITORING_STATS', 'RUN_STATS', 'RUN_LIST', 'USAGE_STATS', 
 
 /** The picture of the organization on one page. */
 export function OverviewView() {
-  const { may } = useOrganization();
+  const { slug, may } = useOrganization();
   return (
     <Page
       title="Overview"
       description="What runs, what fails, how fast it is and what it uses."
-      actions={<PeriodField />}
+      actions={
+        <>
+          <Button asChild variant="secondary">
+            <Link to="/$org/wall" params={{ org: slug }}>
+              For a screen on the wall
+            </Link>
+          </Button>
+          <PeriodField />
+        </>
+      }
     >
       {!SHOWN_WITH.some(may) && <WhatToAskFor />}
       <FirstSteps />
