@@ -29,7 +29,12 @@ const COUNTS = `
   ${tokens('totalTokens')} AS total_tokens,
   ${COSTS}`;
 
-const IN_QUESTION = 'FROM runs WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3';
+/** One read of the runs counts them in all and by group; the total comes first. */
+const countsBy = (group: string, order: string): string => `
+  SELECT "group", ${COUNTS}
+    FROM (SELECT ${group} AS "group", status, usage, cost_usd
+            FROM runs WHERE organization_id = $1 AND created_at >= $2 AND created_at < $3) question
+   GROUP BY GROUPING SETS ((), ("group")) ORDER BY grouping("group") DESC, ${order} LIMIT $4`;
 
 /** The limits that are most used come first. */
 const SPEND = `
@@ -78,22 +83,24 @@ export class UsageRepository {
     callerLeft: AbortSignal,
   ): Promise<{ total: UsageCounts; groups: UsageGroup[]; spend: SpendUsage[] }> {
     const { organizationId, from, to, by } = question;
-    const scope = [organizationId, from, to];
-    const order = by === 'day' ? '1' : 'total_tokens DESC, runs DESC, 1';
+    const order = by === 'day' ? '"group"' : 'total_tokens DESC, runs DESC, "group"';
     return this.reads.read(organizationId, callerLeft, async (manager) => {
-      const [total]: UsageCounts[] = await manager.query(`SELECT ${COUNTS} ${IN_QUESTION}`, scope);
-      if (total === undefined) throw new Error('An aggregate without GROUP BY has one row.');
-      const groups: UsageGroup[] = await manager.query(
-        `SELECT ${GROUPS[by]} AS "group", ${COUNTS} ${IN_QUESTION} GROUP BY 1 ORDER BY ${order} LIMIT $4`,
-        [...scope, maxGroups + 1],
-      );
+      const rows: UsageGroup[] = await manager.query(countsBy(GROUPS[by], order), [
+        organizationId,
+        from,
+        to,
+        maxGroups + 2,
+      ]);
+      const [total, ...counted] = rows.map(({ group, ...counts }) => ({ group, counts }));
+      if (total === undefined) throw new Error('The grouping set without columns has one row.');
+      const groups = counted.map(({ group, counts }) => ({ group, ...counts }));
       const windows: SpendRow[] = await manager.query(SPEND, [organizationId, maxGroups]);
       const spend = windows.map(({ starts_at, ends_at, ...window }) => ({
         ...window,
         starts_at: starts_at.toISOString(),
         ends_at: ends_at.toISOString(),
       }));
-      return { total, groups, spend };
+      return { total: total.counts, groups, spend };
     });
   }
 }
