@@ -26,8 +26,8 @@ await Promise.all(files.map((entry) => compress(join(entry.parentPath, entry.nam
 
 async function compress(path) {
   const content = await readFile(path);
-  // The service writes a nonce into each copy of the page.
-  if (content.length < WORTH_COMPRESSING || path.endsWith('.html')) return;
+  // The service writes a nonce into each copy of the page; fonts are compressed already.
+  if (content.length < WORTH_COMPRESSING || path.endsWith('.html') || path.endsWith('.woff2')) return;
   const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };
   await writeFile(`${path}.br`, await promisify(brotliCompress)(content, quality));
   await writeFile(`${path}.gz`, await promisify(gzip)(content, { level: 9 }));

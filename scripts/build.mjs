@@ -44,7 +44,7 @@ const INPUTS = [
   'scripts/build-service.mjs',
 ];
 const SOURCES = ['src', 'packages/client/src', 'packages/cli/src', 'web'];
-const SOURCE_FILE = /\.(?:ts|tsx|sql|css|html|json|svg)$/;
+const SOURCE_FILE = /\.(?:ts|tsx|sql|css|html|json|svg|woff2|png)$/;
 /** A service may run from a build that no start has used for this long; its files go after it. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Each is a chance for the sources to hold still. */

@@ -21,6 +21,7 @@ function policyWith(nonce: string): string {
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data:",
+    "font-src 'self'",
     "media-src 'self'",
     "connect-src 'self'",
     "base-uri 'none'",
@@ -50,8 +51,6 @@ export function serveConsole(fastify: FastifyInstance): void {
   };
   fastify.get(CONSOLE_PATH, sendPage);
   fastify.get(`${CONSOLE_PATH}/*`, sendPage);
-  const icon = readFileSync(join(folder, 'icon.svg'));
-  fastify.get(`${CONSOLE_PATH}/icon.svg`, (_request, reply) => void reply.type('image/svg+xml').send(icon));
   void fastify.register(fastifyStatic, {
     root: join(folder, 'assets'),
     prefix: `${CONSOLE_PATH}/assets/`,

@@ -46,6 +46,7 @@ describe('the files of the console', () => {
         "script-src 'self'",
         `style-src 'self' 'nonce-${nonce}'`,
         "img-src 'self' data:",
+        "font-src 'self'",
         "media-src 'self'",
         "connect-src 'self'",
         "base-uri 'none'",

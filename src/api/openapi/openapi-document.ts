@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { ICON_PATH, REFERENCE_STYLESHEET_PATH } from '../../platform/pages/face.js';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { RouteAccessTable } from '../../identity/auth/route-access-table.js';
@@ -156,7 +157,12 @@ export function serveOpenApi(app: NestFastifyApplication): void {
   app.getHttpAdapter().get('/openapi.json', (_request: unknown, reply: FastifyReply) => {
     void reply.type('application/json').send(text());
   });
-  SwaggerModule.setup('docs', app, document, { raw: false, customSiteTitle: 'Signalbox API' });
+  SwaggerModule.setup('docs', app, document, {
+    raw: false,
+    customSiteTitle: 'Signalbox API',
+    customCssUrl: REFERENCE_STYLESHEET_PATH,
+    customfavIcon: ICON_PATH,
+  });
 }
 
 function once<T>(make: () => T): () => T {

@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify';
+import { FONT_PATH, ICON_PATH, STYLESHEET_PATH } from './face.js';
 import { html, type Html } from './html.js';
-import { ICON_PATH } from './icon.js';
-import { STYLESHEET_PATH } from './stylesheet.js';
 
 /** A page of the service. */
 export interface Page {
@@ -17,12 +16,13 @@ export interface Page {
   readonly formActions?: readonly string[];
 }
 
-const LAYOUT_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
+const LAYOUT_POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 /** No character that could end a directive or a header. */
 const POLICY_SOURCE = /^[A-Za-z][\w.+-]*:(?:\/\/[\w.:[\]-]+)?$/;
 
 /**
- * Sends a page. It contains no script, loads nothing but the stylesheet and the icon, is not stored and cannot be
+ * Sends a page. It contains no script, loads nothing but the files of the face, is not stored and cannot be
  * framed.
  */
 export function sendPage(reply: FastifyReply, { status = 200, formActions = [], ...page }: Page): void {
@@ -55,12 +55,16 @@ function layout(title: string, body: Html): Html {
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
         <title>${title} · Signalbox</title>
+        <link rel="preload" as="font" type="font/woff2" crossorigin href="${FONT_PATH}" />
         <link rel="stylesheet" href="${STYLESHEET_PATH}" />
         <link rel="icon" type="image/svg+xml" href="${ICON_PATH}" />
       </head>
       <body>
-        <main>
+        <header class="panel">
           <p class="brand">Signalbox</p>
+          <p class="said">Agents over plain HTTP. Every call set, seen and recorded.</p>
+        </header>
+        <main>
           <h1>${title}</h1>
           ${body}
         </main>

@@ -90,7 +90,6 @@ describe('the access of all routes', () => {
        "GET /console public",
        "GET /console/* public",
        "GET /console/assets/* public",
-       "GET /console/icon.svg public",
        "GET /console/session public",
        "GET /docs public",
        "GET /docs/ public",

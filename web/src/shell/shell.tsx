@@ -11,6 +11,7 @@ import { Menu } from '../ui/menu.js';
 import { EmptyState, Loading } from '../ui/states.js';
 import { CommandPalette } from './command-palette.js';
 import { VIEWS } from './navigation.js';
+import mark from '../../../src/platform/pages/face/mark.svg';
 import { ShortcutSheet } from './shortcut-sheet.js';
 import { useShortcutKeys, useShortcuts } from './shortcuts.js';
 import { THEMES, useTheme } from './theme.js';
@@ -80,7 +81,10 @@ function Frame() {
             isNavigationOpen ? 'flex shadow-lg' : 'hidden',
           )}
         >
-          <p className="px-2 pt-1 font-semibold text-primary">Signalbox</p>
+          <p className="flex items-center gap-2 px-2 pt-1 font-bold tracking-tight">
+            <img src={mark} alt="" className="size-6" />
+            Signalbox
+          </p>
           <OrganizationSwitch />
           <Navigation />
         </aside>

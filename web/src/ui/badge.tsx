@@ -1,5 +1,8 @@
 import type { ReactNode } from 'react';
 import { cn } from './class-names.js';
+import { type State, STATES, StateShape } from './state.js';
+
+const FORM = 'inline-flex items-center rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap';
 
 const TONES = {
   neutral: 'bg-muted text-muted-foreground',
@@ -13,39 +16,38 @@ export type Tone = keyof typeof TONES;
 
 /** A short word with a colour; the word alone carries the meaning. */
 export function Badge({ tone = 'neutral', children }: { readonly tone?: Tone; readonly children: ReactNode }) {
-  return (
-    <span
-      className={cn(
-        'inline-flex items-center rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap',
-        TONES[tone],
-      )}
-    >
-      {children}
-    </span>
-  );
+  return <span className={cn(FORM, TONES[tone])}>{children}</span>;
 }
 
-const STATUS_TONES: Readonly<Record<string, Tone>> = {
-  active: 'success',
-  completed: 'success',
-  success: 'success',
-  delivered: 'success',
-  running: 'info',
-  in_progress: 'info',
-  queued: 'neutral',
-  pending: 'neutral',
-  inactive: 'neutral',
-  cancelled: 'neutral',
-  invited: 'neutral',
-  waiting: 'warning',
-  denied: 'warning',
-  error: 'danger',
-  failed: 'danger',
+const STATUS_STATES: Readonly<Record<string, State>> = {
+  active: 'ready',
+  completed: 'ready',
+  success: 'ready',
+  delivered: 'ready',
+  running: 'running',
+  in_progress: 'running',
+  queued: 'waiting',
+  pending: 'waiting',
+  invited: 'waiting',
+  waiting: 'waiting',
+  denied: 'blocked',
+  error: 'failed',
+  failed: 'failed',
 };
 
 const STATUS_WORDS: Readonly<Record<string, string>> = { in_progress: 'in progress', waiting: 'waiting for approval' };
 
 /** The state of a run, a thread, a connection, a call or a delivery. */
 export function StatusBadge({ status }: { readonly status: string }) {
-  return <Badge tone={STATUS_TONES[status] ?? 'neutral'}>{STATUS_WORDS[status] ?? status}</Badge>;
+  return <StateBadge state={STATUS_STATES[status] ?? 'off'}>{STATUS_WORDS[status] ?? status}</StateBadge>;
+}
+
+/** A word with the shape and the colour of a state. */
+export function StateBadge({ state, children }: { readonly state: State; readonly children: ReactNode }) {
+  return (
+    <span className={cn(FORM, 'gap-1.5', STATES[state].colour)}>
+      <StateShape state={state} />
+      {children}
+    </span>
+  );
 }

@@ -50,7 +50,7 @@ const COMPONENTS = {
 export function Markdown({ text, isStreaming = false }: { readonly text: string; readonly isStreaming?: boolean }) {
   return (
     <Streamdown
-      className="min-w-0 space-y-2 break-words [&_li]:max-w-[80ch]"
+      className="min-w-0 space-y-2 break-words [&_li]:max-w-[70ch]"
       components={COMPONENTS}
       controls={CONTROLS}
       linkSafety={LINK_SAFETY}

@@ -21,7 +21,7 @@ export function Page({
       <header className="flex flex-wrap items-start justify-between gap-3">
         <div className="min-w-0">
           <h1 className="text-xl font-semibold break-words">{title}</h1>
-          {description && <div className="max-w-[80ch] text-sm wrap-anywhere text-muted-foreground">{description}</div>}
+          {description && <div className="max-w-[70ch] text-sm wrap-anywhere text-muted-foreground">{description}</div>}
         </div>
         {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
       </header>

@@ -1,4 +1,4 @@
-import { Badge, StatusBadge } from '../../ui/badge.js';
+import { StateBadge, StatusBadge } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
 import type { Connection } from './form/connection-draft.js';
 
@@ -11,7 +11,7 @@ export function ConnectionStatus({
 }: {
   readonly connection: Connection;
 }) {
-  if (status === 'active' && listed === null) return <Badge tone="warning">not tested yet</Badge>;
+  if (status === 'active' && listed === null) return <StateBadge state="waiting">not tested yet</StateBadge>;
   return (
     <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
       <StatusBadge status={status} />

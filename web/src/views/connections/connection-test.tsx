@@ -4,7 +4,7 @@ import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { mcpKey } from '../../api/mcp.js';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
-import { Badge } from '../../ui/badge.js';
+import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage } from '../../ui/states.js';
@@ -60,7 +60,7 @@ export function ConnectionTest({ id, what }: { readonly id: string; readonly wha
             {log.map(({ at, tested }) => (
               <li key={at} className="flex min-w-0 flex-col gap-1 border-l-2 pl-3 text-sm">
                 <span className="flex flex-wrap items-center gap-2">
-                  <Badge tone={tested.ok ? 'success' : 'danger'}>{tested.ok ? 'works' : 'failed'}</Badge>
+                  <StateBadge state={tested.ok ? 'ready' : 'failed'}>{tested.ok ? 'works' : 'failed'}</StateBadge>
                   <span>after {formatDuration(tested.latency_ms)}</span>
                   <span className="text-muted-foreground">
                     <Time value={at} />

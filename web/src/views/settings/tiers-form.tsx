@@ -24,7 +24,7 @@ export function TiersForm({ providers }: { readonly providers: readonly Provider
   const { data, error, refetch } = useTool('MODEL_TIERS_GET', {});
   return (
     <Section title="Tiers">
-      <p className="max-w-[80ch] text-sm text-muted-foreground">
+      <p className="max-w-[70ch] text-sm text-muted-foreground">
         Agents name a tier and not a model, so a model can be replaced here for all of them. Where a model fails, its
         fallbacks are called in their order. With a price, runs from then on get a cost; earlier runs keep theirs.
       </p>

@@ -3,7 +3,7 @@ import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { useChange, useList } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
-import { Badge } from '../../ui/badge.js';
+import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
 import { ConfirmButton } from '../../ui/dialog.js';
@@ -47,7 +47,7 @@ export function WebhooksSection() {
       header: 'State',
       cell: ({ enabled, disabled_reason: reason }) => (
         <div className="flex flex-col items-start gap-1">
-          <Badge tone={enabled ? 'success' : 'neutral'}>{enabled ? 'enabled' : 'disabled'}</Badge>
+          <StateBadge state={enabled ? 'ready' : 'off'}>{enabled ? 'enabled' : 'disabled'}</StateBadge>
           {reason && <span className="text-[0.8125rem] text-destructive">{reason}</span>}
         </div>
       ),

@@ -1,8 +1,9 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
+import type { State } from '../../ui/state.js';
 
-/** How things are, in a word or two, and what it looks like. */
+/** How things are, in a word or two. */
 export interface Condition {
-  readonly kind: 'unknown' | 'well' | 'waiting' | 'failing';
+  readonly state: State;
   readonly words: string;
 }
 
@@ -19,12 +20,12 @@ export function conditionOf({
   readonly runs: Pick<ToolOutput<'RUN_STATS'>['total'], 'failed'> | undefined;
   readonly waiting: number | undefined;
 }): Condition {
-  if (isAway) return { kind: 'failing', words: 'The service does not answer' };
-  if (runs === undefined) return { kind: 'unknown', words: 'Nothing is known yet' };
+  if (isAway) return { state: 'failed', words: 'The service does not answer' };
+  if (runs === undefined) return { state: 'off', words: 'Nothing is known yet' };
   if (runs.failed > 0)
-    return { kind: 'failing', words: runs.failed === 1 ? '1 run failed' : `${runs.failed} runs failed` };
+    return { state: 'failed', words: runs.failed === 1 ? '1 run failed' : `${runs.failed} runs failed` };
   if (waiting > 0) {
-    return { kind: 'waiting', words: waiting === 1 ? '1 approval waits' : `${waiting} approvals wait` };
+    return { state: 'waiting', words: waiting === 1 ? '1 approval waits' : `${waiting} approvals wait` };
   }
-  return { kind: 'well', words: 'No run failed' };
+  return { state: 'ready', words: 'No run failed' };
 }

@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router';
-import { CircleAlert, CircleCheck, CircleHelp, CirclePause } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
@@ -9,19 +8,13 @@ import { useOrganization } from '../../session/organization.js';
 import { useServiceAway } from '../../session/reachability.js';
 import { useThemeOfView } from '../../shell/theme.js';
 import { cn } from '../../ui/class-names.js';
+import { STATES, StateShape } from '../../ui/state.js';
 import { formatCost, formatDuration, formatNumber } from '../../ui/time.js';
-import { type Condition, conditionOf } from './condition.js';
+import { conditionOf } from './condition.js';
 import { WallRuns } from './wall-runs.js';
 
 const REFRESH_MS = 15_000;
 const CLOCK = new Intl.DateTimeFormat('en', { timeStyle: 'medium' });
-
-const LOOKS = {
-  unknown: { Icon: CircleHelp, className: 'text-muted-foreground' },
-  well: { Icon: CircleCheck, className: 'text-success' },
-  waiting: { Icon: CirclePause, className: 'text-warning' },
-  failing: { Icon: CircleAlert, className: 'text-destructive' },
-} as const satisfies Record<Condition['kind'], object>;
 
 /**
  * What runs and what fails, in large figures without navigation, for a screen on the wall: the last hour, or another
@@ -43,7 +36,6 @@ export function WallView() {
   const isAway = useServiceAway();
   const readAt = Math.min(...[runs, calls].flatMap(({ data, dataUpdatedAt }) => (data ? [dataUpdatedAt] : [])));
   const condition = conditionOf({ isAway, runs: runs.data?.total, waiting: runs.data?.waiting_approvals });
-  const { Icon, className } = LOOKS[condition.kind];
   useEffect(() => {
     document.title = `${condition.words} · ${name} · Signalbox`;
   }, [condition.words, name]);
@@ -57,8 +49,14 @@ export function WallView() {
         </p>
       </header>
       {(may('RUN_STATS') || isAway) && (
-        <p role="status" className={cn('flex items-center gap-4 text-3xl font-semibold lg:text-6xl', className)}>
-          <Icon aria-hidden className="size-10 shrink-0 lg:size-16" />
+        <p
+          role="status"
+          className={cn(
+            'flex items-center gap-4 rounded-lg p-4 text-3xl font-semibold lg:text-6xl',
+            STATES[condition.state].colour,
+          )}
+        >
+          <StateShape state={condition.state} className="size-8 lg:size-14" />
           {condition.words}
         </p>
       )}

@@ -4,7 +4,7 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { mcpKey } from '../../../api/mcp.js';
 import { toolKey, useChange, useTool } from '../../../api/queries.js';
 import { useOrganization } from '../../../session/organization.js';
-import { Badge } from '../../../ui/badge.js';
+import { StateBadge } from '../../../ui/badge.js';
 import { Button } from '../../../ui/button.js';
 import { Form } from '../../../ui/form.js';
 import { ErrorMessage, ErrorState, Loading } from '../../../ui/states.js';
@@ -94,7 +94,7 @@ function Outcome({ test }: { readonly test: ReturnType<typeof useTest> }) {
   return (
     <>
       <p className="flex flex-wrap items-center gap-2">
-        <Badge tone={ok ? 'success' : 'danger'}>{ok ? 'works' : 'failed'}</Badge>
+        <StateBadge state={ok ? 'ready' : 'failed'}>{ok ? 'works' : 'failed'}</StateBadge>
         <span>
           after {formatDuration(latency)}
           {version !== null && `; both sides speak MCP ${version}`}

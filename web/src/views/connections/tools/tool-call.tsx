@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { McpError, type McpTool, useMcp } from '../../../api/mcp.js';
-import { Badge } from '../../../ui/badge.js';
+import { StateBadge } from '../../../ui/badge.js';
 import { Button } from '../../../ui/button.js';
 import { JsonBlock } from '../../../ui/code-block.js';
 import { TextAreaField } from '../../../ui/field.js';
@@ -107,7 +107,9 @@ function Result({ result, durationMs }: { readonly result: ToolResult; readonly 
     <>
       <div className="flex flex-wrap items-center gap-2">
         <h3 className="font-medium">Result</h3>
-        <Badge tone={isError ? 'danger' : 'success'}>{isError ? 'the tool reported an error' : 'success'}</Badge>
+        <StateBadge state={isError ? 'failed' : 'ready'}>
+          {isError ? 'the tool reported an error' : 'success'}
+        </StateBadge>
         <span className="text-sm text-muted-foreground">{formatDuration(durationMs)}</span>
       </div>
       {content.length > 0 && <McpContents contents={content} label="Result of the tool" />}
