@@ -1,8 +1,9 @@
 import { Wrench } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { visibleJson } from '../../../packages/client/src/visible-json.js';
-import { Badge, type Tone } from '../ui/badge.js';
+import { StateBadge } from '../ui/badge.js';
 import { CodeBlock } from '../ui/code-block.js';
+import type { State } from '../ui/state.js';
 import { ApprovalForm, useQuestion } from './approval-form.js';
 import type { ToolPart } from './message.js';
 import { ToolOutput } from './tool-output.js';
@@ -28,7 +29,7 @@ export function ToolCard({
   const { approval } = part;
   const asked = part.state === 'approval-requested' ? part.approval.id : undefined;
   const question = useQuestion(taskId, asked);
-  const { word, tone } = question?.answered === undefined ? stateOf(part, isLive) : wordOf(question.answered.approved);
+  const { word, state } = question?.answered === undefined ? stateOf(part, isLive) : wordOf(question.answered.approved);
   return (
     <section
       aria-label={`Tool call ${part.toolName}`}
@@ -37,7 +38,7 @@ export function ToolCard({
       <div className="flex flex-wrap items-center gap-2">
         <Wrench aria-hidden className="size-4 text-muted-foreground" />
         <span className="min-w-0 font-mono font-medium break-all">{part.toolName}</span>
-        <Badge tone={tone}>{word}</Badge>
+        <StateBadge state={state}>{word}</StateBadge>
       </div>
       {part.input !== undefined && question === undefined && (
         <Collapsible title="Arguments" isOpen={sizeOf(part.input) <= SHORT}>
@@ -85,26 +86,26 @@ function Collapsible({
   );
 }
 
-function stateOf(part: ToolPart, isLive: boolean): { readonly word: string; readonly tone: Tone } {
+function stateOf(part: ToolPart, isLive: boolean): { readonly word: string; readonly state: State } {
   switch (part.state) {
     case 'input-streaming':
     case 'input-available':
-      return isLive ? { word: 'running', tone: 'info' } : { word: 'no result', tone: 'neutral' };
+      return isLive ? { word: 'running', state: 'running' } : { word: 'no result', state: 'off' };
     case 'approval-requested':
-      return { word: 'waiting for approval', tone: 'warning' };
+      return { word: 'waiting for approval', state: 'waiting' };
     case 'approval-responded':
       return wordOf(part.approval.approved);
     case 'output-available':
-      return { word: 'completed', tone: 'success' };
+      return { word: 'completed', state: 'ready' };
     case 'output-error':
-      return { word: 'failed', tone: 'danger' };
+      return { word: 'failed', state: 'failed' };
     case 'output-denied':
-      return { word: 'denied', tone: 'warning' };
+      return { word: 'denied', state: 'blocked' };
   }
 }
 
-function wordOf(isApproved: boolean): { readonly word: string; readonly tone: Tone } {
-  return isApproved ? { word: 'approved', tone: 'info' } : { word: 'denied', tone: 'warning' };
+function wordOf(isApproved: boolean): { readonly word: string; readonly state: State } {
+  return isApproved ? { word: 'approved', state: 'running' } : { word: 'denied', state: 'blocked' };
 }
 
 function sizeOf(value: unknown): number {

@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useList } from '../../api/queries.js';
-import { Badge } from '../../ui/badge.js';
+import { StatusBadge } from '../../ui/badge.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, Loading } from '../../ui/states.js';
@@ -47,7 +47,7 @@ export function CallerDetails({ map, caller }: { readonly map: AccessMap; readon
                       {title}
                     </AccessLink>
                     <span className="text-muted-foreground">{type === 'VIRTUAL' ? 'agent' : ''}</span>
-                    {status !== 'active' && <Badge tone={status === 'error' ? 'danger' : 'neutral'}>{status}</Badge>}
+                    {status !== 'active' && <StatusBadge status={status} />}
                   </span>
                 ),
               },

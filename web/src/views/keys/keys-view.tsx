@@ -3,7 +3,7 @@ import { useFilters } from '../../api/filters.js';
 import { useList } from '../../api/queries.js';
 import { PermissionSummary } from '../../permissions/permission-summary.js';
 import { useOrganization } from '../../session/organization.js';
-import { Badge } from '../../ui/badge.js';
+import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
 import { ListView } from '../../ui/list-view.js';
@@ -79,6 +79,7 @@ export function KeysView() {
 }
 
 function Expiry({ value }: { readonly value: string | null }) {
-  if (value !== null && new Date(value).getTime() <= Date.now()) return <Badge tone="danger">expired</Badge>;
+  if (value !== null && new Date(value).getTime() <= Date.now())
+    return <StateBadge state="blocked">expired</StateBadge>;
   return <Time value={value} />;
 }

@@ -17,6 +17,9 @@ import { useStickToEnd } from './use-stick-to-end.js';
 import { useThreadChat } from './use-thread-chat.js';
 import { useUploads } from './use-uploads.js';
 
+/** Of the box around a chat that has the page for itself: the field for the next message stands at its end. */
+export const CHAT_HEIGHT = 'flex min-h-[calc(100dvh-13rem)] min-w-0 flex-col';
+
 /** A conversation, live. */
 export function Chat({
   thread,
@@ -81,7 +84,7 @@ export function Chat({
   );
 
   return (
-    <div ref={root} className="mx-auto flex w-full max-w-4xl min-w-0 flex-col gap-4">
+    <div ref={root} className="mx-auto flex w-full max-w-4xl min-w-0 grow flex-col gap-4">
       <h2 className="sr-only">Conversation</h2>
       {transcript.query.hasNextPage && (
         <Button
@@ -135,6 +138,7 @@ export function Chat({
           )}
         </div>
       )}
+      <div className="grow" />
       <Announcer messages={messages} isRunning={isRunning} />
       {!isAtEnd && (
         <Button

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { generateId } from 'ai';
-import { useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useList, useTool } from '../../api/queries.js';
 import { AgentPicker } from '../../records/agent-picker.js';
 import { useOrganization } from '../../session/organization.js';
@@ -10,8 +10,10 @@ import { Page } from '../../ui/page.js';
 import { EmptyState, ErrorMessage, ErrorState, Loading, NoPermission } from '../../ui/states.js';
 import { AgentTools } from './agent-tools.js';
 import { CodeButton } from './code-dialog.js';
+import { CHAT_HEIGHT } from './chat.js';
 import { Composer } from './composer.js';
 import type { Draft } from './draft.js';
+import { EarlierChats } from './earlier-chats.js';
 import { useRunOptions } from './run-options.js';
 import { useStartChat } from './start-chat.js';
 import { useUploads } from './use-uploads.js';
@@ -58,7 +60,11 @@ export function NewChat() {
           </Button>
         </EmptyState>
       ) : (
-        <FirstMessage agentId={agentId} isFocused onStarted={open} />
+        <div className={CHAT_HEIGHT}>
+          <FirstMessage agentId={agentId} isFocused onStarted={open}>
+            <EarlierChats />
+          </FirstMessage>
+        </div>
       )}
     </Page>
   );
@@ -69,12 +75,15 @@ export function FirstMessage({
   agentId,
   isFocused = false,
   onStarted,
+  children,
 }: {
   readonly agentId: string;
   /** Puts the focus into the field. */
   readonly isFocused?: boolean;
   /** Gets the id of the thread that the first message began. */
   readonly onStarted: (threadId: string) => void;
+  /** Stands above the field. */
+  readonly children?: ReactNode;
 }) {
   const { may } = useOrganization();
   const [text, setText] = useState('');
@@ -99,7 +108,7 @@ export function FirstMessage({
     if (isFocused && agentId !== '') input.current?.focus();
   }, [agentId, isFocused]);
   return (
-    <div className="mx-auto flex w-full max-w-4xl flex-col gap-4">
+    <div className="mx-auto flex w-full max-w-4xl grow flex-col gap-4">
       {agentId === '' ? (
         <EmptyState title="Choose the agent to talk to.">
           {!may('COLLECTION_VIRTUAL_MCP_LIST') && (
@@ -112,6 +121,8 @@ export function FirstMessage({
         <AgentTools agentId={agentId} onUse={(tool) => setText(`/call ${tool} {}`)} />
       )}
       <ModelHint />
+      {children}
+      <div className="grow" />
       <ErrorMessage error={start.error} />
       <Composer
         text={text}

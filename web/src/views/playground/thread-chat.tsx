@@ -6,7 +6,7 @@ import { useTranscript } from '../../transcript/use-transcript.js';
 import { Button } from '../../ui/button.js';
 import { Page } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
-import { Chat } from './chat.js';
+import { Chat, CHAT_HEIGHT } from './chat.js';
 
 /** A chat whose thread exists: loads what was said, then goes on with it. */
 export function ThreadChat({ threadId }: { readonly threadId: string }) {
@@ -51,7 +51,9 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
         )
       }
     >
-      <LoadedChat threadId={threadId} isFocused onThread={open} />
+      <div className={CHAT_HEIGHT}>
+        <LoadedChat threadId={threadId} isFocused onThread={open} />
+      </div>
     </Page>
   );
 }

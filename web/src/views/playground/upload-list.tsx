@@ -1,5 +1,5 @@
 import { Paperclip, X } from 'lucide-react';
-import { Badge } from '../../ui/badge.js';
+import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { formatBytes } from '../../ui/time.js';
@@ -49,11 +49,11 @@ function Chip({ upload, onRemove }: { readonly upload: Upload; readonly onRemove
         </span>
         <span className="text-xs whitespace-nowrap text-muted-foreground">{formatBytes(size)}</span>
         {error !== undefined ? (
-          <Badge tone="danger">not uploaded</Badge>
+          <StateBadge state="failed">not uploaded</StateBadge>
         ) : part === undefined ? (
-          <Badge tone="info">uploading</Badge>
+          <StateBadge state="running">uploading</StateBadge>
         ) : (
-          <Badge tone="success">uploaded</Badge>
+          <StateBadge state="ready">uploaded</StateBadge>
         )}
         <Button
           variant="ghost"
