@@ -149,15 +149,18 @@ export class ConnectionRepository {
     );
   }
 
-  /** The first connections by title that last listed a tool with this text in its name, in upper or lower case. */
+  /**
+   * The first connections by title that last listed a tool with this text in its name, in upper or lower case. Names are
+   * compared as JSON: a server can send one that is no text for PostgreSQL (`\u0000`).
+   */
   async findWithTool(organizationId: string, text: string, limit: number): Promise<string[]> {
     const rows: { id: string }[] = await this.connections.query(
       `SELECT id FROM connections
         WHERE organization_id = $1 AND tools IS NOT NULL
           AND EXISTS (SELECT FROM json_array_elements(tools) AS tool
-                       WHERE position(lower($2) IN lower(tool->>'name')) > 0)
+                       WHERE position(lower($2) IN lower((tool->'name')::text)) > 0)
         ORDER BY title, id LIMIT $3`,
-      [organizationId, text, limit],
+      [organizationId, JSON.stringify(text).slice(1, -1), limit],
     );
     return rows.map(({ id }) => id);
   }

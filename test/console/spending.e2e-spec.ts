@@ -77,7 +77,7 @@ inBrowser('Spending limits', () => {
     expect(cells).toContainEqual(expect.arrayContaining([`organization ${name}`, 'day', ...sums]));
     expect(cells).toContainEqual(expect.arrayContaining(['agent Signaller', 'month', '$12.50', '$0.2501', '$12.2499']));
     expect(cells).toContainEqual(expect.arrayContaining(['person Ada Lovelace', 'day', '$3.00', '$0.00', '$3.00']));
-    const meter = region.getByRole('meter', { name: 'Used of the limit of Signaller' });
+    const meter = region.getByRole('meter', { name: 'Used and reserved of the limit per month of Signaller' });
     expect(await meter.getAttribute('aria-valuenow')).toBe('2');
     await opened.expectAccessible();
     await region.getByRole('link', { name: 'Signaller' }).click();

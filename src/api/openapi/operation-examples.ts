@@ -15,6 +15,7 @@ const REQUEST_EXAMPLES: Readonly<Record<string, unknown>> = {
   COLLECTION_CONNECTIONS_CREATE: {
     data: { title: 'Search', connection_type: 'HTTP', connection_url: 'http://127.0.0.1:3001/mcp' },
   },
+  ACCESS_TOOLS_LIST: { search: 'customer' },
   CONNECTION_TEST: { id: CONNECTION_ID },
   CONNECTION_TOOLS_DIFF: { id: CONNECTION_ID },
   CONNECTION_TOOLS_APPROVE: { id: CONNECTION_ID, tools: ['search'] },

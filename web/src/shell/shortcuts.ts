@@ -53,7 +53,8 @@ export function useShortcutKeys(shortcuts: readonly Shortcut[]): void {
   useEffect(() => {
     if (!isOn) return undefined;
     const onKey = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target)) return;
+      if (event.defaultPrevented || event.repeat || event.isComposing) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target)) return;
       const shortcut = sequence.current.press(event.key, event.timeStamp, shortcuts);
       if (shortcut === undefined) return;
       event.preventDefault();
@@ -70,7 +71,7 @@ const OVER = '[role=dialog], [role=alertdialog], [role=menu], [role=listbox]';
 /** Whether the key is meant for a field, or for what lies over the view. */
 function isTaken(target: EventTarget | null): boolean {
   const isWritten = target instanceof Element && target.closest(WRITES) !== null;
-  return isWritten || document.querySelector(OVER) !== null;
+  return isWritten || [...document.querySelectorAll(OVER)].some((over) => over.checkVisibility());
 }
 
 /** Puts the focus into the first search box of the view. */

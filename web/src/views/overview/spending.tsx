@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
@@ -29,7 +28,7 @@ const ALMOST = 0.8;
 export function Spending() {
   const { may } = useOrganization();
   // The windows of the limits come with any range. That of the counts, which are not shown, is short: they are cheap.
-  const [from] = useState(() => new Date(Date.now() - HOUR_MS).toISOString());
+  const from = new Date((Math.floor(Date.now() / HOUR_MS) - 1) * HOUR_MS).toISOString();
   const { data } = useTool('USAGE_STATS', { by: 'day', from }, { isEnabled: may('USAGE_STATS'), refreshMs: 30_000 });
   if (data === undefined || data.spend.length === 0) return null;
   return (
@@ -45,7 +44,7 @@ export function Spending() {
 }
 
 /** The used and reserved share of a limit. */
-function Meter({ name, id, used_usd: used, reserved_usd: reserved, limit_usd: limit }: Window) {
+function Meter({ name, id, period, used_usd: used, reserved_usd: reserved, limit_usd: limit }: Window) {
   const share = limit === 0 ? 1 : (used + reserved) / limit;
   const colour = share >= 1 ? 'bg-destructive' : share >= ALMOST ? 'bg-warning' : 'bg-primary';
   const percent = Math.floor(100 * share);
@@ -53,7 +52,7 @@ function Meter({ name, id, used_usd: used, reserved_usd: reserved, limit_usd: li
     <div className="flex min-w-28 items-center gap-2">
       <div
         role="meter"
-        aria-label={`Used of the limit of ${name ?? id}`}
+        aria-label={`Used and reserved of the limit per ${period} of ${name ?? id}`}
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={Math.min(percent, 100)}

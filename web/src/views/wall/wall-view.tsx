@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { CallsOverTime } from '../../charts/calls-over-time.js';
@@ -9,12 +9,14 @@ import { useServiceAway } from '../../session/reachability.js';
 import { useThemeOfView } from '../../shell/theme.js';
 import { cn } from '../../ui/class-names.js';
 import { STATES, StateShape } from '../../ui/state.js';
+import { ErrorMessage } from '../../ui/states.js';
 import { formatCost, formatDuration, formatNumber } from '../../ui/time.js';
 import { conditionOf } from './condition.js';
 import { WallRuns } from './wall-runs.js';
 
 const REFRESH_MS = 15_000;
 const CLOCK = new Intl.DateTimeFormat('en', { timeStyle: 'medium' });
+const DAY_AND_CLOCK = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
 /**
  * What runs and what fails, in large figures without navigation, for a screen on the wall: the last hour, or another
@@ -34,7 +36,7 @@ export function WallView() {
     { isEnabled: may('MONITORING_STATS'), refreshMs: REFRESH_MS },
   );
   const isAway = useServiceAway();
-  const readAt = Math.min(...[runs, calls].flatMap(({ data, dataUpdatedAt }) => (data ? [dataUpdatedAt] : [])));
+  const readAt = Math.min(useReadAt(runs.data?.to), useReadAt(calls.data?.to));
   const condition = conditionOf({ isAway, runs: runs.data?.total, waiting: runs.data?.waiting_approvals });
   useEffect(() => {
     document.title = `${condition.words} · ${name} · Signalbox`;
@@ -60,6 +62,7 @@ export function WallView() {
           {condition.words}
         </p>
       )}
+      {!isAway && <ErrorMessage error={runs.error ?? calls.error} />}
       {!may('RUN_STATS') && !may('MONITORING_STATS') && (
         <p>You need the permission RUN_STATS or MONITORING_STATS to see figures here.</p>
       )}
@@ -124,6 +127,14 @@ function Figure({
   );
 }
 
+/**
+ * When an answer came, in milliseconds since 1970; `Infinity` for none. While that of another range is read, the one
+ * before is shown. @param to the end of the range of the answer that is shown
+ */
+function useReadAt(to: string | undefined): number {
+  return useMemo(() => (to === undefined ? Infinity : Date.now()), [to]);
+}
+
 /** When the oldest of the figures were read. @param readAt milliseconds since 1970; `Infinity` for never */
 function Age({ readAt, isAway }: { readonly readAt: number; readonly isAway: boolean }) {
   const [now, setNow] = useState(() => Date.now());
@@ -136,7 +147,7 @@ function Age({ readAt, isAway }: { readonly readAt: number; readonly isAway: boo
       {CLOCK.format(now)}
       {Number.isFinite(readAt) &&
         (isAway
-          ? ` · figures of ${CLOCK.format(readAt)}`
+          ? ` · figures of ${DAY_AND_CLOCK.format(readAt)}`
           : ` · read ${Math.max(0, Math.round((now - readAt) / 1_000))} s ago`)}
     </span>
   );
