@@ -121,6 +121,27 @@ inBrowser('the frame of the views', () => {
     expect(opened.problems).toEqual([]);
   });
 
+  it('acts from the palette and by single keys, which a sheet lists', async () => {
+    opened = await fixture.open('overview');
+    const { page } = opened;
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.keyboard.press('?');
+    const sheet = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await sheet.getByText('Create …', { exact: true }).waitFor();
+    await opened.expectAccessible();
+    await page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+    await page.keyboard.press('c');
+    const palette = page.getByRole('dialog', { name: 'Go to or do' });
+    await palette.getByRole('option', { name: 'Create agent' }).click();
+    await page.waitForURL(fixture.address('agents/new'));
+    await page.keyboard.press('Control+k');
+    await palette.getByRole('combobox').fill('dark');
+    await palette.getByRole('option', { name: 'Dark theme' }).click();
+    await page.locator('html[data-theme=dark]').waitFor({ state: 'attached' });
+    expect(opened.problems).toEqual([]);
+  });
+
   it.each(['light', 'dark'] as const)(
     'follows the %s theme of the system until somebody chooses another',
     async (theme) => {
