@@ -113,7 +113,7 @@ inBrowser('the playground', () => {
     const timeline = page.getByRole('list', { name: 'Timeline' });
     await timeline.getByText('get-sum', { exact: true }).waitFor();
     await timeline.getByText('Approval of get-sum').waitFor();
-    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.getByRole('link', { name: 'Playground', exact: true }).click();
     const earlier = page.getByRole('region', { name: 'Earlier chats' });
     await earlier.getByRole('searchbox').fill('tickets');
     await earlier.getByRole('link', { name: /^Hello/ }).click();
