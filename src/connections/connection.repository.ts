@@ -150,17 +150,18 @@ export class ConnectionRepository {
   }
 
   /**
-   * The first connections by title that last listed a tool with this text in its name, in upper or lower case. Names are
-   * compared as JSON: a server can send one that is no text for PostgreSQL (`\u0000`).
+   * The first connections by title that last listed a tool with this text in its name, in upper or lower case. The names
+   * are taken from the JSON text of each tool: what a server sends can hold escapes that PostgreSQL cannot decode
+   * (`\u0000`), at which `->` and `json_to_recordset` fail.
    */
   async findWithTool(organizationId: string, text: string, limit: number): Promise<string[]> {
     const rows: { id: string }[] = await this.connections.query(
       `SELECT id FROM connections
         WHERE organization_id = $1 AND tools IS NOT NULL
           AND EXISTS (SELECT FROM json_array_elements(tools) AS tool
-                       WHERE position(lower($2) IN lower((tool->'name')::text)) > 0)
+                       WHERE position(lower($2) IN lower(substring(tool::text FROM $4))) > 0)
         ORDER BY title, id LIMIT $3`,
-      [organizationId, JSON.stringify(text).slice(1, -1), limit],
+      [organizationId, JSON.stringify(text).slice(1, -1), limit, '"name":"((?:[^"\\\\]|\\\\.)*)"'],
     );
     return rows.map(({ id }) => id);
   }

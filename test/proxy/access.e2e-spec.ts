@@ -293,7 +293,10 @@ describe('who may ask', () => {
   it('finds tools beside names that are no text for PostgreSQL', async () => {
     const hostile = await connectTo(app, upstream.url, { title: 'Hostile' });
     const tools = JSON.stringify([{ name: 'rea\0l' }, { name: '\ud800' }, { name: 'say "read"' }]);
-    await app.query('UPDATE connections SET tools = $2::json WHERE id = $1', [hostile, tools]);
+    await app.query('UPDATE connections SET tools = $2::json, tools_refreshed_at = now() WHERE id = $1', [
+      hostile,
+      tools,
+    ]);
     for (const [search, name] of [
       ['read', 'say "read"'],
       ['y "r', 'say "read"'],
@@ -302,7 +305,7 @@ describe('who may ask', () => {
       const { items } = await succeed<AccessTools>(app, 'ACCESS_TOOLS_LIST', { search });
       expect(items).toContainEqual(expect.objectContaining({ name, connection_id: hostile }));
     }
-    await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id: hostile });
+    await app.query('DELETE FROM connections WHERE id = $1', [hostile]);
   });
 
   it('refuses what is no question', async () => {
