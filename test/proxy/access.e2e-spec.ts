@@ -305,7 +305,8 @@ describe('who may ask', () => {
       const { items } = await succeed<AccessTools>(app, 'ACCESS_TOOLS_LIST', { search });
       expect(items).toContainEqual(expect.objectContaining({ name, connection_id: hostile }));
     }
-    await app.query('DELETE FROM connections WHERE id = $1', [hostile]);
+    await app.query('UPDATE connections SET tools = NULL WHERE id = $1', [hostile]);
+    await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id: hostile });
   });
 
   it('refuses what is no question', async () => {
