@@ -128,6 +128,7 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     await opened.sendWithEnter();
     const call = page.getByRole('region', { name: 'Tool call get-sum' });
     await call.getByRole('button', { name: 'Approve' }).waitFor();
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
     await picture(page, '5-approval');
     await user.press(call.getByRole('button', { name: 'Approve' }));
     await page.getByText('get-sum returned: The sum of 40 and 2 is 42.', { exact: true }).waitFor();
@@ -144,7 +145,8 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
         .getByRole('link')
         .first(),
     );
-    await page.getByText('out of coal').first().waitFor();
+    await page.getByRole('alert', { name: 'Error' }).getByText('out of coal').waitFor();
+    await opened.settled();
     await picture(page, '6-failed-run');
   });
 
