@@ -5115,7 +5115,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "search": "customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AccessToolsInput"];
             };
         };
