@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { type Chunk, Signalbox, SignalboxError } from '../../packages/client/src/index.js';
 import { startTcpProxy, type TcpProxy, through } from '../support/tcp-proxy.js';
 import { type BuiltService, startBuiltService } from './client.support.js';
@@ -59,15 +56,6 @@ describe('the client of packages/client', () => {
     const part: string | undefined = result.output?.part;
     expect(part).toBe('axle');
     expect((await signalbox.tool('RUN_GET', { id: result.taskId })).item.output).toEqual({ part: 'axle' });
-  });
-
-  it('has the types of the OpenAPI document', async () => {
-    const script = fileURLToPath(new URL('../../scripts/write-client-types.mjs', import.meta.url));
-    const check = spawn(process.execPath, [script, url, '--check'], { stdio: ['ignore', 'ignore', 'pipe'] });
-    let complaint = '';
-    check.stderr.on('data', (text) => (complaint += String(text)));
-    const [code] = await once(check, 'close');
-    expect({ code, complaint }).toEqual({ code: 0, complaint: '' });
   });
 
   it('posts a message and waits for its result', async () => {
