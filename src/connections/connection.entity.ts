@@ -128,7 +128,7 @@ export class ConnectionEntity {
 
   /**
    * The tools as the upstream last listed them. They are large, so only the queries that need them read them. `json`
-   * keeps the original text: `jsonb` refuses escapes that an upstream can send (NUL, lone surrogates).
+   * keeps the order of members, and an unchanged list is recognized by its text.
    */
   @Column({ type: 'json', nullable: true, select: false })
   tools: { name: string }[] | null;

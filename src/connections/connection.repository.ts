@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Not, Repository, type SelectQueryBuilder } from 'typeorm';
+import { plainJson } from '../core/plain-text.js';
 import { requireRoom } from '../platform/database/require-room.js';
 import { type ConnectionStatus, type ConnectionType, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
@@ -149,19 +150,15 @@ export class ConnectionRepository {
     );
   }
 
-  /**
-   * The first connections by title that last listed a tool with this text in its name, in upper or lower case. The names
-   * are taken from the JSON text of each tool: what a server sends can hold escapes that PostgreSQL cannot decode
-   * (`\u0000`), at which `->` and `json_to_recordset` fail.
-   */
+  /** The first connections by title that last listed a tool with this text in its name, in upper or lower case. */
   async findWithTool(organizationId: string, text: string, limit: number): Promise<string[]> {
     const rows: { id: string }[] = await this.connections.query(
       `SELECT id FROM connections
         WHERE organization_id = $1 AND tools IS NOT NULL
-          AND EXISTS (SELECT FROM json_array_elements(tools) AS tool
-                       WHERE position(lower($2) IN lower(substring(tool::text FROM $4))) > 0)
+          AND EXISTS (SELECT FROM json_to_recordset(tools) AS tool(name text)
+                       WHERE position(lower($2) IN lower(name)) > 0)
         ORDER BY title, id LIMIT $3`,
-      [organizationId, JSON.stringify(text).slice(1, -1), limit, '"name":"((?:[^"\\\\]|\\\\.)*)"'],
+      [organizationId, text, limit],
     );
     return rows.map(({ id }) => id);
   }
@@ -214,14 +211,15 @@ export class ConnectionRepository {
 
   /**
    * Stores a list of tools, unless the connection was edited since. An unchanged list that was stored within the last
-   * minute is not written again.
+   * minute is not written again. In names and texts, U+FFFD replaces what PostgreSQL cannot decode when it reads a member
+   * of the list.
    */
   async saveTools(id: string, revision: number, tools: readonly { name: string }[]): Promise<void> {
     await this.connections.query(
       `UPDATE connections SET tools = $3::text::json, tools_refreshed_at = now()
         WHERE id = $1 AND revision = $2
           AND (tools IS NULL OR tools::text <> $3 OR tools_refreshed_at < now() - interval '1 minute')`,
-      [id, revision, JSON.stringify(tools)],
+      [id, revision, plainJson(JSON.stringify(tools))],
     );
   }
 

@@ -290,23 +290,31 @@ describe('who may ask', () => {
     }
   });
 
-  it('finds tools beside names that are no text for PostgreSQL', async () => {
-    const hostile = await connectTo(app, upstream.url, { title: 'Hostile' });
-    const tools = JSON.stringify([{ name: 'rea\0l' }, { name: '\ud800' }, { name: 'say "read"' }]);
-    await app.query('UPDATE connections SET tools = $2::json, tools_refreshed_at = now() WHERE id = $1', [
-      hostile,
-      tools,
-    ]);
+  it('finds, composes and deletes tools whose names and texts PostgreSQL cannot decode', async () => {
+    const offered = ['rea\0l', '\ud800', 'say "read"'].map((name) => ({ ...TOOLS[0], name, description: '\0\ud800' }));
+    const { script } = legacyServer(({ message }, response) => sendResult(response, message, { tools: offered }));
+    const server = await startScripted(script);
+    const hostile = await connectTo(app, server.url, { title: 'Hostile' });
+    await succeed(app, 'CONNECTION_TEST', { id: hostile });
+    const agentOfHostile = await agentOf(app, [hostile]);
+    const composed = await succeed<AccessTools>(app, 'ACCESS_TOOLS_LIST', { connection_id: agentOfHostile });
+    expect(composed.items).toHaveLength(offered.length);
     for (const [search, name] of [
       ['read', 'say "read"'],
       ['y "r', 'say "read"'],
-      ['rea', 'rea\0l'],
+      ['rea', 'rea\ufffdl'],
     ]) {
-      const { items } = await succeed<AccessTools>(app, 'ACCESS_TOOLS_LIST', { search });
-      expect(items).toContainEqual(expect.objectContaining({ name, connection_id: hostile }));
+      const found = await succeed<AccessTools>(app, 'ACCESS_TOOLS_LIST', { search });
+      expect(found.items).toContainEqual(expect.objectContaining({ name, connection_id: hostile }));
     }
-    await app.query('UPDATE connections SET tools = NULL WHERE id = $1', [hostile]);
     await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id: hostile });
+    await server.close();
+  });
+
+  it('deletes a connection whose stored list PostgreSQL cannot decode', async () => {
+    const old = await connectTo(app, upstream.url, { title: 'Old' });
+    await app.query(`UPDATE connections SET tools = '[{"name":"\\u0000"}]' WHERE id = $1`, [old]);
+    await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id: old });
   });
 
   it('refuses what is no question', async () => {

@@ -21,6 +21,7 @@ import { UsedByThreads1763700019110 } from './migrations/1763700019110-used-by-t
 import { MessagesWordsIndex1763700019120 } from './migrations/1763700019120-messages-words-index.js';
 import { ThreadsWordsIndex1763700019130 } from './migrations/1763700019130-threads-words-index.js';
 import { AgentVersions1763700019200 } from './migrations/1763700019200-agent-versions.js';
+import { PlainToolLists1763700019210 } from './migrations/1763700019210-plain-tool-lists.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -47,4 +48,5 @@ export const MIGRATIONS = [
   MessagesWordsIndex1763700019120,
   ThreadsWordsIndex1763700019130,
   AgentVersions1763700019200,
+  PlainToolLists1763700019210,
 ];

@@ -963,7 +963,7 @@ CREATE VIEW spend_limits AS
 -- connection_status_since() RETURNS trigger: 0180664305c242dcb37805cd1322f202
 -- connection_tool_count() RETURNS trigger: 1b4d747b71d6791ff07d587033302758
 -- json_octets(value jsonb) RETURNS integer: dd08a26ceba516f8b7595e248976fc0b
--- keep_name() RETURNS trigger: 4b7bdde401b8295e05f5b5e4851fb955
+-- keep_name() RETURNS trigger: f96b9d87613a34e910bb4930b482f1bb
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
 -- message_name_files() RETURNS trigger: 5d4e5fc8a31a093b4e2b6c4841c041da
 -- message_tools(_parts json) RETURNS text[]: 9d8b78f8f789c24e112fbd6c39c83966

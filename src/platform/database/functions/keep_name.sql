@@ -1,9 +1,11 @@
 -- Keeps the name of a row that is deleted; the argument is the column of the name.
 CREATE OR REPLACE FUNCTION keep_name() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  _name text;
 BEGIN
-  INSERT INTO deleted_names (id, name)
-    SELECT OLD.id, to_jsonb(OLD) ->> TG_ARGV[0] WHERE to_jsonb(OLD) ->> TG_ARGV[0] IS NOT NULL
-    ON CONFLICT (id) DO NOTHING;
+  -- Only this column is read: what another one holds can be large, and must not keep the row from being deleted.
+  EXECUTE format('SELECT ($1).%I', TG_ARGV[0]) INTO _name USING OLD;
+  INSERT INTO deleted_names (id, name) SELECT OLD.id, _name WHERE _name IS NOT NULL ON CONFLICT (id) DO NOTHING;
   RETURN NULL;
 END
 $$;
