@@ -88,9 +88,13 @@ inBrowser('the playground', () => {
     await page.getByRole('list', { name: 'Tools of the agent' }).getByRole('button', { name: 'get-sum' }).waitFor();
     await opened.expectAccessible();
     await opened.expectToFit(360);
-    await send(page, 'Hello **you**');
+    await send(page, 'Hello **you**\n\n```json\n{ "platform": true }\n```');
     await page.waitForURL(/playground\/[^/?]+$/);
     await answers(page).getByText('You said: Hello you').waitFor();
+    await answers(page)
+      .getByRole('region', { name: 'Code' })
+      .locator('span.text-code-constant', { hasText: 'true' })
+      .waitFor();
     await send(page, '/call echo {"message":"tickets please"}\n/call get-sum {"a":40,"b":2}');
     const echo = page.getByRole('region', { name: 'Tool call echo' });
     await echo.getByText('completed').waitFor();

@@ -20,6 +20,10 @@ describe.each(['light', 'dark'] as const)('the colours of the %s theme', (theme)
     },
   );
 
+  it.each(['keyword', 'string', 'constant', 'function', 'deleted'])('can be read: %s in code', (name) => {
+    expect(contrastOf(colour(`code-${name}`), colour('muted'))).toBeGreaterThanOrEqual(4.5);
+  });
+
   it.each(['ready', 'running', 'waiting', 'failed', 'blocked'])('can be read: %s on its badge', (name) => {
     const badge = colour('card').map((channel, index) => 0.88 * channel + 0.12 * (colour(name)[index] ?? Number.NaN));
     expect(contrastOf(colour(name), badge)).toBeGreaterThanOrEqual(4.5);

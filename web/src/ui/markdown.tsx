@@ -1,6 +1,6 @@
-import type { ComponentProps, ReactNode } from 'react';
-import { type Components, type ControlsConfig, Streamdown } from 'streamdown';
-import { CopyButton } from './copy-button.js';
+import { type ComponentProps, isValidElement, type ReactNode } from 'react';
+import { type Components, type ControlsConfig, Streamdown, useIsCodeFenceIncomplete } from 'streamdown';
+import { CodeSample } from './code-sample.js';
 
 /** Only the service's own buttons: Streamdown's would open addresses and save files. */
 const CONTROLS: ControlsConfig = false;
@@ -26,7 +26,7 @@ const COMPONENTS = {
   img: ({ src, alt }: ComponentProps<'img'>) => (
     <Anchor href={typeof src === 'string' ? src : undefined}>Picture{alt ? `: ${alt}` : ''}</Anchor>
   ),
-  pre: ({ children }: ComponentProps<'pre'>) => <CodeSample>{children}</CodeSample>,
+  pre: Fence,
   code: ({ children }: ComponentProps<'code'>) => <code>{children}</code>,
   inlineCode: ({ children }: ComponentProps<'code'>) => (
     <code className="rounded bg-muted px-1 py-0.5 font-mono text-[0.85em]">{children}</code>
@@ -72,23 +72,13 @@ function Anchor({ href, children }: { readonly href?: string | undefined; readon
   );
 }
 
-function CodeSample({ children }: { readonly children: ReactNode }) {
-  const text = textOf(children).replace(/\n$/, '');
-  return (
-    <div className="relative my-2 min-w-0">
-      <pre
-        tabIndex={0}
-        role="region"
-        aria-label="Code"
-        className="max-h-96 overflow-auto rounded-md border bg-muted p-3 pr-24 font-mono text-[0.8125rem]"
-      >
-        {text}
-      </pre>
-      <div className="absolute top-2 right-2">
-        <CopyButton text={text} />
-      </div>
-    </div>
-  );
+/** The content of a fence. Its first word names the language, which the sanitizer keeps as a class. */
+function Fence({ children }: ComponentProps<'pre'>) {
+  const isGrowing = useIsCodeFenceIncomplete();
+  const language = isValidElement<{ className?: string }>(children)
+    ? /(?:^| )language-(\S+)/.exec(children.props.className ?? '')?.[1]
+    : undefined;
+  return <CodeSample text={textOf(children).replace(/\n$/, '')} language={language} isGrowing={isGrowing} />;
 }
 
 function textOf(node: ReactNode): string {
