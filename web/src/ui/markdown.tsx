@@ -1,4 +1,4 @@
-import { type ComponentProps, isValidElement, type ReactNode } from 'react';
+import { type ComponentProps, type CSSProperties, isValidElement, type ReactNode } from 'react';
 import { type Components, type ControlsConfig, Streamdown, useIsCodeFenceIncomplete } from 'streamdown';
 import { CodeSample } from './code-sample.js';
 
@@ -36,10 +36,12 @@ const COMPONENTS = {
       <table className="text-sm">{children}</table>
     </div>
   ),
-  th: ({ children }: ComponentProps<'th'>) => (
-    <th className="border-b bg-muted px-3 py-1.5 text-left font-medium">{children}</th>
+  th: ({ children, style }: ComponentProps<'th'>) => (
+    <th className={`border-b bg-muted px-3 py-1.5 font-medium ${alignmentOf(style)}`}>{children}</th>
   ),
-  td: ({ children }: ComponentProps<'td'>) => <td className="border-b px-3 py-1.5 align-top">{children}</td>,
+  td: ({ children, style }: ComponentProps<'td'>) => (
+    <td className={`border-b px-3 py-1.5 align-top ${alignmentOf(style)}`}>{children}</td>
+  ),
   source: () => null,
 } as Components;
 
@@ -60,6 +62,12 @@ export function Markdown({ text, isStreaming = false }: { readonly text: string;
       {text}
     </Streamdown>
   );
+}
+
+/** Of a column, as the colons below its head say. */
+function alignmentOf(style: CSSProperties | undefined): string {
+  if (style?.textAlign === 'right') return 'text-right';
+  return style?.textAlign === 'center' ? 'text-center' : 'text-left';
 }
 
 function Anchor({ href, children }: { readonly href?: string | undefined; readonly children?: ReactNode }) {
