@@ -88,7 +88,10 @@ inBrowser('the playground', () => {
     await page.getByRole('list', { name: 'Tools of the agent' }).getByRole('button', { name: 'get-sum' }).waitFor();
     await opened.expectAccessible();
     await opened.expectToFit(360);
-    await send(page, 'Hello **you**\n\n```json\n{ "platform": true }\n```\n\n| Stop | Fare |\n|---|--:|\n| Ely | 9 |');
+    await send(
+      page,
+      'Hello **you**\n\n```json\n{ "platform": true }\n```\n\n| Stop | Fare |\n|---|--:|\n| Ely | 9 |\n\n$$\\frac{a}{2}$$',
+    );
     await page.waitForURL(/playground\/[^/?]+$/);
     await answers(page).getByText('You said: Hello you').waitFor();
     await answers(page)
@@ -97,6 +100,7 @@ inBrowser('the playground', () => {
       .waitFor();
     const fare = answers(page).getByRole('columnheader', { name: 'Fare' });
     expect(await fare.evaluate((cell) => getComputedStyle(cell).textAlign)).toBe('right');
+    await answers(page).locator('math mfrac').waitFor();
     await send(page, '/call echo {"message":"tickets please"}\n/call get-sum {"a":40,"b":2}');
     const echo = page.getByRole('region', { name: 'Tool call echo' });
     await echo.getByText('completed').waitFor();

@@ -1,10 +1,26 @@
 import { type ComponentProps, type CSSProperties, isValidElement, type ReactNode } from 'react';
-import { type Components, type ControlsConfig, Streamdown, useIsCodeFenceIncomplete } from 'streamdown';
+import remarkMath from 'remark-math';
+import {
+  type Components,
+  type ControlsConfig,
+  defaultRemarkPlugins,
+  Streamdown,
+  useIsCodeFenceIncomplete,
+} from 'streamdown';
 import { CodeSample } from './code-sample.js';
+import { Formula } from './formula.js';
 
 /** Only the service's own buttons: Streamdown's would open addresses and save files. */
 const CONTROLS: ControlsConfig = false;
 const LINK_SAFETY = { enabled: false };
+
+/** Two dollars: with one, prices would be formulas. */
+const REMARK_PLUGINS: ComponentProps<typeof Streamdown>['remarkPlugins'] = [
+  ...Object.values(defaultRemarkPlugins),
+  [remarkMath, { singleDollarTextMath: false }],
+];
+/** What remark-math calls the language of a formula. It hands on its text, which is sanitized with everything else. */
+const MATH = 'math';
 
 const heading = (Tag: 'h3' | 'h4' | 'h5', size: string) =>
   function Heading({ children }: ComponentProps<'h1'>) {
@@ -28,9 +44,12 @@ const COMPONENTS = {
   ),
   pre: Fence,
   code: ({ children }: ComponentProps<'code'>) => <code>{children}</code>,
-  inlineCode: ({ children }: ComponentProps<'code'>) => (
-    <code className="rounded bg-muted px-1 py-0.5 font-mono text-[0.85em]">{children}</code>
-  ),
+  inlineCode: ({ children, className }: ComponentProps<'code'>) =>
+    languageOf(className) === MATH ? (
+      <Formula tex={textOf(children)} isBlock={false} />
+    ) : (
+      <code className="rounded bg-muted px-1 py-0.5 font-mono text-[0.85em]">{children}</code>
+    ),
   table: ({ children }: ComponentProps<'table'>) => (
     <div className="my-2 max-h-96 overflow-auto rounded-md border" role="region" aria-label="Table" tabIndex={0}>
       <table className="text-sm">{children}</table>
@@ -56,6 +75,7 @@ export function Markdown({ text, isStreaming = false }: { readonly text: string;
       components={COMPONENTS}
       controls={CONTROLS}
       linkSafety={LINK_SAFETY}
+      remarkPlugins={REMARK_PLUGINS}
       isAnimating={isStreaming}
       parseIncompleteMarkdown={isStreaming}
     >
@@ -80,13 +100,17 @@ function Anchor({ href, children }: { readonly href?: string | undefined; readon
   );
 }
 
-/** The content of a fence. Its first word names the language, which the sanitizer keeps as a class. */
 function Fence({ children }: ComponentProps<'pre'>) {
   const isGrowing = useIsCodeFenceIncomplete();
-  const language = isValidElement<{ className?: string }>(children)
-    ? /(?:^| )language-(\S+)/.exec(children.props.className ?? '')?.[1]
-    : undefined;
-  return <CodeSample text={textOf(children).replace(/\n$/, '')} language={language} isGrowing={isGrowing} />;
+  const language = isValidElement<{ className?: string }>(children) ? languageOf(children.props.className) : undefined;
+  const text = textOf(children).replace(/\n$/, '');
+  if (language === MATH && !isGrowing) return <Formula tex={text} isBlock />;
+  return <CodeSample text={text} language={language} isGrowing={isGrowing} />;
+}
+
+/** The first word of a fence, which the sanitizer keeps as a class. */
+function languageOf(className: string | undefined): string | undefined {
+  return /(?:^| )language-(\S+)/.exec(className ?? '')?.[1];
 }
 
 function textOf(node: ReactNode): string {
