@@ -27,9 +27,20 @@ const HOSTILE = [
   '\u202Egnp.exe\u202C \u2066hidden\u2069 \u0000 \uFEFF \u{E0041}',
   '```html\n<script>window.ran = 1</script>\n```',
   '```mermaid\ngraph TD; A[<img src=x onerror=window.ran=1>] --> B\n```',
-  '$$\\href{javascript:window.ran=1}{x}$$',
+  '$$\\href{javascript:window.ran=1}{x}$$ $$\\htmlStyle{background:url(https://evil.test/n)}{x} \\includegraphics{https://evil.test/o}$$',
+  '$$\n\\text{<img src=x onerror=window.ran=1>} \\kern-99em \\raisebox{99em}{Approve} \\kern99em \\rule{99em}{99em}\n$$',
   '<!-- --><textarea></textarea><title></title><noscript><p title="</noscript><img src=x onerror=window.ran=1>">',
   `| ${'wide | '.repeat(60)}\n|${'---|'.repeat(60)}\n${`| ${'<b onclick="window.ran=1">cell</b> | '.repeat(60)}\n`.repeat(200)}`,
+].join('\n\n');
+
+/** What takes long to lay out: a megabyte of code in a language, quotes and tables within each other, long formulas. */
+const LARGE = [
+  `\`\`\`ts\n${`const word = \`\${'x'.repeat(80)}\`; // comment\n`.repeat(10_000).padEnd(1_000_000, 'y')}\n\`\`\``,
+  `${'> '.repeat(300)}deep`,
+  `${'- '.repeat(300)}deep`,
+  `${'<table><tr><td>'.repeat(300)}deep${'</td></tr></table>'.repeat(300)}`,
+  `$$${'\\sqrt{'.repeat(300)}x${'}'.repeat(300)}$$ $$\\def\\a{${'x'.repeat(900)}}${'\\a'.repeat(900)}$$`,
+  'The end.',
 ].join('\n\n');
 
 let fixture: ConsoleFixture;
@@ -187,6 +198,20 @@ inBrowser('hostile output of models and tools', () => {
 
   it('runs and loads nothing in a run', () =>
     expectHarmless(`runs/${taskId}`, (page) => page.getByText('fail failed:').waitFor()));
+
+  it('stays at hand with a megabyte of code and deep tables', async () => {
+    const flood = await ThreadClient.create(fixture.service, ids.agentId);
+    await flood.ask('Write a lot.');
+    const statement = `UPDATE messages SET parts = $2 WHERE thread_id = $1 AND role = 'assistant'`;
+    await fixture.service.query(statement, [flood.id, JSON.stringify([{ type: 'text', text: LARGE }])]);
+    const page = await visit(`playground/${flood.id}`);
+    await page.getByRole('article', { name: 'Agent' }).getByText('The end.', { exact: true }).waitFor();
+    await page.getByLabel('Message', { exact: true }).fill('Still here?');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByText('You said: Still here?', { exact: true }).waitFor();
+    expect(opened.problems).toEqual([]);
+    await opened.expectToFit(360);
+  });
 
   it('runs and loads nothing while it streams', async () => {
     const page = await visit(`playground/${thread.id}`);

@@ -7,12 +7,21 @@ import {
   Streamdown,
   useIsCodeFenceIncomplete,
 } from 'streamdown';
+import { cn } from './class-names.js';
 import { CodeSample } from './code-sample.js';
 import { Formula } from './formula.js';
 
 /** Only the service's own buttons: Streamdown's would open addresses and save files. */
 const CONTROLS: ControlsConfig = false;
 const LINK_SAFETY = { enabled: false };
+
+/** Deep quotes and lists are not indented further: they would leave the page. */
+const CLASSES = cn(
+  'min-w-0 space-y-2 break-words [&_li]:max-w-[70ch]',
+  '[&_blockquote_blockquote_blockquote_blockquote]:m-0 [&_blockquote_blockquote_blockquote_blockquote]:border-0',
+  '[&_blockquote_blockquote_blockquote_blockquote]:p-0',
+  '[&_li_li_li_li_li_:is(ol,ul)]:m-0 [&_li_li_li_li_li_:is(ol,ul)]:p-0',
+);
 
 /** Two dollars: with one, prices would be formulas. */
 const REMARK_PLUGINS: ComponentProps<typeof Streamdown>['remarkPlugins'] = [
@@ -71,7 +80,7 @@ const COMPONENTS = {
 export function Markdown({ text, isStreaming = false }: { readonly text: string; readonly isStreaming?: boolean }) {
   return (
     <Streamdown
-      className="min-w-0 space-y-2 break-words [&_li]:max-w-[70ch]"
+      className={CLASSES}
       components={COMPONENTS}
       controls={CONTROLS}
       linkSafety={LINK_SAFETY}
