@@ -14,9 +14,9 @@ import { Time } from '../../ui/time.js';
 import { ChooseRun } from './choose-run.js';
 import { ComparedFacts } from './compared-facts.js';
 import { ComparedSteps } from './compared-steps.js';
-import { treeOf } from './trace-tree.js';
+import { treeOf } from '../../trace/trace-tree.js';
 import { useRunAnswer } from './use-run-answer.js';
-import { useTimeline } from './use-timeline.js';
+import { useTimeline } from '../../trace/use-timeline.js';
 
 const NO_PARTS: ChatMessage['parts'] = [];
 

@@ -5,9 +5,9 @@ import { useOrganization } from '../../session/organization.js';
 import { cn } from '../../ui/class-names.js';
 import { Section } from '../../ui/page.js';
 import { formatDuration, formatExactCost, formatNumber } from '../../ui/time.js';
-import { NEEDED_FOR_RECORDINGS } from './recorded-call.js';
+import { NEEDED_FOR_RECORDINGS } from '../../trace/recorded-call.js';
 import { changeOf, toolDifferences } from './run-differences.js';
-import type { Span } from './timeline.js';
+import type { Span } from '../../trace/timeline.js';
 
 interface ComparedRun {
   readonly run: RunDetails;

@@ -2,8 +2,8 @@ import { Badge } from '../../ui/badge.js';
 import { Section } from '../../ui/page.js';
 import { formatDuration } from '../../ui/time.js';
 import { pairsOf } from './run-differences.js';
-import type { Span } from './timeline.js';
-import type { Step } from './trace-tree.js';
+import type { Span } from '../../trace/timeline.js';
+import type { Step } from '../../trace/trace-tree.js';
 
 /** The steps of two runs beside each other. */
 export function ComparedSteps({

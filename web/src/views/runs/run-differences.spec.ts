@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { changeOf, pairsOf, toolDifferences } from './run-differences.js';
-import type { Span } from './timeline.js';
-import type { Step } from './trace-tree.js';
+import type { Span } from '../../trace/timeline.js';
+import type { Step } from '../../trace/trace-tree.js';
 
 function step(number: number, ...calls: [label: string, input: unknown][]): Step {
   const place = { start: number, end: number + 1, isOpen: false };

@@ -1,5 +1,5 @@
-import type { Span } from './timeline.js';
-import type { Step } from './trace-tree.js';
+import type { Span } from '../../trace/timeline.js';
+import type { Step } from '../../trace/trace-tree.js';
 
 /** A number of two runs. */
 interface Change {

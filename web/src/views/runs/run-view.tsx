@@ -14,11 +14,11 @@ import { ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration } from '../../ui/time.js';
 import { RunAgainButton } from './run-again.js';
 import { RunFacts } from './run-facts.js';
-import { RunTrace } from './run-trace.js';
-import { SpanDetails } from './span-details.js';
+import { RunTrace } from '../../trace/run-trace.js';
+import { SpanDetails } from '../../trace/span-details.js';
 import type { useLiveRun } from './use-live-run.js';
 import { useRunAnswer } from './use-run-answer.js';
-import { useTimeline } from './use-timeline.js';
+import { useTimeline } from '../../trace/use-timeline.js';
 
 /** Longer questions are cut (`question` of RUN_GET). */
 const QUESTION_LENGTH = 500;

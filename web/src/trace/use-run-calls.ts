@@ -1,8 +1,8 @@
 import { useEffect, useMemo } from 'react';
-import { allOf, type Condition, useList } from '../../api/queries.js';
-import type { RunDetails } from '../../records/run-columns.js';
-import { useOrganization } from '../../session/organization.js';
-import { formatNumber } from '../../ui/time.js';
+import { allOf, type Condition, useList } from '../api/queries.js';
+import type { RunDetails } from '../records/run-columns.js';
+import { useOrganization } from '../session/organization.js';
+import { formatNumber } from '../ui/time.js';
 import type { CallRecord } from './timeline.js';
 
 /** A longer trace says that it is cut. */

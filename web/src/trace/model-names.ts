@@ -1,6 +1,6 @@
 import { useCallback } from 'react';
-import { useTool } from '../../api/queries.js';
-import { useOrganization } from '../../session/organization.js';
+import { useTool } from '../api/queries.js';
+import { useOrganization } from '../session/organization.js';
 import type { ModelCall } from './timeline.js';
 
 /**

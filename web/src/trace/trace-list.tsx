@@ -1,6 +1,6 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { cn } from '../../ui/class-names.js';
+import { cn } from '../ui/class-names.js';
 import type { TimeScale } from './time-scale.js';
 import type { Span } from './timeline.js';
 import { SpanRow, StepRow } from './trace-rows.js';

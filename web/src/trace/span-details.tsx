@@ -1,16 +1,16 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { Run } from '../../records/run-columns.js';
-import { useOrganization } from '../../session/organization.js';
-import type { ChatMessage, MessagePart, ToolPart } from '../../transcript/message.js';
-import { MessageParts } from '../../transcript/message-parts.js';
-import { ToolArguments } from '../../transcript/tool-arguments.js';
-import { ToolOutput } from '../../transcript/tool-output.js';
-import { StatusBadge } from '../../ui/badge.js';
-import { Button } from '../../ui/button.js';
-import { CodeBlock, JsonBlock } from '../../ui/code-block.js';
-import { Facts, Section } from '../../ui/page.js';
-import { formatDuration, formatExactCost, formatNumber, Time } from '../../ui/time.js';
+import type { Run } from '../records/run-columns.js';
+import { useOrganization } from '../session/organization.js';
+import type { ChatMessage, MessagePart, ToolPart } from '../transcript/message.js';
+import { MessageParts } from '../transcript/message-parts.js';
+import { ToolArguments } from '../transcript/tool-arguments.js';
+import { ToolOutput } from '../transcript/tool-output.js';
+import { StatusBadge } from '../ui/badge.js';
+import { Button } from '../ui/button.js';
+import { CodeBlock, JsonBlock } from '../ui/code-block.js';
+import { Facts, Section } from '../ui/page.js';
+import { formatDuration, formatExactCost, formatNumber, Time } from '../ui/time.js';
 import { RecordedCall } from './recorded-call.js';
 import type { Span } from './timeline.js';
 

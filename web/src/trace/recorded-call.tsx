@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
-import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { useTool } from '../../api/queries.js';
-import { useOrganization } from '../../session/organization.js';
-import { CodeBlock } from '../../ui/code-block.js';
-import { Facts } from '../../ui/page.js';
-import { ErrorState, Loading } from '../../ui/states.js';
-import { formatDuration, formatExactCost, formatNumber } from '../../ui/time.js';
+import type { ToolOutput } from '../../../packages/client/src/api.js';
+import { useTool } from '../api/queries.js';
+import { useOrganization } from '../session/organization.js';
+import { CodeBlock } from '../ui/code-block.js';
+import { Facts } from '../ui/page.js';
+import { ErrorState, Loading } from '../ui/states.js';
+import { formatDuration, formatExactCost, formatNumber } from '../ui/time.js';
 
 type Recorded = NonNullable<ToolOutput<'RUN_MODEL_CALL_GET'>['item']>;
 type RecordedText = NonNullable<Recorded['request']['instructions']>;

@@ -1,8 +1,8 @@
 import { useMemo } from 'react';
-import { useList } from '../../api/queries.js';
-import type { RunDetails } from '../../records/run-columns.js';
-import { useOrganization } from '../../session/organization.js';
-import type { MessagePart } from '../../transcript/message.js';
+import { useList } from '../api/queries.js';
+import type { RunDetails } from '../records/run-columns.js';
+import { useOrganization } from '../session/organization.js';
+import type { MessagePart } from '../transcript/message.js';
 import { useModelNames } from './model-names.js';
 import { type Span, timelineOf } from './timeline.js';
 import { useRunCalls } from './use-run-calls.js';

@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { Button } from '../../ui/button.js';
-import { cn } from '../../ui/class-names.js';
+import { Button } from '../ui/button.js';
+import { cn } from '../ui/class-names.js';
 import { scaleOf } from './time-scale.js';
 import { formatWindow, parseWindow, type TimeWindow } from './time-window.js';
 import type { Span } from './timeline.js';
