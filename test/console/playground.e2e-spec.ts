@@ -116,6 +116,22 @@ inBrowser('the playground', () => {
     await sum.getByText('The sum of 40 and 2 is 42.').waitFor();
     await answers(page).last().getByText('get-sum returned: The sum of 40 and 2 is 42.').waitFor();
     expect(await page.getByLabel('Message', { exact: true }).evaluate((field) => field.matches(':focus'))).toBe(true);
+    await answers(page).last().getByRole('button', { name: 'Trace' }).click();
+    const trace = page.getByRole('complementary', { name: 'Trace' });
+    await trace
+      .getByRole('list', { name: 'Timeline' })
+      .getByRole('button', { name: /^Approval of get-sum/ })
+      .click();
+    await trace.getByRole('region', { name: 'Approval of get-sum' }).waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    // Over the chat, where there is no room beside it.
+    await page.setViewportSize({ width: 800, height: 800 });
+    await page.getByRole('dialog', { name: 'Trace' }).getByRole('region', { name: 'Approval of get-sum' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).toBe('');
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page
       .getByRole('link', { name: /^Open run/ })
       .last()

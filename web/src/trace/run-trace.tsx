@@ -40,7 +40,7 @@ export function RunTrace({
   const chosen = spans.find(({ id }) => id === selected);
   const hasShortened = scale.segments.some(({ isShortened }) => isShortened);
   return (
-    <div className="flex min-w-0 flex-col gap-3">
+    <div className="@container flex min-w-0 flex-col gap-3">
       <ZoomButtons window={window} scale={scale} selected={chosen} onShow={show} />
       {/* The list below keeps room for its scroll bar as well. */}
       <div className="overflow-hidden [scrollbar-gutter:stable]">

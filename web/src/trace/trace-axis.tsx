@@ -7,7 +7,7 @@ import { type TimeWindow, windowIn } from './time-window.js';
 /** The columns of a row of the trace: what, when on the axis, and how long. */
 export const COLUMNS =
   'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 ' +
-  'md:grid-cols-[minmax(10rem,16rem)_minmax(0,1fr)_6rem]';
+  'md:grid-cols-[clamp(8rem,30cqi,16rem)_minmax(0,1fr)_6rem]';
 /** The column of the axis. */
 export const BAR = 'relative col-span-2 row-start-2 md:col-span-1 md:col-start-2 md:row-start-1';
 

@@ -52,7 +52,7 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
       }
     >
       <div className={CHAT_HEIGHT}>
-        <LoadedChat threadId={threadId} isFocused onThread={open} />
+        <LoadedChat threadId={threadId} isFocused hasPage onThread={open} />
       </div>
     </Page>
   );
@@ -62,11 +62,14 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
 export function LoadedChat({
   threadId,
   isFocused,
+  hasPage = false,
   onThread,
 }: {
   readonly threadId: string;
   /** Puts the focus into the field for the next message. */
   readonly isFocused: boolean;
+  /** The chat has the page for itself. */
+  readonly hasPage?: boolean;
   /** Gets the id of a thread in which an earlier message was sent again. */
   readonly onThread: (threadId: string) => void;
 }) {
@@ -78,5 +81,5 @@ export function LoadedChat({
   if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   // A transcript from an earlier visit could lack what was said since.
   if (item?.id !== threadId || !query.isFetchedAfterMount) return <Loading label="Loading the chat" />;
-  return <Chat thread={item} {...{ transcript, isFocused, onThread }} />;
+  return <Chat thread={item} {...{ transcript, isFocused, hasPage, onThread }} />;
 }

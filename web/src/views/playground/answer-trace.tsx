@@ -1,0 +1,155 @@
+import { Link } from '@tanstack/react-router';
+import { X } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { useFilters } from '../../api/filters.js';
+import { useTool } from '../../api/queries.js';
+import type { RunDetails } from '../../records/run-columns.js';
+import { useOrganization } from '../../session/organization.js';
+import { RunTrace } from '../../trace/run-trace.js';
+import { SpanDetails } from '../../trace/span-details.js';
+import { useTimeline } from '../../trace/use-timeline.js';
+import type { ChatMessage } from '../../transcript/message.js';
+import { StatusBadge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { Dialog } from '../../ui/dialog.js';
+import { ErrorState, Loading } from '../../ui/states.js';
+import { formatCost, formatDuration, formatNumber } from '../../ui/time.js';
+
+/** The answer whose trace is shown: its run is in the address (`?trace=…`). */
+export function useShownTrace() {
+  const [{ trace }, filter] = useFilters();
+  // What is chosen in a trace is of its run.
+  const show = (runId: string | undefined): void => filter({ trace: runId, span: undefined, zoom: undefined });
+  return {
+    /** The message of these whose run is shown. */
+    answerOf: (messages: readonly ChatMessage[]) =>
+      trace === undefined
+        ? undefined
+        : messages.find(({ role, metadata }) => role === 'assistant' && metadata?.taskId === trace),
+    toggle: (runId: string): void => show(runId === trace ? undefined : runId),
+    /** Gives the focus back to the button that has opened the trace. */
+    close: (): void => {
+      if (trace !== undefined) document.getElementById(buttonOf(trace))?.focus();
+      show(undefined);
+    },
+    isShown: (runId: string): boolean => runId === trace,
+  };
+}
+
+function buttonOf(runId: string): string {
+  return `trace-of-${runId}`;
+}
+
+/** Shows or hides the trace of an answer. */
+export function TraceButton({
+  message,
+  isShown,
+  onToggle,
+}: {
+  readonly message: ChatMessage;
+  readonly isShown: (runId: string) => boolean;
+  readonly onToggle: (runId: string) => void;
+}) {
+  const { may } = useOrganization();
+  const runId = message.role === 'assistant' ? message.metadata?.taskId : undefined;
+  if (runId === undefined || !may('RUN_GET')) return null;
+  return (
+    <Button
+      id={buttonOf(runId)}
+      size="small"
+      variant="ghost"
+      aria-expanded={isShown(runId)}
+      onClick={() => onToggle(runId)}
+    >
+      Trace
+    </Button>
+  );
+}
+
+/** What the run of an answer did when, beside the chat or over it. */
+export function AnswerTrace({
+  answer,
+  isBeside,
+  onClose,
+}: {
+  readonly answer: ChatMessage;
+  readonly isBeside: boolean;
+  readonly onClose: () => void;
+}) {
+  const content = <Trace answer={answer} />;
+  if (!isBeside) {
+    return (
+      <Dialog title="Trace" isOpen onClose={onClose} className="w-[min(64rem,94vw)]">
+        {content}
+      </Dialog>
+    );
+  }
+  return <Aside onClose={onClose}>{content}</Aside>;
+}
+
+function Aside({ onClose, children }: { readonly onClose: () => void; readonly children: ReactNode }) {
+  return (
+    <aside
+      aria-label="Trace"
+      className="sticky top-16 flex max-h-[calc(100dvh-5rem)] min-w-0 flex-col gap-4 self-start overflow-y-auto rounded-lg border bg-card p-4"
+      onKeyDown={({ key }) => key === 'Escape' && onClose()}
+    >
+      <div className="flex items-center justify-between gap-3">
+        <h2 className="font-semibold">Trace</h2>
+        <Button variant="ghost" size="icon" aria-label="Close" onClick={onClose}>
+          <X aria-hidden className="size-4" />
+        </Button>
+      </div>
+      {children}
+    </aside>
+  );
+}
+
+function Trace({ answer }: { readonly answer: ChatMessage }) {
+  const query = useTool('RUN_GET', { id: answer.metadata?.taskId ?? '' });
+  const run = query.data?.item;
+  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  if (run?.id !== answer.metadata?.taskId || run === undefined) return <Loading label="Loading the trace" />;
+  return <RunOfAnswer key={run.id} run={run} answer={answer} />;
+}
+
+function RunOfAnswer({ run, answer }: { readonly run: RunDetails; readonly answer: ChatMessage }) {
+  const { slug } = useOrganization();
+  const [{ span: selected, zoom }, filter] = useFilters();
+  const { spans, isReading, missing } = useTimeline(run, answer.parts);
+  const chosen = spans.find(({ id }) => id === selected);
+  const facts = [
+    run.usage !== null && `${formatNumber(run.usage.totalTokens)} tokens`,
+    run.cost_usd !== null && formatCost(run.cost_usd),
+    run.duration_ms !== null && formatDuration(run.duration_ms),
+  ];
+  return (
+    <>
+      <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+        <StatusBadge status={run.status} />
+        {facts.map((fact) => fact && <span key={fact}>{fact}</span>)}
+        <Link to="/$org/runs/$runId" params={{ org: slug, runId: run.id }} className="text-primary underline">
+          Open the run
+        </Link>
+      </p>
+      <RunTrace
+        spans={spans}
+        zoom={zoom}
+        onZoom={(shown) => filter({ zoom: shown })}
+        selected={selected}
+        onSelect={(span) => filter({ span })}
+      />
+      {isReading && <Loading label="Loading the tool calls" />}
+      {missing && <p className="text-[0.8125rem] text-muted-foreground">{missing}</p>}
+      {chosen && (
+        <SpanDetails
+          key={chosen.id}
+          span={chosen}
+          message={answer}
+          run={run}
+          onClose={() => filter({ span: undefined })}
+        />
+      )}
+    </>
+  );
+}
