@@ -1,5 +1,6 @@
 import type { ChatTransport, UIMessageChunk } from 'ai';
 import { SignalboxError } from '../../../../packages/client/src/signalbox-error.js';
+import type { Pause } from '../../api/turns.js';
 import type { Organization } from '../../session/organization.js';
 import type { ChatMessage } from '../../transcript/message.js';
 import { runChunks } from '../../transcript/run-chunks.js';
@@ -15,8 +16,8 @@ interface ChatTarget {
   readonly onAccepted: () => void;
   /** Called when the chat wants to read the run in progress, and there is none. */
   readonly onIdle: () => void;
-  /** Called when other tabs read streams instead of this one, and when it goes on. */
-  readonly onPaused: (isPaused: boolean) => void;
+  /** Called when other streams are read instead of this one, and with undefined when it goes on. */
+  readonly onPaused: (why: Pause | undefined) => void;
 }
 
 type Sending = Parameters<ChatTransport<ChatMessage>['sendMessages']>[0];

@@ -131,7 +131,7 @@ export function Chat({
             Waits for the end of the current step: {textOf(message)}
           </p>
         ))}
-        {chat.isPaused && (
+        {chat.pause === 'tabs' && (
           <p role="status" className="max-w-none rounded-md border p-3 text-sm">
             Paused, because you use other tabs of the console. Click anywhere to go on.
           </p>

@@ -5,6 +5,7 @@ import { useCallback, useMemo, useRef, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { SignalboxError } from '../../../../packages/client/src/signalbox-error.js';
 import { toolKey } from '../../api/queries.js';
+import type { Pause } from '../../api/turns.js';
 import { useOrganization } from '../../session/organization.js';
 import { type ChatMessage, type Retry, textOf } from '../../transcript/message.js';
 import type { useTranscript } from '../../transcript/use-transcript.js';
@@ -38,7 +39,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const queries = useQueryClient();
   const [retry, setRetry] = useState<Retry>();
   const [stopping, setStopping] = useState<{ readonly isBusy: boolean; readonly error?: Error }>({ isBusy: false });
-  const [isPaused, setIsPaused] = useState(false);
+  const [pause, setPause] = useState<Pause>();
   /** The message that is being sent, until the service has accepted it. */
   const sending = useRef<ChatMessage>(undefined);
   /** What was sent to the run in progress; the answer shows it once it has heard it. */
@@ -70,7 +71,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         onAccepted: () => {
           sending.current = undefined;
         },
-        onPaused: setIsPaused,
+        onPaused: setPause,
         // The run has ended after the transcript was read.
         onIdle: () => void (thread.status === 'in_progress' && reload()),
       }),
@@ -90,7 +91,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     },
     onFinish: () => {
       setRetry(undefined);
-      setIsPaused(false);
+      setPause(undefined);
       setStopping({ isBusy: false });
       if (hasSteered.current) void followSteers();
       for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
@@ -179,8 +180,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     /** Why a request failed; the failure of a run is in its message. */
     error: hasRunFailed ? undefined : (stopping.error ?? steerError ?? chat.error),
     retry,
-    /** Other tabs read streams instead of this one. */
-    isPaused,
+    /** Why the answer is not read at present. */
+    pause,
     isStopping: stopping.isBusy,
     /** What waits for the run to take it. */
     waiting: steers.filter(({ id }) => !isHeard(id, chat.messages)),

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { readUIMessageStream, type UIMessageChunk } from 'ai';
 import { useEffect, useState } from 'react';
 import { resultKey, toolKey } from '../../api/queries.js';
+import type { Pause } from '../../api/turns.js';
 import { isOpen as isOpenRun, type Run } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { ChatMessage, Retry } from '../../transcript/message.js';
@@ -32,7 +33,7 @@ export function useLiveRun(run: Run | undefined): {
     let frame = 0;
     const follow = async (): Promise<void> => {
       // While other tabs read streams, the view shows the stored answer.
-      const onPaused = (isPaused: boolean): void => void (isPaused && setMessage(undefined));
+      const onPaused = (why: Pause | undefined): void => void (why !== undefined && setMessage(undefined));
       const chunks = runChunks(client, { threadId, taskId: id }, { signal: abort.signal, onPaused });
       const stream = chunks.pipeThrough(
         new TransformStream<UIMessageChunk, UIMessageChunk>({
