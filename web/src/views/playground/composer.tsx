@@ -4,7 +4,6 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
 import { AddFilesButton } from './add-files.js';
-import { RunOptionsButton } from './run-options.js';
 import { UploadList } from './upload-list.js';
 import { useFileDrop } from './use-file-drop.js';
 import type { Uploads } from './use-uploads.js';
@@ -97,7 +96,6 @@ export function Composer({
       />
       <div className="flex flex-wrap items-center gap-2">
         {mayUpload && <AddFilesButton onFiles={uploads.add} />}
-        <RunOptionsButton />
         {actions}
         <p id={`${id}-hint`} className="hidden text-xs text-muted-foreground md:block">
           {reason ?? (isRunning && onSteer ? STEERING_HINT : 'Enter sends, Shift+Enter begins a new line.')}

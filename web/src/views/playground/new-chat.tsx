@@ -14,7 +14,7 @@ import { CHAT_HEIGHT } from './chat.js';
 import { Composer } from './composer.js';
 import type { Draft } from './draft.js';
 import { EarlierChats } from './earlier-chats.js';
-import { useRunOptions } from './run-options.js';
+import { RunOptionsButton, useRunOptions } from './run-options.js';
 import { useStartChat } from './start-chat.js';
 import { useUploads } from './use-uploads.js';
 
@@ -133,7 +133,12 @@ export function FirstMessage({
         isRunning={start.isPending}
         disabledReason={agentId === '' ? 'Choose an agent first.' : undefined}
         inputRef={input}
-        actions={agentId !== '' && <CodeButton agentId={agentId} text={text} options={options} />}
+        actions={
+          <>
+            <RunOptionsButton />
+            {agentId !== '' && <CodeButton agentId={agentId} text={text} options={options} />}
+          </>
+        }
       />
     </div>
   );

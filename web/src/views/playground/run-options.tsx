@@ -22,9 +22,18 @@ const TIER_OPTIONS = [
   { value: 'thinking', label: 'Thinking' },
 ];
 
+/** The names of a column's options in the address; those of the first have no number. */
+function namesOf(column: number) {
+  const suffix = column === 1 ? '' : column;
+  return { tier: `tier${suffix}`, temperature: `temperature${suffix}` };
+}
+
 /** The options of the address (`?tier=…&temperature=…`); values that are none are left out. */
-export function useRunOptions(): RunOptions {
-  const [{ tier, temperature }] = useFilters();
+export function useRunOptions(column = 1): RunOptions {
+  const [filters] = useFilters();
+  const names = namesOf(column);
+  const tier = filters[names.tier];
+  const temperature = filters[names.temperature];
   const number = Number(temperature);
   return {
     tier: TIERS.find((each) => each === tier),
@@ -33,9 +42,9 @@ export function useRunOptions(): RunOptions {
 }
 
 /** A button that shows the chosen options and opens a dialog with their fields. */
-export function RunOptionsButton() {
+export function RunOptionsButton({ column = 1 }: { readonly column?: number }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { tier, temperature } = useRunOptions();
+  const { tier, temperature } = useRunOptions(column);
   const chosen = [tier, temperature !== undefined && `temperature ${temperature}`].filter(Boolean).join(', ');
   return (
     <>
@@ -49,7 +58,7 @@ export function RunOptionsButton() {
         isOpen={isOpen}
         onClose={() => setIsOpen(false)}
       >
-        <RunOptionFields />
+        <RunOptionFields column={column} />
         <div className="flex justify-end">
           <Button onClick={() => setIsOpen(false)}>Done</Button>
         </div>
@@ -58,8 +67,10 @@ export function RunOptionsButton() {
   );
 }
 
-function RunOptionFields() {
-  const [{ tier = '', temperature = '' }, set] = useFilters();
+function RunOptionFields({ column }: { readonly column: number }) {
+  const [filters, set] = useFilters();
+  const names = namesOf(column);
+  const { [names.tier]: tier = '', [names.temperature]: temperature = '' } = filters;
   const number = Number(temperature);
   const isValid = temperature.trim() === '' || (number >= 0 && number <= 2);
   return (
@@ -69,7 +80,7 @@ function RunOptionFields() {
         hint="Each tier stands for a model. Settings say which."
         value={tier}
         options={TIER_OPTIONS}
-        onChange={(value) => set({ tier: value })}
+        onChange={(value) => set({ [names.tier]: value })}
       />
       <TextField
         label="Temperature"
@@ -77,7 +88,7 @@ function RunOptionFields() {
         inputMode="decimal"
         value={temperature}
         error={isValid ? undefined : 'Enter a number from 0 to 2.'}
-        onChange={(value) => set({ temperature: value })}
+        onChange={(value) => set({ [names.temperature]: value })}
       />
     </div>
   );
