@@ -93,6 +93,8 @@ export async function highlight(
       lang: language,
       theme: THEME,
       tokenizeMaxLineLength: MAX_LINE_LENGTH,
+      // A line is short enough to be finished, however slow the machine is.
+      tokenizeTimeLimit: 0,
       ...(grammarState && { grammarState }),
     });
     grammarState = highlighter.getLastGrammarState(tokens) ?? grammarState;
