@@ -68,6 +68,12 @@ const ABOUT: LanguageModelV4StreamPart = {
 };
 const SOME = [START, ABOUT, { type: 'text-start', id: '0' }, { type: 'text-delta', id: '0', delta: 'So' }] as const;
 
+const CITED: LanguageModelV4StreamPart = {
+  type: 'text-end',
+  id: '0',
+  citations: [{ source: { type: 'source', sourceType: 'url', id: 's1', url: 'https://a.test' }, citedText: 'So' }],
+};
+
 const TEXTS: Record<string, Scenario> = {
   'a text': { calls: [[START, ABOUT, ...text('0', 'Hello', ', ', 'world'), finish()]] },
   'a text in a step that was begun before': { calls: [[...text('0', 'again'), finish()]], settings: { isOpen: true } },
@@ -123,6 +129,10 @@ const TEXTS: Record<string, Scenario> = {
       ],
     ],
   },
+  'citations and pings': {
+    calls: [[{ type: 'ping' }, ...SOME, { type: 'ping' }, CITED, finish()]],
+  },
+  'warnings as the only part': { calls: [[START]] },
   'raw parts and warnings': {
     calls: [[START, { type: 'raw', rawValue: { a: 1 } }, ...text('0', 'x'), finish()]],
   },
@@ -341,6 +351,14 @@ const ERRORS: Record<string, Scenario> = {
   },
   'an error with its retryability': {
     calls: [[{ type: 'error', error: { error: { message: 'x', status_code: '503', is_retryable: false } } }]],
+  },
+  'an error that the package of the provider has made': {
+    calls: [
+      [
+        ...SOME,
+        { type: 'error', error: { message: 'No.', type: 'server_error', code: 'c', statusCode: 500, data: { a: 1 } } },
+      ],
+    ],
   },
   'an error that is a text': { calls: [[...SOME, { type: 'error', error: 'no words' }]] },
   'an error that is nothing': { calls: [[...SOME, { type: 'error', error: null }]] },
