@@ -72,7 +72,9 @@ export async function playScenario(
   ).catch((error: unknown) => ({ thrown: nameOf(error), failure: describeRunFailure(error) }));
   answer.close();
   const { sent, leftOpen } = scripted;
-  const asked = sent.map(({ abortSignal, ...options }) => ({ ...options, isAbortable: abortSignal !== undefined }));
+  const asked = sent.map(({ abortSignal, ...options }) =>
+    inOrder({ ...options, isAbortable: abortSignal !== undefined }),
+  );
   const recorded = recorder?.toJson(null);
   return withoutChance({
     events,
@@ -111,6 +113,11 @@ function storedFiles(events: unknown[]): RunFiles {
     },
   };
   return files as RunFiles;
+}
+
+/** The options of a call have no order: the provider's package makes a request of them. */
+function inOrder(options: object): object {
+  return Object.fromEntries(Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The kind of an error, and what tells it from others of its kind. */
