@@ -3,7 +3,7 @@ import type { AgentTool, OpenToolset } from '../../agents/agent-toolset.js';
 import { SEARCH_TOOLS } from '../../agents/composition/tool-naming.js';
 import { namesFound } from '../../agents/search/search-tools.js';
 import { isRecord } from '../../core/is-record.js';
-import { toToolSet } from './model-step.js';
+import { toToolSet } from './model-stream/model-request.js';
 import type { RunAnswer } from './run-answer.js';
 
 /** How many tools stay callable for the thread once a search has found them. The oldest leave. */

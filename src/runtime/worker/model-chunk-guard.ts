@@ -41,26 +41,19 @@ export class ModelChunkGuard {
   }
 
   /**
-   * Filters the model's own stream for `streamText`, which could not copy excessive values. The input of a tool call
-   * that exceeds the limits becomes empty, and `accept` refuses the call.
+   * The part of the provider's stream, within the limits; undefined if it cannot be used. The input of a tool call that
+   * exceeds them becomes empty, and `accept` refuses the call.
    */
-  stream(stream: ReadableStream<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
-    const reader = stream.getReader();
-    // A TransformStream has a queue at both ends, which doubles the cost of a part.
-    return new ReadableStream(
-      {
-        pull: async (controller) => {
-          for (;;) {
-            const { done, value } = await reader.read();
-            if (done) return controller.close();
-            const bounded = this.bound(value);
-            if (bounded !== undefined) return controller.enqueue(bounded);
-          }
-        },
-        cancel: (reason) => reader.cancel(reason),
-      },
-      { highWaterMark: 0 },
-    );
+  bound(part: LanguageModelV4StreamPart): LanguageModelV4StreamPart | undefined {
+    if (part.type === 'tool-call') {
+      const excess = new InputText().add(part.input);
+      if (excess === undefined) return part;
+      this.unusableInputs.set(part.toolCallId, excess);
+      return { ...part, input: '{}' };
+    }
+    if (!('providerMetadata' in part) && part.type !== 'tool-result') return part;
+    if (part.type === 'tool-result' && excessOf(part.result) !== undefined) return undefined;
+    return boundMetadata(part);
   }
 
   /** Returns the chunk to add to the answer; undefined if it adds nothing or cannot be used. */
@@ -85,18 +78,6 @@ export class ModelChunkGuard {
       default:
         return this.acceptOther(chunk);
     }
-  }
-
-  private bound(part: LanguageModelV4StreamPart): LanguageModelV4StreamPart | undefined {
-    if (part.type === 'tool-call') {
-      const excess = new InputText().add(part.input);
-      if (excess === undefined) return part;
-      this.unusableInputs.set(part.toolCallId, excess);
-      return { ...part, input: '{}' };
-    }
-    if (!('providerMetadata' in part) && part.type !== 'tool-result') return part;
-    if (part.type === 'tool-result' && excessOf(part.result) !== undefined) return undefined;
-    return boundMetadata(part);
   }
 
   private acceptOther(chunk: UIMessageChunk): UIMessageChunk | undefined {

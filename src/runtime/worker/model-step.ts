@@ -1,45 +1,28 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider';
 import {
-  convertToModelMessages,
-  dynamicTool,
   type FinishReason,
-  isStepCount,
-  jsonSchema,
-  type JSONSchema7,
   type LanguageModelMiddleware,
   type LanguageModelUsage,
-  type ModelMessage,
-  streamText,
+  NoOutputGeneratedError,
   type ToolSet,
-  toUIMessageChunk,
   type UIMessage,
   type UIMessageChunk,
-  wrapLanguageModel,
 } from 'ai';
-import type { AgentTool } from '../../agents/agent-toolset.js';
-import { hasToolMedia, mayRefuseMedia, withNewestToolMedia } from '../../agents/models/tool-media.js';
+import { asLanguageModelUsage, createNullLanguageModelUsage, logWarnings } from 'ai/internal';
 import { FirstChunkTimer } from './first-chunk-timer.js';
-import { ModelChunkGuard } from './model-chunk-guard.js';
-import { type RetryChunk, withRetries } from './provider-retries.js';
-import type { CallRecorder } from './recording/call-recorder.js';
 import { chunksOfMadeFile } from './made-files.js';
+import { ModelChunkGuard } from './model-chunk-guard.js';
+import { AnswerChunks } from './model-stream/answer-chunks.js';
+import { requestTo } from './model-stream/model-request.js';
+import { openModelStream, partsUntilAborted } from './model-stream/model-stream.js';
+import type { CallRecorder } from './recording/call-recorder.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
-import { toModelOutput } from './tool-output.js';
-
-/** Providers reject oversized requests. The limit keeps one long description from failing every run of an agent. */
-const MAX_DESCRIPTION_LENGTH = 10_000;
-
-/** The images and sounds of results of tools that a request holds, the newest ones: providers limit their number. */
-const MAX_TOOL_MEDIA = 20;
-/** Models that have answered only without images and sounds: they are not asked with them again. */
-const unseeing = new WeakSet<object>();
 
 /** Chunks that do not begin an answer. A thought does: what a model thinks can stay hidden for minutes. */
 const OPENINGS: ReadonlySet<UIMessageChunk['type']> = new Set(['start-step', 'text-start']);
 
-/** The error text for a tool call that the SDK cannot parse. */
-const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
+const NO_OUTPUT = 'No output generated. The model stream ended without a finish chunk.';
 
 /** The provider's stream ended in the middle of the answer without an error. */
 export class AnswerInterruptedError extends Error {
@@ -92,40 +75,57 @@ export async function streamModelStep(
   answer: RunAnswer,
   watch: ModelStepWatch,
 ): Promise<ModelStepResult> {
-  const { tools } = input;
-  const guard = new ModelChunkGuard(answer.parts(), tools);
   // Aborts the provider's stream when reading stops.
   const reading = new AbortController();
   const timer = new FirstChunkTimer(input.firstChunkTimeoutMs);
-  const result = streamText({
-    model: wrapLanguageModel({
-      model: input.model,
-      middleware: [...(input.asking ? [input.asking] : []), callMiddleware({ guard, timer }, answer, input, watch)],
-    }),
-    // `callMiddleware` repeats calls.
-    maxRetries: 0,
-    ...(input.instructions === '' ? {} : { instructions: input.instructions }),
-    messages: await toModelMessages(input.messages, tools),
-    tools,
-    ...(input.temperature === null ? {} : { temperature: input.temperature }),
-    ...(input.maxOutputTokens === null ? {} : { maxOutputTokens: input.maxOutputTokens }),
-    abortSignal: AbortSignal.any([input.signal, reading.signal, timer.signal]),
-    stopWhen: isStepCount(1),
-    // Errors arrive as parts of the stream. The default handler would print them, including the provider's text.
-    onError: () => undefined,
-  });
-  let outcome: ModelStepResult | undefined;
-  let awaitsFirstChunk = true;
+  const signal = AbortSignal.any([input.signal, reading.signal, timer.signal]);
+  let result: ModelStepResult;
   try {
-    for await (const part of result.stream) {
-      if (part.type === 'error') throw part.error;
-      if (part.type === 'abort') break;
-      if (part.type === 'finish-step') outcome = { finishReason: part.finishReason, usage: part.usage };
-      const skipped = part.type === 'finish-step' || (part.type === 'start-step' && answer.hasOpenStep);
-      const chunk = skipped
-        ? undefined
-        : toUIMessageChunk(part, { tools, sendStart: false, sendFinish: false, onError: () => UNUSABLE_CALL });
-      const accepted = chunk && guard.accept(asDynamic(chunk));
+    result = await readModelStep({ ...input, timer }, answer, watch, signal);
+  } catch (error) {
+    reading.abort();
+    throw timer.signal.aborted ? timer.signal.reason : error;
+  } finally {
+    timer.stop();
+  }
+  if (result.finishReason === 'interrupted') throw new AnswerInterruptedError();
+  return result;
+}
+
+/** @param signal ends the reading, too */
+async function readModelStep(
+  input: ModelStepInput & { timer: FirstChunkTimer },
+  answer: RunAnswer,
+  watch: ModelStepWatch,
+  signal: AbortSignal,
+): Promise<ModelStepResult> {
+  const { model, tools, timer, recorder } = input;
+  const request = await requestTo(model, input, signal);
+  const call = { ...input, onRetry: () => watch.onRetry(), show: (chunk: UIMessageChunk) => answer.push(chunk) };
+  const stream = await openModelStream(call, request);
+  const guard = new ModelChunkGuard(answer.parts(), tools);
+  const chunks = new AnswerChunks(tools, signal);
+  let warnings: SharedV4Warning[] = [];
+  let isStarted = answer.hasOpenStep;
+  let hasOutput = false;
+  let awaitsFirstChunk = true;
+  let result: ModelStepResult | undefined;
+  for await (const received of partsUntilAborted(stream, signal)) {
+    recorder?.receive(received);
+    const part = guard.bound(received);
+    if (part === undefined) continue;
+    if (part.type === 'stream-start') {
+      ({ warnings } = part);
+      continue;
+    }
+    if (!isStarted) await answer.push({ type: 'start-step' });
+    isStarted = true;
+    if (part.type === 'finish') {
+      result = { finishReason: part.finishReason.unified, usage: asLanguageModelUsage(part.usage) };
+    }
+    hasOutput ||= isOutput(part);
+    for (const chunk of await chunks.of(part)) {
+      const accepted = guard.accept(chunk);
       if (accepted === undefined) continue;
       if (awaitsFirstChunk && !OPENINGS.has(accepted.type)) {
         awaitsFirstChunk = false;
@@ -134,18 +134,16 @@ export async function streamModelStep(
       }
       for (const stored of await storedChunks(accepted, answer, input)) await answer.push(stored);
     }
-  } catch (error) {
-    reading.abort();
-    throw timer.signal.aborted ? timer.signal.reason : error;
-  } finally {
-    timer.stop();
   }
-  input.signal.throwIfAborted();
-  timer.signal.throwIfAborted();
-  if (outcome === undefined || outcome.finishReason === 'interrupted') {
-    throw new AnswerInterruptedError();
-  }
-  return outcome;
+  if (result === undefined && !hasOutput) throw new NoOutputGeneratedError({ message: NO_OUTPUT });
+  logWarnings({ warnings, provider: model.provider, model: model.modelId });
+  return result ?? { finishReason: 'other', usage: createNullLanguageModelUsage() };
+}
+
+/** Whether a part is something that the model has said: without any, a stream that just ends is no answer. */
+function isOutput(part: LanguageModelV4StreamPart): boolean {
+  if ('delta' in part) return part.delta !== '';
+  return part.type === 'tool-call' || part.type === 'file' || part.type === 'reasoning-file';
 }
 
 /** The chunk, or those that name the file which the model has made. */
@@ -158,128 +156,3 @@ async function storedChunks(
   await answer.save();
   return chunksOfMadeFile(chunk, files, signal);
 }
-
-/** Shows the repetitions of a call in the answer's stream, times each, and guards the stream of the model. */
-function callMiddleware(
-  { guard, timer }: { guard: ModelChunkGuard; timer: FirstChunkTimer },
-  answer: RunAnswer,
-  { signal, hasSubstitute, recorder }: ModelStepInput,
-  watch: ModelStepWatch,
-): LanguageModelMiddleware {
-  return {
-    specificationVersion: 'v4',
-    transformParams: async ({ params, model }) => {
-      const limit = unseeing.has(model) ? 0 : MAX_TOOL_MEDIA;
-      return { ...params, prompt: withNewestToolMedia(params.prompt, limit) };
-    },
-    wrapStream: async ({ doStream, params, model }) => {
-      const report = (chunk: RetryChunk): Promise<void> => {
-        timer.stop();
-        recorder?.settleTry();
-        watch.onRetry();
-        return answer.push(chunk);
-      };
-      const timed =
-        (call: typeof doStream, sent = params) =>
-        async () => {
-          timer.start();
-          recorder?.beginTry(sent);
-          try {
-            return await call();
-          } catch (error) {
-            recorder?.failTry(error);
-            throw error;
-          }
-        };
-      const withoutMedia = async (error: unknown): Promise<Awaited<ReturnType<typeof doStream>>> => {
-        if (signal.aborted || !hasToolMedia(params.prompt) || !mayRefuseMedia(error)) throw error;
-        watch.onRetry();
-        const blind = { ...params, prompt: withNewestToolMedia(params.prompt, 0) };
-        const result = await withRetries(
-          timed(() => model.doStream(blind), blind),
-          report,
-          signal,
-          hasSubstitute,
-        );
-        unseeing.add(model);
-        return result;
-      };
-      const result = await withRetries(timed(doStream), report, signal, hasSubstitute).catch(withoutMedia);
-      return { ...result, stream: guard.stream(recorder?.listen(result.stream) ?? result.stream) };
-    },
-  };
-}
-
-/** All tools of an agent are dynamic, but the SDK treats a call of an unknown tool as static. */
-function asDynamic(chunk: UIMessageChunk): UIMessageChunk {
-  return 'dynamic' in chunk ? { ...chunk, dynamic: true } : chunk;
-}
-
-/** Converts the tools for the SDK: all that a call could reach, including those that cannot be listed now. */
-export function toToolSet(tools: readonly AgentTool[]): ToolSet {
-  return Object.fromEntries(
-    tools
-      .filter(({ isInactive }) => !isInactive)
-      .map((tool) => [
-        tool.name,
-        dynamicTool({
-          description: descriptionOf(tool),
-          inputSchema: jsonSchema((tool.definition?.inputSchema ?? { type: 'object' }) as JSONSchema7),
-          toModelOutput: ({ output }) => toModelOutput(output),
-        }),
-      ]),
-  );
-}
-
-function descriptionOf({ definition, fault }: AgentTool): string {
-  if (fault !== undefined) return `The connection "${fault.title}" is not available right now.`;
-  return (definition?.description ?? '').slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed();
-}
-
-/** Calls without an outcome are omitted, because models reject them. */
-function toModelMessages(messages: readonly UIMessage[], tools: ToolSet): Promise<ModelMessage[]> {
-  const conversation = messages.map((message) => ({ ...message, parts: message.parts.map(withoutApproval) }));
-  return convertToModelMessages(
-    conversation.filter((message) => message.role !== 'system' && message.parts.length > 0),
-    { tools: { ...earlierTools(conversation), ...tools }, ignoreIncompleteToolCalls: true },
-  );
-}
-
-/**
- * A tool call as if it had needed no approval: a model learns what came of it, and why. `streamText` would take an
- * approval for a request to make the call.
- */
-function withoutApproval(part: UIMessage['parts'][number]): UIMessage['parts'][number] {
-  if (part.type !== 'dynamic-tool' || part.approval === undefined) return part;
-  const { approval, ...call } = part;
-  switch (call.state) {
-    case 'approval-requested':
-    case 'approval-responded':
-      return { ...call, state: 'input-available' };
-    case 'output-denied': {
-      const reason = approval.reason === undefined ? '' : ` The reason: ${approval.reason}`;
-      return {
-        ...call,
-        state: 'output-error',
-        errorText: `The call was not made, because it was not approved.${reason}`,
-      };
-    }
-    default:
-      return call;
-  }
-}
-
-/**
- * The tools that the conversation called: outputs of tools that the agent no longer has are converted like all others.
- */
-function earlierTools(conversation: readonly Pick<UIMessage, 'parts'>[]): ToolSet {
-  const names = conversation.flatMap(({ parts }) =>
-    parts.flatMap((part) => (part.type === 'dynamic-tool' ? [part.toolName] : [])),
-  );
-  return Object.fromEntries(names.map((name) => [name, EARLIER_TOOL]));
-}
-
-const EARLIER_TOOL = dynamicTool({
-  inputSchema: jsonSchema({ type: 'object' }),
-  toModelOutput: ({ output }) => toModelOutput(output),
-});

@@ -50,7 +50,7 @@ const RECEIVED: LanguageModelV4StreamPart[] = [
 async function recordingOf(recording: RecordedCall['recording'], organization = 'o'): Promise<RecordedCall> {
   const recorder = new CallRecorder(organization, recording, null);
   recorder.beginTry(SENT);
-  await recorder.listen(ReadableStream.from(RECEIVED)).pipeTo(new WritableStream());
+  for (const part of RECEIVED) recorder.receive(part);
   return JSON.parse(recorder.toJson(null) ?? 'null') as RecordedCall;
 }
 
@@ -112,7 +112,7 @@ describe('a recorded call', () => {
       { type: 'tool-input-start', id: 'c2', toolName: 'look' },
       { type: 'tool-input-delta', id: 'c2', delta: '{"at' },
     ];
-    await recorder.listen(ReadableStream.from(parts)).pipeTo(new WritableStream());
+    for (const part of parts) recorder.receive(part);
     const { response } = JSON.parse(recorder.toJson('provider_unavailable') ?? 'null') as RecordedCall;
     expect(response.parts.map(({ type, tool_call_id, text }) => [type, tool_call_id, text])).toEqual([
       ['tool-call', 'c1', '{"at":1}'],

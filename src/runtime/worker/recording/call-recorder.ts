@@ -65,59 +65,8 @@ export class CallRecorder {
     this.isLastSettled = true;
   }
 
-  /** Passes the provider's answer on. */
-  listen(stream: ReadableStream<LanguageModelV4StreamPart>): ReadableStream<LanguageModelV4StreamPart> {
-    const listener = new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
-      transform: (part, controller) => {
-        this.receive(part);
-        controller.enqueue(part);
-      },
-    });
-    return stream.pipeThrough(listener);
-  }
-
-  /**
-   * The record of the call as JSON, which has ended; undefined if nothing was sent, or if it is too large even without
-   * its texts.
-   * @param errorCode why it failed; null if it was answered
-   */
-  toJson(errorCode: string | null): string | undefined {
-    this.endTry(errorCode);
-    // The call knows better why its last try failed: it can have been stopped, or refused before it was made.
-    const last = this.tries.at(-1);
-    if (last !== undefined && errorCode !== null && !this.isLastSettled) last.error_code = errorCode;
-    if (this.sent === undefined) return undefined;
-    const tokens = countInputTokens(this.sent);
-    const isRedacted = this.recording === 'redacted';
-    const json = this.jsonWith(this.sent, tokens, isRedacted, false);
-    if (Buffer.byteLength(json) <= MAX_BYTES) return json;
-    if (isRedacted) return undefined;
-    const redacted = this.jsonWith(this.sent, tokens, true, true);
-    return Buffer.byteLength(redacted) <= MAX_BYTES ? redacted : undefined;
-  }
-
-  private jsonWith(sent: SentRequest, tokens: number, isRedacted: boolean, isTooLarge: boolean): string {
-    const texts = new RecordedTexts(this.organizationId, isRedacted, toolNamesOf(sent));
-    const call: RecordedCall = {
-      recording: isRedacted ? 'redacted' : 'full',
-      is_too_large: isTooLarge,
-      price: this.price,
-      request: recordedRequest(sent, tokens, texts),
-      response: { ...this.about, parts: this.received.map((part) => recordedAnswer(part, texts)) },
-      tries: this.tries,
-    };
-    return JSON.stringify(call);
-  }
-
-  private endTry(errorCode: string | null): void {
-    if (this.open === undefined) return;
-    const { startedAt, beganAt } = this.open;
-    this.open = undefined;
-    const duration = Math.round(performance.now() - beganAt);
-    this.tries.push({ started_at: startedAt, duration_ms: duration, error_code: errorCode });
-  }
-
-  private receive(part: LanguageModelV4StreamPart): void {
+  /** The next part of the provider's answer. */
+  receive(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start':
@@ -161,6 +110,47 @@ export class CallRecorder {
         break;
       default:
     }
+  }
+
+  /**
+   * The record of the call as JSON, which has ended; undefined if nothing was sent, or if it is too large even without
+   * its texts.
+   * @param errorCode why it failed; null if it was answered
+   */
+  toJson(errorCode: string | null): string | undefined {
+    this.endTry(errorCode);
+    // The call knows better why its last try failed: it can have been stopped, or refused before it was made.
+    const last = this.tries.at(-1);
+    if (last !== undefined && errorCode !== null && !this.isLastSettled) last.error_code = errorCode;
+    if (this.sent === undefined) return undefined;
+    const tokens = countInputTokens(this.sent);
+    const isRedacted = this.recording === 'redacted';
+    const json = this.jsonWith(this.sent, tokens, isRedacted, false);
+    if (Buffer.byteLength(json) <= MAX_BYTES) return json;
+    if (isRedacted) return undefined;
+    const redacted = this.jsonWith(this.sent, tokens, true, true);
+    return Buffer.byteLength(redacted) <= MAX_BYTES ? redacted : undefined;
+  }
+
+  private jsonWith(sent: SentRequest, tokens: number, isRedacted: boolean, isTooLarge: boolean): string {
+    const texts = new RecordedTexts(this.organizationId, isRedacted, toolNamesOf(sent));
+    const call: RecordedCall = {
+      recording: isRedacted ? 'redacted' : 'full',
+      is_too_large: isTooLarge,
+      price: this.price,
+      request: recordedRequest(sent, tokens, texts),
+      response: { ...this.about, parts: this.received.map((part) => recordedAnswer(part, texts)) },
+      tries: this.tries,
+    };
+    return JSON.stringify(call);
+  }
+
+  private endTry(errorCode: string | null): void {
+    if (this.open === undefined) return;
+    const { startedAt, beganAt } = this.open;
+    this.open = undefined;
+    const duration = Math.round(performance.now() - beganAt);
+    this.tries.push({ started_at: startedAt, duration_ms: duration, error_code: errorCode });
   }
 
   private callUnderWay(id: string): CallUnderWay | undefined {

@@ -1,0 +1,197 @@
+import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider';
+import { createIdGenerator, ToolCallNotFoundForApprovalError, type ToolSet, type UIMessageChunk } from 'ai';
+import { createDefaultDownloadFunction, parseToolCall } from 'ai/internal';
+import { streamError } from './stream-error.js';
+
+type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>;
+type TextPart = PartOf<`${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}`>;
+
+/** The error text for a tool call that cannot be parsed. */
+const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
+
+const newPartId = createIdGenerator({ prefix: 'aitxt', size: 24 });
+
+/**
+ * Turns the parts of one provider stream into chunks of an answer, as `streamText` and `toUIMessageChunk` of the AI SDK
+ * do: the fields of a chunk are in the same order. All tools of an agent are dynamic. Sources are left out.
+ */
+export class AnswerChunks {
+  private readonly texts = new TextIds();
+  private readonly thoughts = new TextIds();
+  private readonly callIds = new Set<string>();
+  private firstText: string | undefined;
+  private metadataOfFirstText: { providerMetadata?: Metadata } = {};
+
+  constructor(
+    private readonly tools: ToolSet,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /**
+   * The chunks of a part.
+   * @throws the provider's error, if the part is one
+   */
+  of(part: LanguageModelV4StreamPart): UIMessageChunk[] | Promise<UIMessageChunk[]> {
+    switch (part.type) {
+      case 'text-start':
+      case 'text-delta':
+      case 'text-end':
+      case 'reasoning-start':
+      case 'reasoning-delta':
+      case 'reasoning-end':
+        return [this.ofText(part)];
+      case 'tool-input-start':
+        return [ofInputStart(part)];
+      case 'tool-input-delta':
+        return [{ type: 'tool-input-delta', toolCallId: part.id, inputTextDelta: part.delta }];
+      case 'tool-call':
+        return this.ofCall(part);
+      case 'tool-result':
+        return [this.ofResult(part)];
+      case 'tool-approval-request':
+        return [this.ofRequest(part)];
+      case 'file':
+      case 'reasoning-file':
+        return this.ofFile(part);
+      case 'custom':
+        return [{ type: 'custom', kind: part.kind, ...metadataOf(part) }];
+      case 'error':
+        throw streamError(part.error);
+      default:
+        return [];
+    }
+  }
+
+  private ofText(part: TextPart): UIMessageChunk {
+    const ids = part.type.startsWith('text') ? this.texts : this.thoughts;
+    const metadata = metadataOf(part);
+    switch (part.type) {
+      case 'text-start':
+      case 'reasoning-start': {
+        const id = ids.open(part.id);
+        if (part.type === 'text-start') this.firstText ??= id;
+        return { type: part.type, id, ...metadata };
+      }
+      case 'text-delta': {
+        const id = ids.of(part.id);
+        return { type: part.type, id, delta: part.delta, ...this.metadataOfDelta(part, id) };
+      }
+      case 'reasoning-delta':
+        return { type: part.type, id: ids.of(part.id), delta: part.delta, ...metadata };
+      case 'text-end':
+        return {
+          type: part.type,
+          id: ids.close(part.id),
+          ...(part.citations == null ? {} : { citations: part.citations }),
+          ...metadata,
+        };
+      case 'reasoning-end':
+        return { type: part.type, id: ids.close(part.id), ...metadata };
+    }
+  }
+
+  /** As with `streamText`, each delta of the first text repeats the latest metadata of that text. */
+  private metadataOfDelta(part: PartOf<'text-delta'>, id: string): { providerMetadata?: Metadata } {
+    const metadata = metadataOf(part);
+    if (id !== this.firstText) return metadata;
+    if (metadata.providerMetadata !== undefined) this.metadataOfFirstText = metadata;
+    return part.delta === '' ? metadata : this.metadataOfFirstText;
+  }
+
+  private async ofCall(part: LanguageModelV4ToolCall): Promise<UIMessageChunk[]> {
+    const call = await parseToolCall({
+      toolCall: part,
+      tools: this.tools,
+      repairToolCall: undefined,
+      instructions: undefined,
+      messages: [],
+      abortSignal: this.signal,
+    });
+    const { toolCallId, toolName, providerExecuted } = part;
+    this.callIds.add(toolCallId);
+    const facts = { toolCallId, toolName, input: call.input as unknown, ...executorOf(part), ...metadataOf(part) };
+    if (call.invalid !== true) return [{ type: 'tool-input-available', ...facts, dynamic: true }];
+    const error: UIMessageChunk = { type: 'tool-input-error', ...facts, dynamic: true, errorText: UNUSABLE_CALL };
+    if (providerExecuted === true) return [error];
+    return [error, { type: 'tool-output-error', toolCallId, errorText: UNUSABLE_CALL, dynamic: true }];
+  }
+
+  /** The result of a tool that the provider executed. */
+  private ofResult(part: PartOf<'tool-result'>): UIMessageChunk {
+    const { toolCallId, toolName, result, isError, dynamic } = part;
+    const facts = {
+      providerExecuted: true,
+      ...metadataOf(part),
+      ...((dynamic != null || Object.hasOwn(this.tools, toolName)) && { dynamic: true }),
+    };
+    if (isError !== true) return { type: 'tool-output-available', toolCallId, output: result ?? null, ...facts };
+    const errorText = typeof result === 'string' ? result : JSON.stringify(result);
+    return { type: 'tool-output-error', toolCallId, errorText, ...facts };
+  }
+
+  private ofRequest({ approvalId, toolCallId }: PartOf<'tool-approval-request'>): UIMessageChunk {
+    if (!this.callIds.has(toolCallId)) throw new ToolCallNotFoundForApprovalError({ toolCallId, approvalId });
+    return { type: 'tool-approval-request', approvalId, toolCallId };
+  }
+
+  private async ofFile(part: PartOf<'file' | 'reasoning-file'>): Promise<UIMessageChunk[]> {
+    const { type, mediaType, data } = part;
+    const content = data.type === 'data' ? data.data : await this.download(data.url);
+    const base64 = typeof content === 'string' ? content : Buffer.from(content).toString('base64');
+    return [{ type, mediaType, url: `data:${mediaType};base64,${base64}`, ...metadataOf(part) }];
+  }
+
+  /** @throws DownloadError, also for an address of a private network */
+  private async download(url: URL): Promise<Uint8Array> {
+    const download = createDefaultDownloadFunction(undefined, this.signal);
+    const [file] = await download([{ url, isUrlSupportedByModel: false }]);
+    return file?.data ?? new Uint8Array();
+  }
+}
+
+/** The ids of texts, or of thoughts: a provider can use an id again within one answer. */
+class TextIds {
+  private readonly used = new Set<string>();
+  private readonly opened = new Map<string, string>();
+
+  open(providerId: string): string {
+    const id = this.used.has(providerId) ? newPartId() : providerId;
+    this.used.add(id);
+    this.opened.set(providerId, id);
+    return id;
+  }
+
+  of(providerId: string): string {
+    return this.opened.get(providerId) ?? providerId;
+  }
+
+  close(providerId: string): string {
+    const id = this.of(providerId);
+    this.opened.delete(providerId);
+    return id;
+  }
+}
+
+function ofInputStart(part: PartOf<'tool-input-start'>): UIMessageChunk {
+  return {
+    type: 'tool-input-start',
+    toolCallId: part.id,
+    toolName: part.toolName,
+    ...(part.inputEncoding == null ? {} : { inputEncoding: part.inputEncoding }),
+    ...executorOf(part),
+    ...metadataOf(part),
+    dynamic: true,
+  };
+}
+
+function executorOf({ providerExecuted }: { providerExecuted?: boolean | undefined }): { providerExecuted?: boolean } {
+  return providerExecuted == null ? {} : { providerExecuted };
+}
+
+type Metadata = NonNullable<TextPart['providerMetadata']>;
+
+function metadataOf({ providerMetadata }: { providerMetadata?: Metadata | undefined }): {
+  providerMetadata?: Metadata;
+} {
+  return providerMetadata == null ? {} : { providerMetadata };
+}
