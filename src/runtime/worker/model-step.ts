@@ -9,6 +9,7 @@ import {
   type UIMessageChunk,
 } from 'ai';
 import { asLanguageModelUsage, createNullLanguageModelUsage, logWarnings } from 'ai/internal';
+import { unlessAborted } from '../../core/with-timeout.js';
 import { FirstChunkTimer } from './first-chunk-timer.js';
 import { chunksOfMadeFile } from './made-files.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
@@ -100,7 +101,7 @@ async function readModelStep(
   signal: AbortSignal,
 ): Promise<ModelStepResult> {
   const { model, tools, timer, recorder } = input;
-  const request = await requestTo(model, input, signal);
+  const request = await unlessAborted(requestTo(model, input, signal), signal);
   const call = { ...input, onRetry: () => watch.onRetry(), show: (chunk: UIMessageChunk) => answer.push(chunk) };
   const stream = await openModelStream(call, request);
   const guard = new ModelChunkGuard(answer.parts(), tools);

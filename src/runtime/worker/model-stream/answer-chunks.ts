@@ -1,6 +1,7 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4ToolCall } from '@ai-sdk/provider';
 import { createIdGenerator, ToolCallNotFoundForApprovalError, type ToolSet, type UIMessageChunk } from 'ai';
 import { createDefaultDownloadFunction, parseToolCall } from 'ai/internal';
+import { unlessAborted } from '../../../core/with-timeout.js';
 import { streamError } from './stream-error.js';
 
 type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>;
@@ -144,7 +145,8 @@ export class AnswerChunks {
   /** @throws DownloadError, also for an address of a private network */
   private async download(url: URL): Promise<Uint8Array> {
     const download = createDefaultDownloadFunction(undefined, this.signal);
-    const [file] = await download([{ url, isUrlSupportedByModel: false }]);
+    const files = Promise.resolve(download([{ url, isUrlSupportedByModel: false }]));
+    const [file] = await unlessAborted(files, this.signal);
     return file?.data ?? new Uint8Array();
   }
 }
