@@ -147,6 +147,8 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     );
     await page.getByRole('alert', { name: 'Error' }).getByText('out of coal').waitFor();
     await opened.settled();
+    // The link is gone with its view: the keyboard goes on in the next one.
+    await page.getByRole('main').and(page.locator(':focus')).waitFor();
     await picture(page, '6-failed-run');
   });
 
@@ -159,6 +161,20 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     await dialog.getByLabel('Value of the key').waitFor();
     await picture(page, '7-key');
     await user.press(dialog.getByRole('button', { name: 'Done' }));
+    await page.getByRole('button', { name: 'Create key', disabled: false }).and(page.locator(':focus')).waitFor();
+  });
+
+  it('takes the key back, and goes on where it was', async () => {
+    const name = page.getByRole('button', { name: 'shop chatbot', exact: true });
+    await user.press(name);
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await name.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await user.press(page.getByRole('dialog').getByRole('button', { name: 'Delete key' }));
+    await user.press(page.getByRole('alertdialog').getByRole('button', { name: 'Delete key' }));
+    await name.waitFor({ state: 'detached' });
+    await page.getByRole('main').locator(':focus').or(page.getByRole('main').and(page.locator(':focus'))).waitFor();
   });
 
   it('sees it all in one picture', async () => {

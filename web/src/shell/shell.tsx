@@ -7,6 +7,7 @@ import { useSession } from '../session/session-context.js';
 import { OrganizationProvider } from '../session/organization.js';
 import { Button } from '../ui/button.js';
 import { cn } from '../ui/class-names.js';
+import { useKeptFocus } from '../ui/kept-focus.js';
 import { Menu } from '../ui/menu.js';
 import { EmptyState, Loading } from '../ui/states.js';
 import { CommandPalette } from './command-palette.js';
@@ -52,6 +53,7 @@ function Frame() {
   const openSheet = useCallback(() => setIsSheetOpen(true), []);
   const shortcuts = useShortcuts({ palette: setPaletteText, sheet: openSheet });
   useShortcutKeys(shortcuts);
+  useKeptFocus();
   const main = useRef<HTMLElement>(null);
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(() => setIsNavigationOpen(false), [path]);

@@ -3,6 +3,7 @@ import { X } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button } from './button.js';
 import { cn } from './class-names.js';
+import { focusMain } from './kept-focus.js';
 import { ErrorMessage } from './states.js';
 
 const OVERLAY = 'fixed inset-0 z-40 bg-black/50';
@@ -30,7 +31,7 @@ export function Dialog({
     <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className={OVERLAY} />
-        <Radix.Content className={cn(BOX, className)} {...(description ? {} : { 'aria-describedby': undefined })}>
+        <Box className={className} isDescribed={description !== undefined}>
           <div className="flex items-start justify-between gap-3">
             <div>
               <Radix.Title className="text-lg font-semibold">{title}</Radix.Title>
@@ -39,15 +40,42 @@ export function Dialog({
               )}
             </div>
             <Radix.Close asChild>
-              <Button variant="ghost" size="icon" aria-label="Close">
+              <Button variant="ghost" size="icon" aria-label="Close" className="shrink-0">
                 <X aria-hidden className="size-4" />
               </Button>
             </Radix.Close>
           </div>
           {children}
-        </Radix.Content>
+        </Box>
       </Radix.Portal>
     </Radix.Root>
+  );
+}
+
+/** It gives the focus back to what had it before, or else to the view: our dialogs are opened by more than one button. */
+function Box({
+  className,
+  isDescribed,
+  children,
+}: {
+  readonly className: string | undefined;
+  readonly isDescribed: boolean;
+  readonly children: ReactNode;
+}) {
+  const [opener] = useState(() => document.activeElement);
+  const giveBack = (event: Event): void => {
+    event.preventDefault();
+    if (opener instanceof HTMLElement && opener !== document.body && opener.checkVisibility()) opener.focus();
+    else if (document.activeElement === document.body) focusMain();
+  };
+  return (
+    <Radix.Content
+      className={cn(BOX, className)}
+      onCloseAutoFocus={giveBack}
+      {...(isDescribed ? {} : { 'aria-describedby': undefined })}
+    >
+      {children}
+    </Radix.Content>
   );
 }
 
