@@ -17,6 +17,10 @@ describe('the filters in an address', () => {
     expect(readSearch(new URL(written, 'http://console.test/').search)).toEqual({ q: text, r: 'next' });
   });
 
+  it('are read from bookmarks of before, too', () => {
+    expect(readSearch('?create=%221%22&q=%22late+order%22')).toEqual({ create: '1', q: '"late order"' });
+  });
+
   it('are texts, whatever they look like', () => {
     expect(readSearch('?a=1&b=true&c=null&d=%5B1%5D')).toEqual({ a: '1', b: 'true', c: 'null', d: '[1]' });
   });

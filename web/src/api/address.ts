@@ -11,7 +11,12 @@ export function writeSearch(search: Readonly<Record<string, unknown>>): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** The words of an address; of a name that is there several times, the last. */
+/**
+ * The words of an address; of a name that is there several times, the last. Addresses from before wrote the flag 1 as
+ * `"1"`.
+ */
 export function readSearch(search: string): Record<string, string> {
-  return Object.fromEntries(new URLSearchParams(search));
+  return Object.fromEntries(
+    [...new URLSearchParams(search)].map(([name, text]) => [name, text === '"1"' ? '1' : text]),
+  );
 }
