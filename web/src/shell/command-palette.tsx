@@ -49,7 +49,8 @@ function Palette({
   const actions = usePaletteActions(onSheet).filter(({ title, group }) =>
     text.trim() === '' ? FIRST.includes(group) : hasWords(title, text),
   );
-  const { groups, isSearching } = usePaletteFound(paused);
+  // What a shortcut has written, such as “Create”, is no name to search for.
+  const { groups, isSearching } = usePaletteFound(paused === initialText ? '' : paused);
   const isWaiting = isSearching || paused !== text;
   const count = groups.reduce((sum, { places }) => sum + places.length, actions.length);
   const choose = (run: () => void) => (): void => {
