@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { Badge } from '../../ui/badge.js';
+import { Badge, StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { DataTable } from '../../ui/data-table.js';
 import { Section } from '../../ui/page.js';
@@ -132,7 +132,7 @@ export function ToolList({
                   {
                     header: 'Permitted',
                     cell: ({ callable }: Tools['items'][number]) => (
-                      <Badge tone={callable ? 'success' : 'neutral'}>{callable ? 'yes' : 'no'}</Badge>
+                      <StateBadge state={callable ? 'ready' : 'blocked'}>{callable ? 'yes' : 'no'}</StateBadge>
                     ),
                   },
                 ]),
@@ -140,7 +140,7 @@ export function ToolList({
               header: 'Note',
               cell: ({ approval, public: isPublic }) => (
                 <span className="flex flex-wrap gap-1">
-                  {approval && <Badge tone="warning">runs ask first</Badge>}
+                  {approval && <StateBadge state="waiting">runs ask first</StateBadge>}
                   {isPublic && <Badge tone="warning">public</Badge>}
                 </span>
               ),

@@ -3,7 +3,7 @@ import type { ToolOutput } from '../../../../../packages/client/src/api.js';
 import { mcpKey } from '../../../api/mcp.js';
 import { useChange, useTool } from '../../../api/queries.js';
 import { useOrganization } from '../../../session/organization.js';
-import { Badge } from '../../../ui/badge.js';
+import { StateBadge } from '../../../ui/badge.js';
 import { Button } from '../../../ui/button.js';
 import { JsonBlock } from '../../../ui/code-block.js';
 import { Section } from '../../../ui/page.js';
@@ -65,7 +65,7 @@ function Changes({ connectionId, pin }: Parameters<typeof ToolChanges>[0]) {
           <li key={tool.fingerprint} className="flex min-w-0 flex-col gap-2 border-l-2 pl-3">
             <span className="flex flex-wrap items-center gap-2">
               <span className="font-mono text-sm break-all">{tool.name}</span>
-              <Badge tone="warning">{tool.status}</Badge>
+              <StateBadge state={pin === 'block' ? 'blocked' : 'waiting'}>{tool.status}</StateBadge>
               {tool.renamed_from !== null && (
                 <span className="text-sm break-all">the same as the approved “{tool.renamed_from}”</span>
               )}
