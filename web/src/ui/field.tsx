@@ -172,7 +172,7 @@ export function CheckboxField({
       <input
         id={id}
         type="checkbox"
-        className="mt-1 size-4 accent-primary"
+        className="mt-1 size-4 shrink-0 accent-primary"
         checked={checked}
         disabled={disabled}
         aria-describedby={hint ? `${id}-hint` : undefined}

@@ -63,9 +63,11 @@ export function ErrorMessage({ error }: { readonly error: Error | null | undefin
   if (!error) return null;
   const { errors: all = [], requestId } = error instanceof SignalboxError ? error : {};
   const errors = all.filter((fault) => fields?.shows(fault) !== true);
+  // The message would repeat what the fields say.
+  const isAtFields = all.length > 0 && errors.length === 0;
   return (
     <div role="alert" className="text-sm text-destructive">
-      <p className="break-words">{error.message}</p>
+      <p className="break-words">{isAtFields ? 'Not accepted: see the marked fields.' : error.message}</p>
       {errors.length > 0 && (
         <ul className="list-disc pl-5">
           {errors.map(({ path, message }) => (

@@ -2,6 +2,8 @@ import { useExactTimes } from './exact-times.js';
 
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const ABSOLUTE = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+/** For hovering: the time zone in which the moment is told stands behind it. */
+const WITH_ZONE = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' });
 const UNITS = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
@@ -16,7 +18,7 @@ const EXACT_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency:
 const SHORT_NUMBERS = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 /**
- * A moment, as "3 minutes ago" with the exact time as its title. Older ones, and all of them if somebody wants that, are
+ * A moment, as "3 minutes ago" with the exact time and its zone as its title. Older ones, and all of them if somebody wants that, are
  * shown exactly. @param value ISO 8601, or null for never
  */
 export function Time({
@@ -30,7 +32,7 @@ export function Time({
   if (!value) return <>{ifNull}</>;
   const date = new Date(value);
   return (
-    <time dateTime={value} title={ABSOLUTE.format(date)} className="whitespace-nowrap">
+    <time dateTime={value} title={WITH_ZONE.format(date)} className="whitespace-nowrap">
       {isExact ? ABSOLUTE.format(date) : relative(date)}
     </time>
   );
