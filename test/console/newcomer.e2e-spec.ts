@@ -174,7 +174,11 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     await user.press(page.getByRole('dialog').getByRole('button', { name: 'Delete key' }));
     await user.press(page.getByRole('alertdialog').getByRole('button', { name: 'Delete key' }));
     await name.waitFor({ state: 'detached' });
-    await page.getByRole('main').locator(':focus').or(page.getByRole('main').and(page.locator(':focus'))).waitFor();
+    await page
+      .getByRole('main')
+      .locator(':focus')
+      .or(page.getByRole('main').and(page.locator(':focus')))
+      .waitFor();
   });
 
   it('sees it all in one picture', async () => {
