@@ -18,6 +18,7 @@ export interface Page {
 
 const LAYOUT_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; frame-ancestors 'none'";
+const PURPOSE = 'Agents over plain HTTP. Every call set, seen and recorded.';
 /** No character that could end a directive or a header. */
 const POLICY_SOURCE = /^[A-Za-z][\w.+-]*:(?:\/\/[\w.:[\]-]+)?$/;
 
@@ -55,6 +56,9 @@ function layout(title: string, body: Html): Html {
         <meta name="color-scheme" content="light dark" />
         <meta name="robots" content="noindex" />
         <title>${title} · Signalbox</title>
+        <meta property="og:site_name" content="Signalbox" />
+        <meta property="og:title" content="${title}" />
+        <meta property="og:description" content="${PURPOSE}" />
         <link rel="preload" as="font" type="font/woff2" crossorigin href="${FONT_PATH}" />
         <link rel="stylesheet" href="${STYLESHEET_PATH}" />
         <link rel="icon" type="image/svg+xml" href="${ICON_PATH}" />
@@ -62,7 +66,7 @@ function layout(title: string, body: Html): Html {
       <body>
         <header class="panel">
           <p class="brand">Signalbox</p>
-          <p class="said">Agents over plain HTTP. Every call set, seen and recorded.</p>
+          <p class="said">${PURPOSE}</p>
         </header>
         <main>
           <h1>${title}</h1>
