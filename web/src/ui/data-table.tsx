@@ -39,7 +39,7 @@ export function DataTable<Row>({
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody ref={markRead}>
           {rows.map((row) => (
             <tr key={keyOf(row)} className="border-b last:border-0 hover:bg-muted/50">
               {columns.map((column) => (
@@ -53,4 +53,9 @@ export function DataTable<Row>({
       </table>
     </div>
   );
+}
+
+/** Lets the style tell rows that come later from those that the table began with. */
+function markRead(body: HTMLElement | null): void {
+  if (body) requestAnimationFrame(() => body.setAttribute('data-read', ''));
 }

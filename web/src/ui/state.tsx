@@ -27,7 +27,7 @@ export function StateShape({ state, className }: { readonly state: State; readon
       data-state={state}
       className={cn('size-2.5 shrink-0', state === 'running' && 'motion-safe:animate-pulse', className)}
     >
-      <path d={STATES[state].path} fill="currentColor" fillRule="evenodd" />
+      <path key={state} d={STATES[state].path} fill="currentColor" fillRule="evenodd" />
     </svg>
   );
 }
