@@ -18,8 +18,8 @@ const EXACT_DOLLARS = new Intl.NumberFormat('en', { style: 'currency', currency:
 const SHORT_NUMBERS = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 /**
- * A moment, as "3 minutes ago" with the exact time and its zone as its title. Older ones, and all of them if somebody wants that, are
- * shown exactly. @param value ISO 8601, or null for never
+ * A moment, as "3 minutes ago" with the exact time and its zone as its title. Older ones, and all of them if somebody
+ * wants that, are shown exactly. @param value ISO 8601, or null for never
  */
 export function Time({
   value,
