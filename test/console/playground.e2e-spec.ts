@@ -123,7 +123,6 @@ inBrowser('the playground', () => {
       .getByRole('button', { name: /^Approval of get-sum/ })
       .click();
     await trace.getByRole('region', { name: 'Approval of get-sum' }).waitFor();
-    await opened.expectAccessible();
     await opened.expectToFit(360);
     // Over the chat, where there is no room beside it.
     await page.setViewportSize({ width: 800, height: 800 });
@@ -229,6 +228,59 @@ inBrowser('the playground', () => {
         .getByText(thread.id)
         .waitFor();
     }
+  });
+
+  it('asks three agents side by side, though the browser reads two answers at a time', async () => {
+    const other = await createAgent(fixture.service, [], { title: 'Points' });
+    opened = await fixture.open(`playground?agent=${agentId}`);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Add a column' }).click();
+    await page.getByRole('button', { name: 'Add a column' }).click();
+    const columns = [1, 2, 3].map((number) => page.getByRole('region', { name: `Column ${number}` }));
+    const [first, second, third] = columns as [Locator, Locator, Locator];
+    await second.getByRole('button', { name: 'Options' }).click();
+    await page.getByLabel('Tier').selectOption('fast');
+    await page.getByRole('button', { name: 'Done' }).click();
+    await third.getByRole('button', { name: /^Agent/ }).click();
+    await page.getByRole('dialog').getByRole('option', { name: 'Points' }).click();
+    await send(page, '/words 3\n/wait 60000');
+    await page.getByText('Waits for its turn').first().waitFor();
+    for (const column of columns) await column.getByText('word1 word2 word3').waitFor();
+    const threadIds = ['thread', 'thread2', 'thread3'].map((name) => new URL(page.url()).searchParams.get(name) ?? '');
+    expect(new Set(threadIds).size).toBe(3);
+    await page.reload();
+    for (const column of columns) await column.getByText('word1 word2 word3').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    for (const column of columns) await column.getByText('Stopped before the answer was complete.').waitFor();
+
+    await send(page, 'All of you');
+    for (const column of columns) {
+      await column.getByText('You said: All of you', { exact: true }).waitFor();
+      await column.getByText(/^[\d,]+ tokens$/).waitFor();
+    }
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    const where = { field: ['thread_id'], operator: 'in', value: threadIds };
+    const { items } = await succeed<{ items: { thread_id: string; tier: string; agent_id: string }[] }>(
+      fixture.service,
+      'RUN_LIST',
+      { where },
+    );
+    expect(items).toHaveLength(6);
+    const firstTier = items.find(({ thread_id: id }) => id === threadIds[0])?.tier;
+    for (const { thread_id: id, tier, agent_id: agent } of items) {
+      expect(tier).toBe(id === threadIds[1] ? 'fast' : firstTier);
+      expect(agent).toBe(id === threadIds[2] ? other : agentId);
+    }
+    expect(firstTier).not.toBe('fast');
+
+    await first.getByRole('button', { name: 'Remove column 1' }).click();
+    await third.waitFor({ state: 'detached' });
+    await second.getByRole('heading', { name: 'Points' }).waitFor();
+    await second.getByRole('link', { name: 'Open alone' }).click();
+    await answers(page).last().getByText('You said: All of you', { exact: true }).waitFor();
+    expect(page.url()).toContain(`/playground/${threadIds[2]}`);
+    expect(opened.problems).toEqual([]);
   });
 
   it('gives the text back when the service refuses the message', async () => {

@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useFilters } from '../../api/filters.js';
@@ -9,11 +8,10 @@ import { RunTrace } from '../../trace/run-trace.js';
 import { SpanDetails } from '../../trace/span-details.js';
 import { useTimeline } from '../../trace/use-timeline.js';
 import type { ChatMessage } from '../../transcript/message.js';
-import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { ErrorState, Loading } from '../../ui/states.js';
-import { formatCost, formatDuration, formatNumber } from '../../ui/time.js';
+import { RunSummary } from './run-summary.js';
 
 /** The answer whose trace is shown: its run is in the address (`?trace=…`). */
 export function useShownTrace() {
@@ -114,24 +112,12 @@ function Trace({ answer }: { readonly answer: ChatMessage }) {
 }
 
 function RunOfAnswer({ run, answer }: { readonly run: RunDetails; readonly answer: ChatMessage }) {
-  const { slug } = useOrganization();
   const [{ span: selected, zoom }, filter] = useFilters();
   const { spans, isReading, missing } = useTimeline(run, answer.parts);
   const chosen = spans.find(({ id }) => id === selected);
-  const facts = [
-    run.usage !== null && `${formatNumber(run.usage.totalTokens)} tokens`,
-    run.cost_usd !== null && formatCost(run.cost_usd),
-    run.duration_ms !== null && formatDuration(run.duration_ms),
-  ];
   return (
     <>
-      <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
-        <StatusBadge status={run.status} />
-        {facts.map((fact) => fact && <span key={fact}>{fact}</span>)}
-        <Link to="/$org/runs/$runId" params={{ org: slug, runId: run.id }} className="text-primary underline">
-          Open the run
-        </Link>
-      </p>
+      <RunSummary run={run} />
       <RunTrace
         spans={spans}
         zoom={zoom}

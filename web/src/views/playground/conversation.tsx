@@ -89,7 +89,9 @@ export function Conversation({
           </li>
         ))}
       </ol>
-      {chat.isWaiting && <p className="animate-pulse text-sm text-muted-foreground">Waiting for the agent…</p>}
+      {chat.isWaiting && chat.pause === undefined && (
+        <p className="animate-pulse text-sm text-muted-foreground">Waiting for the agent…</p>
+      )}
       {chat.waiting.map((message) => (
         <p key={message.id} role="status" className="rounded-md border border-dashed p-3 text-sm">
           Waits for the end of the current step: {textOf(message)}

@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { generateId } from 'ai';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { useFilters } from '../../api/filters.js';
 import { useList, useTool } from '../../api/queries.js';
 import { AgentPicker } from '../../records/agent-picker.js';
 import { useOrganization } from '../../session/organization.js';
@@ -11,6 +12,7 @@ import { EmptyState, ErrorMessage, ErrorState, Loading, NoPermission } from '../
 import { AgentTools } from './agent-tools.js';
 import { CodeButton } from './code-dialog.js';
 import { CHAT_HEIGHT } from './chat.js';
+import { searchOf } from './columns.js';
 import { Composer } from './composer.js';
 import type { Draft } from './draft.js';
 import { EarlierChats } from './earlier-chats.js';
@@ -23,6 +25,7 @@ export function NewChat() {
   const { slug, may } = useOrganization();
   const { agent = '' } = useSearch({ from: '/$org/playground' });
   const navigate = useNavigate({ from: '/$org/playground' });
+  const [{ tier, temperature }, filter] = useFilters();
   const canList = may('COLLECTION_VIRTUAL_MCP_LIST');
   const agents = useList('COLLECTION_VIRTUAL_MCP_LIST', { limit: 2 }, { isEnabled: canList });
   const only = agents.totalCount === 1 ? agents.rows[0]?.id : undefined;
@@ -40,7 +43,16 @@ export function NewChat() {
     <Page
       title="Playground"
       description="Talk to an agent and watch its tools work. Each chat is kept as a thread."
-      actions={canList && <AgentPicker value={agentId} onChange={choose} />}
+      actions={
+        <>
+          {canList && <AgentPicker value={agentId} onChange={choose} />}
+          {agentId !== '' && (
+            <Button variant="secondary" onClick={() => filter(searchOf([{ agentId, tier, temperature }, { agentId }]))}>
+              Add a column
+            </Button>
+          )}
+        </>
+      }
     >
       {!may('COLLECTION_THREADS_CREATE') ? (
         <NoPermission detail="Your role or key does not include COLLECTION_THREADS_CREATE." />

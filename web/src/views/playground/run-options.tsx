@@ -4,6 +4,7 @@ import { useFilters } from '../../api/filters.js';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { SelectField, TextField } from '../../ui/field.js';
+import { namesOf } from './columns.js';
 
 const TIERS = ['fast', 'smart', 'thinking'] as const;
 type Tier = (typeof TIERS)[number];
@@ -22,18 +23,21 @@ const TIER_OPTIONS = [
   { value: 'thinking', label: 'Thinking' },
 ];
 
-/** The names of a column's options in the address; those of the first have no number. */
-function namesOf(column: number) {
-  const suffix = column === 1 ? '' : column;
-  return { tier: `tier${suffix}`, temperature: `temperature${suffix}` };
-}
-
 /** The options of the address (`?tier=…&temperature=…`); values that are none are left out. */
 export function useRunOptions(column = 1): RunOptions {
   const [filters] = useFilters();
-  const names = namesOf(column);
-  const tier = filters[names.tier];
-  const temperature = filters[names.temperature];
+  const { tier, temperature } = namesOf(column);
+  return optionsOf({ tier: filters[tier], temperature: filters[temperature] });
+}
+
+/** The options that these texts are. */
+export function optionsOf({
+  tier,
+  temperature,
+}: {
+  readonly tier?: string | undefined;
+  readonly temperature?: string | undefined;
+}): RunOptions {
   const number = Number(temperature);
   return {
     tier: TIERS.find((each) => each === tier),

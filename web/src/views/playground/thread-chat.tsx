@@ -1,4 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router';
+import type { ListItem } from '../../../../packages/client/src/api.js';
+import { type Filters, useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { useOrganization } from '../../session/organization.js';
@@ -7,6 +9,7 @@ import { Button } from '../../ui/button.js';
 import { Page } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { Chat, CHAT_HEIGHT } from './chat.js';
+import { searchOf } from './columns.js';
 
 /** A chat whose thread exists: loads what was said, then goes on with it. */
 export function ThreadChat({ threadId }: { readonly threadId: string }) {
@@ -16,6 +19,7 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
   const item = thread.data?.item;
   const open = (id: string): void =>
     void navigate({ to: '/$org/playground/$threadId', params: { org: slug, threadId: id } });
+  const [options] = useFilters();
   const titleOf = useAgentTitles(item === undefined ? [] : [item.virtual_mcp_id]);
   return (
     <Page
@@ -43,6 +47,11 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
               </Link>
             </Button>
             <Button asChild variant="secondary" size="small">
+              <Link to="/$org/playground" params={{ org: slug }} search={besideItself(item, options)}>
+                Add a column
+              </Link>
+            </Button>
+            <Button asChild variant="secondary" size="small">
               <Link to="/$org/playground" params={{ org: slug }} search={{ agent: item.virtual_mcp_id }}>
                 New chat
               </Link>
@@ -56,6 +65,12 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
       </div>
     </Page>
   );
+}
+
+/** The thread, and a column beside it with the same agent. */
+function besideItself({ id, virtual_mcp_id: agentId }: ListItem<'COLLECTION_THREADS_LIST'>, options: Filters): Filters {
+  const { tier, temperature } = options;
+  return searchOf([{ agentId, threadId: id, tier, temperature }, { agentId }]);
 }
 
 /** The chat of a thread, once its thread and transcript are read. */

@@ -1,0 +1,128 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { ListItem } from '../../../../packages/client/src/api.js';
+import { useTool } from '../../api/queries.js';
+import { useOrganization } from '../../session/organization.js';
+import { useTranscript } from '../../transcript/use-transcript.js';
+import { ErrorState, Loading } from '../../ui/states.js';
+import { AnswerTrace, useShownTrace } from './answer-trace.js';
+import { Conversation } from './conversation.js';
+import type { Draft } from './draft.js';
+import { useRunOptions } from './run-options.js';
+import { RunSummary } from './run-summary.js';
+import { CHAT_PANE, useStickToEnd } from './use-stick-to-end.js';
+import { useThreadChat } from './use-thread-chat.js';
+
+/** What the common field does with a chat. */
+export interface ChatControl {
+  readonly isRunning: boolean;
+  readonly isStopping: boolean;
+  /** Sends a message, or adds it to the run in progress. */
+  readonly say: (draft: Draft, interrupt: boolean) => void;
+  readonly stop: () => void;
+}
+
+/** A column that scrolls by itself where columns stand side by side. */
+export function ColumnPane({ number, children }: { readonly number: number; readonly children: ReactNode }) {
+  return (
+    <section
+      aria-label={`Column ${number}`}
+      {...{ [CHAT_PANE]: '' }}
+      tabIndex={0}
+      className="flex min-w-0 flex-col gap-3 rounded-lg border p-3 lg:overflow-y-auto"
+    >
+      {children}
+    </section>
+  );
+}
+
+/** The chat of a column, once its thread and transcript are read. */
+export function ColumnChat({
+  threadId,
+  ...rest
+}: {
+  readonly number: number;
+  readonly threadId: string;
+  /** Gets how the chat is controlled; undefined when it is gone. */
+  readonly onControl: (number: number, control: ChatControl | undefined) => void;
+  /** Gets the id of a thread in which an earlier message was sent again. */
+  readonly onThread: (threadId: string) => void;
+}) {
+  const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
+  const transcript = useTranscript(threadId);
+  const item = thread.data?.item;
+  const { query } = transcript;
+  if (thread.isError) return <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />;
+  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  if (item?.id !== threadId || !query.isFetchedAfterMount) return <Loading label="Loading the chat" />;
+  return <LoadedColumn thread={item} transcript={transcript} {...rest} />;
+}
+
+function LoadedColumn({
+  number,
+  thread,
+  transcript,
+  onControl,
+  onThread,
+}: {
+  readonly number: number;
+  readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
+  readonly transcript: ReturnType<typeof useTranscript>;
+  readonly onControl: (number: number, control: ChatControl | undefined) => void;
+  readonly onThread: (threadId: string) => void;
+}) {
+  const options = useRunOptions(number);
+  const sent = useRef<Draft>(undefined);
+  /** The message that the service has refused here, though the other columns may have it. */
+  const [refused, setRefused] = useState<Draft>();
+  const chat = useThreadChat({ thread, transcript, options, onRefused: () => setRefused(sent.current) });
+  const root = useRef<HTMLDivElement>(null);
+  const { goToEnd } = useStickToEnd(chat.messages, root);
+  const trace = useShownTrace();
+  const traced = trace.answerOf(chat.messages);
+
+  const say = (draft: Draft, interrupt: boolean): void => {
+    sent.current = draft;
+    setRefused(undefined);
+    goToEnd();
+    void (chat.isRunning ? chat.steer(draft, interrupt) : chat.send(draft));
+  };
+  const current = useRef({ say, stop: chat.stop });
+  current.current = { say, stop: chat.stop };
+  const { isRunning, isStopping } = chat;
+  useEffect(() => {
+    onControl(number, {
+      isRunning,
+      isStopping,
+      say: (draft, interrupt) => current.current.say(draft, interrupt),
+      stop: () => current.current.stop(),
+    });
+    return () => onControl(number, undefined);
+  }, [number, isRunning, isStopping, onControl]);
+
+  const last = chat.messages.at(-1);
+  return (
+    <div ref={root} className="flex min-w-0 flex-col gap-3">
+      <Conversation
+        thread={thread}
+        chat={chat}
+        options={options}
+        hasEarlier={transcript.query.hasNextPage}
+        isLoadingEarlier={transcript.query.isFetchingNextPage}
+        trace={trace}
+        onTryAgain={refused === undefined ? chat.tryAgain : () => say(refused, false)}
+        onThread={onThread}
+      />
+      {last?.role === 'assistant' && last.metadata?.taskId && !isRunning && (
+        <LastRun key={last.metadata.taskId} runId={last.metadata.taskId} />
+      )}
+      {traced && <AnswerTrace answer={traced} isBeside={false} onClose={trace.close} />}
+    </div>
+  );
+}
+
+/** What the last answer took, for comparing it with those beside it. */
+function LastRun({ runId }: { readonly runId: string }) {
+  const { may } = useOrganization();
+  const { data } = useTool('RUN_GET', { id: runId }, { isEnabled: may('RUN_GET') });
+  return data?.item.id === runId ? <RunSummary run={data.item} /> : null;
+}
