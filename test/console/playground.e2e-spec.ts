@@ -123,10 +123,12 @@ inBrowser('the playground', () => {
       .getByRole('button', { name: /^Approval of get-sum/ })
       .click();
     await trace.getByRole('region', { name: 'Approval of get-sum' }).waitFor();
+    await opened.expectAccessible();
     await opened.expectToFit(360);
     // Over the chat, where there is no room beside it.
     await page.setViewportSize({ width: 800, height: 800 });
     await page.getByRole('dialog', { name: 'Trace' }).getByRole('region', { name: 'Approval of get-sum' }).waitFor();
+    await opened.expectAccessible();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(new URL(page.url()).search).toBe('');

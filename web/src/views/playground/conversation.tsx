@@ -90,7 +90,7 @@ export function Conversation({
         ))}
       </ol>
       {chat.isWaiting && chat.pause === undefined && (
-        <p className="animate-pulse text-sm text-muted-foreground">Waiting for the agent…</p>
+        <p className="text-sm text-muted-foreground">Waiting for the agent…</p>
       )}
       {chat.waiting.map((message) => (
         <p key={message.id} role="status" className="rounded-md border border-dashed p-3 text-sm">

@@ -88,7 +88,7 @@ function useTest(id: string) {
 function Outcome({ test }: { readonly test: ReturnType<typeof useTest> }) {
   const { may } = useOrganization();
   if (!may('CONNECTION_TEST')) return <p>Created. Testing it needs the permission CONNECTION_TEST.</p>;
-  if (test.isFetching) return <p className="animate-pulse">Connecting, and listing the tools…</p>;
+  if (test.isFetching) return <p>Connecting, and listing the tools…</p>;
   if (test.data === undefined) return <ErrorMessage error={test.error} />;
   const { ok, latency_ms: latency, protocol_version: version, error } = test.data;
   return (
