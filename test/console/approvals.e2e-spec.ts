@@ -74,9 +74,13 @@ inBrowser('the questions of a run', () => {
       expect(await cardOf('put').getByRole('button', { name: 'Approve' }).count()).toBe(0);
       for (const tool of ['send', 'wipe']) {
         await cardOf(tool).getByRole('button', { name: 'Approve' }).click();
-        await cardOf(tool).getByText('Approved').first().waitFor();
+        await cardOf(tool).getByRole('button', { name: 'Approve' }).waitFor({ state: 'detached' });
       }
-      for (const tool of ['send', 'wipe']) await cardOf(tool).getByText('completed').waitFor();
+      for (const tool of ['send', 'wipe']) {
+        await cardOf(tool).getByText('completed').waitFor();
+        await cardOf(tool).locator('summary').first().click();
+        await cardOf(tool).getByText('Approved', { exact: true }).waitFor();
+      }
       expect(upstream.calls.map(({ tool }) => tool).toSorted()).toEqual(['send', 'wipe']);
       expect(opened.problems).toEqual([]);
       await opened.close();

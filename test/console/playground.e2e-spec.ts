@@ -104,6 +104,8 @@ inBrowser('the playground', () => {
     await send(page, '/call echo {"message":"tickets please"}\n/call get-sum {"a":40,"b":2}');
     const echo = page.getByRole('region', { name: 'Tool call echo' });
     await echo.getByText('completed').waitFor();
+    expect(await echo.getByText('Echo: tickets please').isVisible()).toBe(false);
+    await echo.locator('summary').first().click();
     await echo.getByText('Echo: tickets please').waitFor();
     const sum = page.getByRole('region', { name: 'Tool call get-sum' });
     await sum.getByText('waiting for approval').waitFor();
@@ -112,10 +114,12 @@ inBrowser('the playground', () => {
     await opened.expectToFit(360);
     await sum.getByLabel('Reason').fill('small numbers');
     await sum.getByRole('button', { name: 'Approve' }).click();
-    await sum.getByText('Approved: small numbers').waitFor();
-    await sum.getByText('The sum of 40 and 2 is 42.').waitFor();
+    await sum.getByText('completed').waitFor();
     await answers(page).last().getByText('get-sum returned: The sum of 40 and 2 is 42.').waitFor();
     expect(await page.getByLabel('Message', { exact: true }).evaluate((field) => field.matches(':focus'))).toBe(true);
+    await sum.locator('summary').first().click();
+    await sum.getByText('Approved: small numbers').waitFor();
+    await sum.getByText('The sum of 40 and 2 is 42.').waitFor();
     await answers(page).last().getByRole('button', { name: 'Trace' }).click();
     const trace = page.getByRole('complementary', { name: 'Trace' });
     await trace

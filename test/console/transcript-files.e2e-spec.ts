@@ -115,6 +115,7 @@ inBrowser('files in a transcript', () => {
     opened = await fixture.open(`playground/${thread.id}`);
     const { page } = opened;
     const result = page.getByRole('region', { name: 'Tool call look' });
+    await result.locator('summary').first().click();
     await result.getByText('Result', { exact: true }).click();
     await expectDrawn(result.getByRole('img', { name: 'signal.png' }));
     const note = 'It is not a file of this organization, so it is not loaded.';

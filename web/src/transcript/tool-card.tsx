@@ -1,4 +1,4 @@
-import { Wrench } from 'lucide-react';
+import { ChevronRight, Wrench } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { visibleJson } from '../../../packages/client/src/visible-json.js';
 import { StateBadge } from '../ui/badge.js';
@@ -30,41 +30,48 @@ export function ToolCard({
   const asked = part.state === 'approval-requested' ? part.approval.id : undefined;
   const question = useQuestion(taskId, asked);
   const { word, state } = question?.answered === undefined ? stateOf(part, isLive) : wordOf(question.answered.approved);
+  // What succeeded is as a rule not looked at. React closes it when that changes, and leaves it to the reader then.
+  const isOpen = part.state !== 'output-available';
   return (
-    <section
-      aria-label={`Tool call ${part.toolName}`}
-      className="flex min-w-0 flex-col gap-2 rounded-md border bg-background p-3 text-sm"
-    >
-      <div className="flex flex-wrap items-center gap-2">
-        <Wrench aria-hidden className="size-4 text-muted-foreground" />
-        <span className="min-w-0 font-mono font-medium break-all">{part.toolName}</span>
-        <StateBadge state={state}>{word}</StateBadge>
-      </div>
-      {part.input !== undefined && question === undefined && (
-        <Collapsible title="Arguments" isOpen={sizeOf(part.input) <= SHORT}>
-          <CodeBlock text={visibleJson(part.input, 2)} label={`Arguments of ${part.toolName}`} />
-        </Collapsible>
-      )}
-      {question !== undefined && (
-        <ApprovalForm question={question} threadId={threadId} toolName={part.toolName} onAnswered={onAnswered} />
-      )}
-      {approval?.approved !== undefined && (
-        <p className="break-words">
-          {approval.approved ? 'Approved' : 'Denied'}
-          {approval.reason && `: ${approval.reason}`}
-        </p>
-      )}
-      {part.state === 'output-available' && (
-        <Collapsible title="Result" isOpen={sizeOf(part.output) <= SHORT}>
-          <ToolOutput output={part.output} toolName={part.toolName} />
-        </Collapsible>
-      )}
-      {part.state === 'output-error' && (
-        <div className="flex flex-col gap-1">
-          <p className="font-medium text-destructive">Error</p>
-          <CodeBlock text={part.errorText} label={`Error of ${part.toolName}`} />
+    <section aria-label={`Tool call ${part.toolName}`} className="min-w-0 rounded-md border bg-background text-sm">
+      <details open={isOpen} className="group/call">
+        <summary className="flex cursor-pointer list-none flex-wrap items-center gap-2 p-3 [&::-webkit-details-marker]:hidden">
+          <ChevronRight
+            aria-hidden
+            className="size-4 shrink-0 text-muted-foreground transition-transform group-open/call:rotate-90"
+          />
+          <Wrench aria-hidden className="size-4 shrink-0 text-muted-foreground" />
+          <span className="min-w-0 font-mono font-medium break-all">{part.toolName}</span>
+          <StateBadge state={state}>{word}</StateBadge>
+        </summary>
+        <div className="flex min-w-0 flex-col gap-2 px-3 pb-3">
+          {part.input !== undefined && question === undefined && (
+            <Collapsible title="Arguments" isOpen={sizeOf(part.input) <= SHORT}>
+              <CodeBlock text={visibleJson(part.input, 2)} label={`Arguments of ${part.toolName}`} />
+            </Collapsible>
+          )}
+          {question !== undefined && (
+            <ApprovalForm question={question} threadId={threadId} toolName={part.toolName} onAnswered={onAnswered} />
+          )}
+          {approval?.approved !== undefined && (
+            <p className="break-words">
+              {approval.approved ? 'Approved' : 'Denied'}
+              {approval.reason && `: ${approval.reason}`}
+            </p>
+          )}
+          {part.state === 'output-available' && (
+            <Collapsible title="Result" isOpen={sizeOf(part.output) <= SHORT}>
+              <ToolOutput output={part.output} toolName={part.toolName} />
+            </Collapsible>
+          )}
+          {part.state === 'output-error' && (
+            <div className="flex flex-col gap-1">
+              <p className="font-medium text-destructive">Error</p>
+              <CodeBlock text={part.errorText} label={`Error of ${part.toolName}`} />
+            </div>
+          )}
         </div>
-      )}
+      </details>
     </section>
   );
 }
@@ -80,7 +87,7 @@ function Collapsible({
 }) {
   return (
     <details open={isOpen} className="min-w-0">
-      <summary className="cursor-pointer text-muted-foreground">{title}</summary>
+      <summary className="cursor-pointer py-0.5 text-muted-foreground">{title}</summary>
       <div className="pt-1">{children}</div>
     </details>
   );
