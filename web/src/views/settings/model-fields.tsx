@@ -1,5 +1,6 @@
+import { useId } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { useChange } from '../../api/queries.js';
+import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { SelectField, TextField } from '../../ui/field.js';
@@ -28,6 +29,8 @@ export function ModelFields({
   const { providerId, model, price, limits } = draft;
   const set = (change: Partial<ModelDraft>): void => onChange({ ...draft, ...change });
   const isSet = providerId !== '';
+  const knownId = useId();
+  const known = useKnownModels(providerId);
   const test = useChange('AI_PROVIDER_TEST', []);
   const tried = { id: providerId, model: model.trim() };
   const isResultOfThis = test.variables?.id === tried.id && test.variables.model === tried.model;
@@ -55,8 +58,15 @@ export function ModelFields({
           disabled={!isSet || isFixed}
           placeholder={isSet ? 'The provider’s name of the model' : ''}
           value={isSet ? model : ''}
+          list={knownId}
+          autoComplete="off"
           onChange={(name) => set({ model: name })}
         />
+        <datalist id={knownId}>
+          {known.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
         {may('AI_PROVIDER_TEST') && (
           <Button
             variant="secondary"
@@ -80,6 +90,15 @@ export function ModelFields({
       <ErrorMessage error={isResultOfThis ? test.error : null} />
     </>
   );
+}
+
+/** The models of a provider that tiers name already: the field offers them, and takes every other name, too. */
+function useKnownModels(providerId: string): readonly string[] {
+  const { data } = useTool('MODEL_TIERS_GET', {});
+  const stored = Object.values(data?.item ?? {}).flatMap((target) =>
+    target === null ? [] : [target, ...(target.fallbacks ?? [])],
+  );
+  return [...new Set(stored.filter((each) => each.provider_id === providerId).map(({ model }) => model))].toSorted();
 }
 
 function TestResult({ result }: { readonly result: ToolOutput<'AI_PROVIDER_TEST'> }) {
