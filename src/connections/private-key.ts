@@ -13,7 +13,7 @@ const CURVE_ALGORITHMS: Readonly<Record<string, string>> = {
 };
 
 /** A key with which a client signs assertions about itself. Secret: never log it. */
-export interface PrivateKey {
+interface PrivateKey {
   readonly key: KeyObject;
   /** The algorithms (RFC 7518, RFC 8037) that it can sign with; preferred first. */
   readonly algorithms: readonly string[];

@@ -4,7 +4,7 @@ import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { ToolDressing } from '../dressing/tool-dressing.js';
 
 /** A permission map entry that allows calling a tool: its resource and its name there. */
-export interface Grant {
+interface Grant {
   readonly resource: string;
   readonly tool: string;
 }

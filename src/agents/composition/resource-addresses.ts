@@ -8,7 +8,7 @@ const QUALIFIED = /^(.*)[?&]connection=([0-9a-f]{16})$/s;
 const DIGEST_LENGTH = 16;
 
 /** A resource or a template at a connection, by the upstream's own address. */
-export interface ResourceAddress {
+interface ResourceAddress {
   readonly connectionId: string;
   readonly uri: string;
 }

@@ -11,7 +11,7 @@ export const MASKED_KEY = '***';
 type FieldColumns = Pick<AiProviderEntity, 'apiKey' | 'options' | 'secrets'>;
 
 /** New values of fields: absent ones keep their value, null removes it, `***` keeps a secret. */
-export type FieldChange = { readonly [field in ProviderField]?: string | null };
+type FieldChange = { readonly [field in ProviderField]?: string | null };
 
 type OptionField = keyof ShownOptions;
 

@@ -26,7 +26,7 @@ export type FieldSettings = {
 };
 
 /** What a kind demands of a field that it takes. */
-export interface FieldRule {
+interface FieldRule {
   readonly isRequired?: boolean;
   /** The form of the value; only for fields that are not secret. */
   readonly form?: RegExp;

@@ -19,7 +19,7 @@ export interface VersionAuthor {
 const NOBODY: VersionAuthor = { userId: null, apiKeyId: null };
 
 /** A version without its content. */
-export interface VersionFacts extends Omit<AgentVersionEntity, 'content' | 'agentId'> {
+interface VersionFacts extends Omit<AgentVersionEntity, 'content' | 'agentId'> {
   /** The properties that differ from the version before; empty for the oldest one. */
   readonly changed: string[];
 }

@@ -78,7 +78,7 @@ export class MonitoringLogItem extends CallerItem {
 export class MonitoringLogPage extends PageOf(MonitoringLogItem) {}
 
 /** As many as a page of a list has at most. */
-export const MAX_ASKED_GROUPS = 1000;
+const MAX_ASKED_GROUPS = 1000;
 
 const CALL_GROUPINGS = ['connection', 'agent', 'key', 'person'] as const;
 export type CallGrouping = (typeof CALL_GROUPINGS)[number];

@@ -4,7 +4,7 @@ import { listFault } from './list-fault.js';
 import { findField, type ListField, type ListMap, type ListSearch, type ListSpec } from './list-spec.js';
 import { arrayPlaceholder, placeholder, type SqlClause } from './sql-clause.js';
 
-export const MAX_DEPTH = 5;
+const MAX_DEPTH = 5;
 const MAX_CONDITIONS = 50;
 const MAX_IN_VALUES = 100;
 const MAX_TEXT_LENGTH = 1000;

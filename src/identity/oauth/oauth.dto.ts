@@ -23,7 +23,7 @@ import { CLIENT_AUTHS, type ClientAuth } from './records/oauth-client.entity.js'
 export const JWT_BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
 /** The grants of clients that send nobody to the consent page. */
-export const UNATTENDED_GRANTS = ['client_credentials', JWT_BEARER_GRANT] as const;
+const UNATTENDED_GRANTS = ['client_credentials', JWT_BEARER_GRANT] as const;
 type UnattendedGrant = (typeof UNATTENDED_GRANTS)[number];
 
 const CONFIDENTIAL_AUTHS = ['secret', 'jwks'] as const;

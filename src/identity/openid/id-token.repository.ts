@@ -22,7 +22,7 @@ const IS_NEEDED = `EXISTS (SELECT FROM members m JOIN connections c ON c.organiz
   WHERE m.user_id = s.user_id AND ${ENTERPRISE})`;
 
 /** A stored ID token. */
-export interface StoredIdToken {
+interface StoredIdToken {
   readonly id: string;
   readonly tokens: IssuedTokens;
   /** True if it has to be replaced before it is presented. */

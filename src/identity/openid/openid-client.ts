@@ -31,7 +31,7 @@ export interface PersonClaims {
 }
 
 /** A person who has signed in with the issuer. */
-export interface IssuerSignIn {
+interface IssuerSignIn {
   readonly claims: PersonClaims;
   readonly tokens: IssuedTokens;
 }

@@ -12,7 +12,7 @@ import {
 } from '../organizations/member-rights.js';
 
 /** A person in an organization. */
-export interface Membership {
+interface Membership {
   readonly userId: string;
   readonly organizationId: string;
 }

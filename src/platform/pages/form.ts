@@ -31,7 +31,7 @@ interface FormOptions {
   readonly buttons: readonly Button[];
 }
 
-export interface Button {
+interface Button {
   readonly label: string;
   readonly name?: string;
   readonly value?: string;

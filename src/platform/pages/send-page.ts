@@ -3,7 +3,7 @@ import { FONT_PATH, ICON_PATH, STYLESHEET_PATH } from './face.js';
 import { html, type Html } from './html.js';
 
 /** A page of the service. */
-export interface Page {
+interface Page {
   /** The heading, and the title of the window. */
   readonly title: string;
   readonly body: Html;

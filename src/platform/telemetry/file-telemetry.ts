@@ -39,7 +39,7 @@ export class FileTelemetry {
 }
 
 /** One transfer that is being observed. */
-export class FileTransfer {
+class FileTransfer {
   private bytes = 0;
 
   constructor(

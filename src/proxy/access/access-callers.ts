@@ -22,7 +22,7 @@ export interface AccessCaller extends AccessCallerItem {
 }
 
 /** Whom a question is about. */
-export interface CallerInput {
+interface CallerInput {
   readonly api_key_id?: string;
   readonly user_id?: string;
 }

@@ -18,7 +18,7 @@ import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 
 /** The largest page of tools, and of callers. */
-export const MAX_PAGE = 500;
+const MAX_PAGE = 500;
 export const DEFAULT_PAGE = 100;
 
 const CALLER_TYPES = ['key', 'person'] as const;

@@ -53,7 +53,7 @@ export function sessionCapabilities(
 }
 
 /** The lists of an upstream, and whether it reports their changes. */
-export function reportedLists(capabilities: ServerCapabilities): Pick<ServerCapabilities, ListedKind> {
+function reportedLists(capabilities: ServerCapabilities): Pick<ServerCapabilities, ListedKind> {
   const offered = LISTED_KINDS.filter((kind) => capabilities[kind] !== undefined);
   return Object.fromEntries(
     offered.map((kind) => [kind, capabilities[kind]?.listChanged === true ? { listChanged: true } : {}]),

@@ -10,7 +10,7 @@ import { FileUploads } from './file-uploads.js';
 import { mediaTypeOf, SNIFFED_BYTES } from './media-type.js';
 
 /** The answer of a run, as far as its files need it. */
-export interface AnsweringRun extends NamingMessage {
+interface AnsweringRun extends NamingMessage {
   readonly id: string;
   readonly organizationId: string;
 }

@@ -2,7 +2,7 @@ import { DomainError } from '../../core/domain-error.js';
 
 /** As much of a file as its type is recognized by. */
 export const SNIFFED_BYTES = 4100;
-export const UNKNOWN_TYPE = 'application/octet-stream';
+const UNKNOWN_TYPE = 'application/octet-stream';
 
 /** What clients send when nobody has said what the file is. */
 const UNDECLARED = new Set(['', UNKNOWN_TYPE, 'application/x-www-form-urlencoded', 'binary/octet-stream']);

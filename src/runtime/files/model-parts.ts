@@ -12,7 +12,7 @@ type Part = UIMessage['parts'][number];
 export type Takes = (mediaType: string) => boolean;
 
 /** What is known of the files of a conversation. */
-export interface KnownFiles {
+interface KnownFiles {
   readonly files: ReadonlyMap<string, FileEntity>;
   /** The bytes that the model gets, by the ids of the files. Each is taken out when it is given: once is enough. */
   readonly bytes: Map<string, Buffer>;

@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 
 /** An error as OpenAI's clients read it. */
-export const ERROR_ENVELOPE = {
+const ERROR_ENVELOPE = {
   title: 'OpenAiError',
   type: 'object',
   required: ['error'],

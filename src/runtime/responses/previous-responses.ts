@@ -12,7 +12,7 @@ import { withAnswer } from './with-answer.js';
 const PATH = 'previous_response_id';
 
 /** The response that a request continues, and its place in its thread. */
-export interface PreviousResponse {
+interface PreviousResponse {
   readonly run: RunEntity;
   /** The run or the approval in its id. */
   readonly uuid: string;

@@ -12,7 +12,7 @@ const MODES: Readonly<Record<string, QuestionMode>> = { f: 'foreground', b: 'bac
  * `tail` makes the id unique within the thread. On a new thread or a copy it is the thread, and otherwise an id of the
  * request.
  */
-export interface QuestionFacts {
+interface QuestionFacts {
   /** The run or the approval in the id of the response that it continues; null if it names none. */
   readonly previous: string | null;
   /** How the response was asked for: in the foreground, in the background, or without being stored. */

@@ -22,7 +22,7 @@ const LAST_EVENTS: Readonly<Partial<Record<ResponseObject['status'], string>>> =
 };
 
 /** What the events need besides the frames. */
-export interface ResponseSource {
+interface ResponseSource {
   readonly runId: string;
   /** The last event that the reader has. */
   readonly startingAfter?: number | undefined;

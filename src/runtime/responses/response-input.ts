@@ -5,7 +5,7 @@ import { MAX_REASON_LENGTH } from '../approvals/approval.dto.js';
 import { MAX_FILENAME_LENGTH, MAX_MESSAGES, MAX_PARTS, type RunRequest } from '../runs/run-request.dto.js';
 import { approvalOfItem } from './response-ids.js';
 
-export type SentPart = RunRequest['messages'][number]['parts'][number];
+type SentPart = RunRequest['messages'][number]['parts'][number];
 
 /** An answer to a request for an approval. */
 export interface SentApproval {

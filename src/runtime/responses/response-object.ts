@@ -1,7 +1,7 @@
 import type { RunUsage } from '../runs/records/run.entity.js';
 
 /** A text of an answer. */
-export interface OutputText {
+interface OutputText {
   readonly type: 'output_text';
   readonly text: string;
   readonly annotations: readonly never[];

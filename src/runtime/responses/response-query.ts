@@ -1,7 +1,7 @@
 import { fault } from './response-input.js';
 
 /** The query of a response; other parameters of OpenAI's clients mean nothing here, and are ignored. */
-export interface ResponseQuery {
+interface ResponseQuery {
   readonly stream: boolean;
   /** The number of the last event that the reader has. */
   readonly startingAfter: number | undefined;

@@ -23,7 +23,7 @@ export function parseRunRequest(body: unknown): RunRequest {
 }
 
 /** Checks the body of a request that adds a message to a run under way, which has its tier and temperature. */
-export function parseSteerRequest(body: unknown): SteerRequest {
+function parseSteerRequest(body: unknown): SteerRequest {
   return parseAs(SteerRequest, body);
 }
 

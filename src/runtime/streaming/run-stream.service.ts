@@ -17,7 +17,7 @@ import { StreamEnding } from './stream-ending.js';
 import type { StreamQuery } from './stream-query.js';
 
 /** A run that was posted now or, with the same idempotency key, before. */
-export interface PostedRun {
+interface PostedRun {
   readonly taskId: string;
   readonly isRepeated: boolean;
   /** Of a message for a run under way: the run that takes it if that one ends first. */

@@ -5,7 +5,7 @@ import type { DataUIPart, UIMessage, UIMessageChunk } from 'ai';
 const MAX_TEXT_LENGTH = 4_000;
 
 /** Shows in an answer where it heard a message. The same in the stream and in the stored message. */
-export type SteerPart = Extract<UIMessageChunk, { type: `data-${string}` }> & {
+type SteerPart = Extract<UIMessageChunk, { type: `data-${string}` }> & {
   type: 'data-steer';
   /** `steerId` in the metadata of the message. */
   id: string;

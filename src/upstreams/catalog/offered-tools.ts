@@ -17,7 +17,7 @@ interface Offer {
 }
 
 /** What a pinned connection offers of a page of tools that is relayed. */
-export interface OfferedPage {
+interface OfferedPage {
   /** The tools that are offered of the first 10,000, with the marks of those that are not approved. */
   readonly offer: (tools: readonly UpstreamTool[]) => readonly UpstreamTool[];
   /** Records what is not approved among the tools that passed. */

@@ -16,7 +16,7 @@ export function listChangedMethod<K extends ListedKind>(kind: K): `notifications
 export const RESOURCE_UPDATED = 'notifications/resources/updated';
 
 /** What has changed: a list, or a resource. */
-export type Change = { readonly kind: ListedKind } | { readonly uri: string };
+type Change = { readonly kind: ListedKind } | { readonly uri: string };
 
 /** The change that a notification of an upstream reports; undefined for any other one. */
 export function changeIn({ method, params }: Readonly<Record<string, unknown>>): Change | undefined {

@@ -8,7 +8,7 @@ import type { AnsweringClient, RequestReceiver } from './upstream-request.js';
 export type UpstreamTool = Tool;
 
 /** Who wants log messages of a call. */
-export interface CallLog {
+interface CallLog {
   /** The least severe ones. An upstream of the legacy era has this level only if it was required (`requireLogLevel`). */
   readonly level: LogLevel;
   /** Called with the params of each message, of any level. */

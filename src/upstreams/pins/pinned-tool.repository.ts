@@ -37,7 +37,7 @@ const OLDEST = `
 type PinnedConnection = Pick<Connection, 'id' | 'organizationId'>;
 
 /** Approved definitions, to compare with. */
-export interface ApprovedForms {
+interface ApprovedForms {
   readonly byName: Map<string, UpstreamTool>;
   readonly byNameless: Map<string, UpstreamTool>;
 }

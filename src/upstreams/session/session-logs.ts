@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** A call whose client asked for log messages. @param params of the message */
-export type LogReader = (params: object) => void;
+type LogReader = (params: object) => void;
 
 /** The call for which a request is sent, by which a transport with a stream for each request passes its messages on. */
 export const LOG_OF_CALL = new AsyncLocalStorage<LogReader>();

@@ -13,7 +13,7 @@ export type UpstreamClient = OAuthClientInformationMixed & {
 };
 
 /** What counts here of an authorization server's metadata (RFC 8414). */
-export interface AssertionAudience {
+interface AssertionAudience {
   readonly issuer: string;
   readonly token_endpoint_auth_methods_supported?: string[] | undefined;
   readonly token_endpoint_auth_signing_alg_values_supported?: string[] | undefined;

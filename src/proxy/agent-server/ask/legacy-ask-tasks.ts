@@ -17,7 +17,7 @@ import { AskedTasks } from './asked-tasks.repository.js';
 const PAGE = 50;
 
 /** A task as clients of the legacy era see it. */
-export interface LegacyTask {
+interface LegacyTask {
   readonly taskId: string;
   readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
   readonly statusMessage?: string;

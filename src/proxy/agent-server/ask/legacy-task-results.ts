@@ -16,7 +16,7 @@ import { SessionQuestions } from './session-questions.js';
 const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /** A request for the result of a task. */
-export interface ResultRequest {
+interface ResultRequest {
   /** As JSON text. */
   readonly id: string;
   readonly taskId: string;

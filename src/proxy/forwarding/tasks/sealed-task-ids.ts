@@ -5,7 +5,7 @@ import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { unknownTask } from './task-requests.js';
 
 /** Where to send requests about a task. */
-export interface TaskPlace {
+interface TaskPlace {
   readonly connectionId: string;
   /** The upstream's name of the tool that created it. */
   readonly tool: string;

@@ -21,7 +21,7 @@ export interface ChangeStream extends ChangeReader {
   readonly body: EventStream;
 }
 
-export interface SubscriptionOptions {
+interface SubscriptionOptions {
   /** Ends the wait for the upstream. */
   readonly signal?: AbortSignal | undefined;
   readonly owner?: StateOwner | undefined;

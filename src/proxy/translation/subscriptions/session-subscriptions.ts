@@ -33,7 +33,7 @@ interface SessionCaller {
 }
 
 /** A resource of a connection, as a client knows it in its session with this service. */
-export interface SubscribedResource {
+interface SubscribedResource {
   readonly connectionId: string;
   /** The upstream's own address. */
   readonly own: string;

@@ -20,7 +20,7 @@ export interface SubscribedPlace {
  * Called with a resource that has changed, or a part of it, and the subscribed one, both by the client's addresses. A
  * part of a resource that the client knows by another address is not named.
  */
-export type OnUpdate = (uri: string, subscribed: string) => void;
+type OnUpdate = (uri: string, subscribed: string) => void;
 
 /**
  * The resources of one connection that a client has subscribed to. The subscription with the upstream exists while the

@@ -58,7 +58,7 @@ export type Refusal =
   | 'too_many_runs';
 
 /** How a run is posted. */
-export interface PostOptions {
+interface PostOptions {
   /** The organization's limits of open runs, if it has a limit of waiting ones. */
   readonly room?: RunRoom | undefined;
   /**
