@@ -1,6 +1,6 @@
 import type { UIMessage } from 'ai';
 import { isRecord } from '../../core/is-record.js';
-import { plainText } from '../../core/plain-text.js';
+import { plainJson, plainText } from '../../core/plain-text.js';
 import { excessOf } from './answer-limits.js';
 
 /** Replaces a stored part that cannot be sent to a model. */
@@ -9,8 +9,6 @@ const LEFT_OUT = '[A part of this message cannot be used and was left out.]';
 export const NO_TEXT = '[This message holds no text.]';
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
-/** Halves of surrogate pairs and NUL characters, as JSON writes them. */
-const REFUSED_ESCAPE = /\\u(?:d[89a-f]|0000)/i;
 const MAX_ID_LENGTH = 128;
 
 /**
@@ -81,7 +79,8 @@ function isWithinLimits(part: object): boolean {
 
 function withPlainText(part: Part): Part {
   if (part.type === 'text' || part.type === 'reasoning') return { ...part, text: plainText(part.text) };
-  if (part.type === 'file' || !REFUSED_ESCAPE.test(JSON.stringify(part))) return part;
-  const plain = (_: string, value: unknown): unknown => (typeof value === 'string' ? plainText(value) : value);
-  return JSON.parse(JSON.stringify(part), plain) as Part;
+  if (part.type === 'file') return part;
+  const json = JSON.stringify(part);
+  const plain = plainJson(json);
+  return plain === json ? part : (JSON.parse(plain) as Part);
 }
