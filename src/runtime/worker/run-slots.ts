@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunTurns, type Tenant } from '../runs/records/run-turns.js';
+import { heartbeatTimes } from './heartbeat-times.js';
 import { SlotShares } from './slot-shares.js';
 import { WorkerLock } from './worker-lock.js';
 
@@ -35,7 +36,7 @@ export class RunSlots {
     private readonly lock: WorkerLock,
   ) {
     this.shares = new SlotShares(config.settings.runConcurrency);
-    this.silentMs = config.settings.runLockMs * 0.75;
+    this.silentMs = heartbeatTimes(config.settings.runLockMs).silentMs;
   }
 
   /** True if runs may wait whose wake-ups are already consumed. */

@@ -7,6 +7,7 @@ import { endsWithin } from '../../core/with-timeout.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
+import { heartbeatTimes } from './heartbeat-times.js';
 import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
 import { WorkerLock } from './worker-lock.js';
 
@@ -30,9 +31,9 @@ export class RunSupervisor implements OnApplicationBootstrap, OnApplicationShutd
 
   onApplicationBootstrap(): void {
     this.unsubscribe = this.events.onNotice((notice) => this.heed(notice));
-    // Three heartbeats fit into the time after which a worker without one counts as lost.
     this.lock.whileLost(() => void this.writeHeartbeats());
-    this.timer = setInterval(() => void this.writeHeartbeats(), this.config.settings.runLockMs / 4);
+    const { beatEveryMs } = heartbeatTimes(this.config.settings.runLockMs);
+    this.timer = setInterval(() => void this.writeHeartbeats(), beatEveryMs);
   }
 
   onApplicationShutdown(): void {

@@ -10,13 +10,12 @@ import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import type { Tenant } from '../runs/records/run-turns.js';
 import { type LocalRuns, type ReservedSlot, RUN_QUEUE, RunQueue } from '../runs/run-queue.js';
+import { heartbeatTimes } from './heartbeat-times.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
 
 const HANDOVER_MS = 2000;
-/** Each worker searches for runs that wait or are lost this many times within the lock time. */
-const SEARCHES = 6;
 
 /**
  * Executes runs in the slots of this process. A run starts with its post, in a slot that was reserved for it, or it is
@@ -47,7 +46,7 @@ export class RunProcessor
   ) {
     super();
     this.searches = new PeriodicTask(() => this.fillSlots(), {
-      pauseMs: config.settings.runLockMs / SEARCHES,
+      pauseMs: heartbeatTimes(config.settings.runLockMs).searchEveryMs,
       onError: () => undefined,
     });
   }
