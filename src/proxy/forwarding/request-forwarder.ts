@@ -54,7 +54,7 @@ interface ForwardingOptions {
 export class RequestForwarder {
   constructor(
     private readonly admission: RequestAdmission,
-    private readonly clients: AskedClients,
+    private readonly defaultSender: AskedClients,
     private readonly sessions: SealedSessions,
     private readonly sessionTools: SessionTools,
     private readonly filters: CallerFilters,
@@ -67,7 +67,7 @@ export class RequestForwarder {
   async forwardRequest(context: McpRequestContext<InboundRequest>, options: ForwardingOptions = {}): Promise<void> {
     const { request, reply, message, route, deadline, caller, taskIdFor, cancelled } = context;
     const isOfTask = message.method.startsWith('tasks/');
-    const { sender = this.clients, acceptsStream = takesStream(request.headers) } = options;
+    const { sender = this.defaultSender, acceptsStream = takesStream(request.headers) } = options;
     const admitted = await this.admission.admit(context);
     try {
       requireActive(caller.connection);

@@ -77,7 +77,7 @@ const UNKNOWN_CLIENT: Client = { id: null, isUrlClient: false, callsTool: false,
 function isForModel(error: DomainError, { callsTool, isUrlClient, message }: Client): boolean {
   if (!callsTool) return false;
   if (error.code === 'invalid_arguments') return true;
-  // The stand-in has no other purpose than its answer.
+  // The stand-in tool exists only so that the model can read this error.
   const isShown = error.code === 'unknown_tool' || (signInPageOf(error) !== undefined && !isUrlClient);
   return message?.params['name'] === SIGN_IN && isShown;
 }

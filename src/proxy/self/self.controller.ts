@@ -5,7 +5,7 @@ import { credentialMissing } from '../protocol/proxy-caller.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import { readMessage, requireTakesStream } from '../protocol/inbound-message.js';
 import { McpEndpoint } from '../http/mcp-endpoint.js';
-import { OriginPolicy } from '../http/caller-resolver.js';
+import { OriginPolicy } from '../http/origin-policy.js';
 import { type SelfCaller, SelfServer } from './self-server.js';
 
 /** The service itself as an MCP server. */

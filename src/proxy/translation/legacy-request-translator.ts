@@ -29,7 +29,7 @@ export class LegacyRequestTranslator {
   /** @throws DomainError */
   forwardLegacyRequest(context: McpRequestContext<InboundRequest>): Promise<void> {
     const { route, message } = context;
-    // Only then can the caller and the upstream be of different eras.
+    // Only `initialize` is negotiated: afterwards, the session says which era the upstream speaks.
     if (route.kind === 'opening') return this.requests.forwardRequest(context, { sender: this.negotiator });
     const session = route.kind === 'pooled' ? route.session : undefined;
     if (session === undefined || !isOfSession(message)) return this.requests.forwardRequest(context);
