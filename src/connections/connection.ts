@@ -63,7 +63,7 @@ export interface OauthSettings {
   readonly clientId: string | null;
 }
 
-/** Maximum and default time limit of one tool call, in milliseconds. */
+/** Minimum, maximum and default time limit of one tool call, in milliseconds. */
 export const MIN_TIMEOUT_MS = 1000;
 export const MAX_TIMEOUT_MS = 3_600_000;
 export const DEFAULT_TIMEOUT_MS = 300_000;

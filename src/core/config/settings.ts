@@ -56,10 +56,10 @@ export interface Settings {
   auditRetentionDays: number;
   /** The operator's limits for each organization; an absent one does not apply. */
   organizationCaps: CountLimits;
-  /** The length of a day of the organizations' retention settings, in milliseconds: shorter only in tests. */
-  /** Undefined stores files in the database. */
+  /** Where files are stored; undefined: in the database. */
   filesS3: S3Address | undefined;
   filesMaxMb: number;
+  /** The length of a day of the organizations' retention settings, in milliseconds: shorter only in tests. */
   retentionDayMs: number;
   /** The slugs of the organizations whose members and keys can run programs, whatever their permissions. */
   stdioOrganizations: readonly string[];

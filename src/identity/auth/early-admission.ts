@@ -40,7 +40,7 @@ export class EarlyAdmission {
       // Nest does not match a route with an empty parameter.
       if (hasEmptyParameter(request)) return void reply.callNotFound();
       const { access, threadAccess } = route;
-      // In a burst of one organization, or of one caller, the requests of others begin before the rest of it.
+      // The organizations take turns, and the callers of each, so that a burst of one delays no other.
       const takeTurnAfter = (): void => {
         if (request.principal !== undefined) anonymousConnections.admitConnection(request.raw.socket);
         void mapMaybePromise(takeTurn(turnHolderOf(request.principal, 'request')), () => done());

@@ -7,6 +7,7 @@ import { RunEvents } from '../events/run-events.js';
 import type { TopicReader } from '../events/topic-reader.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader, type RunState } from '../runs/records/run-reader.js';
+import type { AcceptedRun } from '../runs/run-request.service.js';
 import type { Principal } from '../../core/principal.js';
 import { isOpenRunStatus } from '../../core/run-status.js';
 import { ThreadService } from '../threads/thread.service.js';
@@ -15,14 +16,6 @@ import type { RunFrames } from './run-frames.js';
 import { type StreamedRun, RunStream, type StreamStart } from './run-stream.js';
 import { StreamEnding } from './stream-ending.js';
 import type { StreamQuery } from './stream-query.js';
-
-/** A run that was posted now or, with the same idempotency key, before. */
-interface PostedRun {
-  readonly taskId: string;
-  readonly isRepeated: boolean;
-  /** Of a message for a run under way: the run that takes it if that one ends first. */
-  readonly steer?: { readonly steered: boolean; readonly heirId: string };
-}
 
 /** Opens streams on threads. */
 @Injectable()
@@ -65,7 +58,7 @@ export class RunStreamService {
   async openWith(
     thread: RunTopic,
     form: Pick<StreamQuery, 'aiVersion' | 'newForm'>,
-    post: () => Promise<PostedRun>,
+    post: () => Promise<AcceptedRun>,
   ): Promise<RunStream> {
     const reader = await this.events.openTopic(thread);
     try {

@@ -11,10 +11,7 @@ const FAILURES_TO_OPEN = 5;
 /** Milliseconds until the first probe; doubled after each failed probe. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
-/**
- * Beyond so many connections, the one that was called longest ago is forgotten: failures elsewhere reset no breaker in
- * use.
- */
+/** Above this number, the breaker that was used longest ago is forgotten, so that failures elsewhere reset none in use. */
 const MAX_CIRCUITS = 10_000;
 
 /**
