@@ -1,4 +1,4 @@
-/** The scheme of pages (MCP Apps, "UI Resource Format"). What has another one belongs to whoever lists it. */
+/** The scheme of pages (MCP Apps, "UI Resource Format"). Pages with another one belong to their server. */
 const SCHEME = 'ui://';
 
 /** What is stored of a tool without its definition. */

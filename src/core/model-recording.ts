@@ -1,6 +1,6 @@
 /**
- * What an organization records of its model calls beside their times, tokens and costs: nothing; the shape of what was
- * sent and answered, without its texts; or also the texts.
+ * What an organization records of its model calls in addition to their times, tokens and costs: nothing; the shape of
+ * what was sent and answered, without its texts; or also the texts.
  */
 export const MODEL_RECORDINGS = ['off', 'redacted', 'full'] as const;
 export type ModelRecording = (typeof MODEL_RECORDINGS)[number];

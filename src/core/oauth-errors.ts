@@ -1,4 +1,4 @@
-/** The error codes with which an authorization server refuses everybody for now, whoever the request is for. */
+/** The error codes with which an authorization server refuses every request for now, regardless of the user. */
 export const ERRORS_OF_SERVERS: ReadonlySet<string> = new Set([
   'server_error',
   'temporarily_unavailable',

@@ -62,7 +62,7 @@ export class AuditWriter {
 
   /**
    * True if another invocation can start. It cannot while its record would probably be lost: a tool must not run for a
-   * caller who then waits in vain. Invocations in progress can exceed the limits.
+   * caller who then waits for nothing. Invocations in progress can exceed the limits.
    */
   get hasCapacity(): boolean {
     if (this.failingSince !== undefined && performance.now() - this.failingSince > this.limits.waitMs) return false;

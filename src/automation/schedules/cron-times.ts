@@ -10,7 +10,7 @@ const FIELD = new RegExp(
   ),
   'i',
 );
-/** A name of the IANA database; offsets such as `+01:00` are none. */
+/** A name of the IANA database; offsets such as `+01:00` are not names. */
 const ZONE = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/;
 
 /** Why a schedule has no times. The message is a sentence for people. */

@@ -16,7 +16,7 @@ export interface RedisTls {
   readonly key: string | undefined;
 }
 
-/** How Redis or Valkey is reached: `REDIS_URL` and the variables beside it. Contains secrets: never log it. */
+/** How Redis or Valkey is reached: `REDIS_URL` and the variables next to it. Contains secrets: never log it. */
 export interface RedisAddress {
   readonly mode: 'server' | 'sentinel' | 'cluster';
   /** The server, the Sentinels, or some nodes of the cluster, which name the others. At least one. */

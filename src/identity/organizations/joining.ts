@@ -55,7 +55,7 @@ export class Joining {
 
   /**
    * Creates the account of an invited person. With a mailed link, takes over an account whose address nobody has
-   * verified: whoever had an earlier link can have made it.
+   * verified: anybody who had an earlier link can have made it.
    * @throws DomainError `not_found`, `conflict` if the address has another account
    */
   acceptAsNew(token: string, { name, passwordHash }: NewPerson): Promise<UserEntity> {

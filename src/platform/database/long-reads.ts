@@ -126,7 +126,7 @@ export class LongReads {
   }
 
   private readNow<T>(callerLeft: AbortSignal, work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    // A read beside others has no parallel workers: two of them for each read would keep short statements from the
+    // A read next to others has no parallel workers: two of them for each read would keep short statements from the
     // processors.
     const isAlone = this.slots.whole.held <= 1;
     return this.database.transaction('REPEATABLE READ', async (manager) => {

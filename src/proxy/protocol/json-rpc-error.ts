@@ -29,7 +29,7 @@ export const URL_ELICITATION_REQUIRED = -32042;
 /** For everything that JSON-RPC 2.0 and MCP have no code for. */
 export const SERVER_ERROR = -32000;
 
-/** The HTTP statuses of errors that MCP 2026-07-28 assigns one to, whoever reports them. */
+/** The HTTP statuses of errors that MCP 2026-07-28 assigns one to, regardless of who reports them. */
 const MODERN_STATUSES: ReadonlyMap<unknown, number> = new Map([
   [-32601, 404],
   [-32020, 400],

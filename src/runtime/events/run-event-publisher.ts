@@ -24,7 +24,7 @@ export interface PublisherOptions {
 interface QueuedFrame {
   readonly json: string;
   readonly bytes: number;
-  /** Shows nothing by itself, so it is written with what follows. */
+  /** Shows nothing on its own, so it is written with what follows. */
   canWait: boolean;
 }
 

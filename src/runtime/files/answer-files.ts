@@ -57,7 +57,7 @@ export class AnswerFiles {
     const declaredType = await mediaTypeOf(head, mediaType).catch(() => '');
     const owner = {
       organization: principalOrganization(run.organizationId, slug, limits),
-      // No caller has this credential: whoever can read the thread, or all files, reads the file.
+      // No caller has this credential: everybody who can read the thread, or all files, can read the file.
       credentialId: `run:${run.id}`,
     };
     const file = await this.uploads.upload({ declaredType, filename, bytes: Readable.from([bytes]) }, owner, run);

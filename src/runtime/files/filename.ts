@@ -24,7 +24,7 @@ function contentDisposition(): Promise<typeof import('content-disposition')> {
 }
 
 /**
- * The last segment of a path, without characters that nobody sees; null if nothing is left. Names are for people only:
+ * The last segment of a path, without invisible characters; null if nothing is left. Names are for people only:
  * no file of the server has them.
  */
 export function safeFilename(name: string | undefined): string | null {

@@ -7,7 +7,7 @@ interface StepCall {
   facts: CallFacts;
   /** How it has ended, or the request for its approval, until that is sent. */
   ready?: CallOutput | ApprovalOutput | undefined;
-  /** It is an item of the answer, or was denied and is none. */
+  /** It is an item of the answer, or it was denied and is not. */
   isSettled: boolean;
 }
 

@@ -6,7 +6,7 @@ import { CONVERSATIONS, SCENARIOS } from '../../../test/support/model-steps/scen
 
 /**
  * What each scenario did on the day when the provider's stream was read by `streamText` of the AI SDK: the order of the
- * fields is that of the stream. `UPDATE_MODEL_STEPS=1` writes it anew.
+ * fields is that of the stream. `UPDATE_MODEL_STEPS=1` writes it again.
  */
 const RECORDED = 'test/support/model-steps/recorded.json';
 const isUpdate = process.env['UPDATE_MODEL_STEPS'] === '1';

@@ -194,7 +194,7 @@ export class UpstreamChannels {
   ) {}
 
   /**
-   * In a session that this process opens by itself.
+   * In a session that this process opens on its own.
    * @param owner who has a session of its own with an upstream that has state; absent: the shared one is used
    * @throws DomainError `connection_unavailable`
    */

@@ -35,8 +35,8 @@ export function keyOfCaller({
 export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId'>;
 
 /**
- * Who has upstream sessions and programs of its own, so that nobody else sees what it does in them: the session of a
- * client, a thread, or a caller without either.
+ * Who has upstream sessions and programs of its own, so that no other caller sees what it does in them: the session of
+ * a client, a thread, or a caller without either.
  */
 export interface StateOwner {
   /** Unique among all owners. */

@@ -142,7 +142,7 @@ export class UpstreamTransport implements SessionTransport {
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) {
       this.exchanges.get(message.id ?? '')?.settle();
     }
-    // In the answer to a request, it belongs to that request, whoever else sends requests in the session.
+    // In the answer to a request, it belongs to that request, even if others send requests in the session.
     const exchange = this.current.getStore();
     if (isLog(message) && exchange !== undefined) exchange.onLog?.(message.params ?? {});
     else this.onmessage?.(message);

@@ -62,7 +62,7 @@ async function hasReplacedMigrations(queryRunner: QueryRunner): Promise<boolean>
   );
 }
 
-/** Drops the functions that are gone or have other arguments now; the baseline creates the others anew. */
+/** Drops the functions that are gone or have other arguments now; the baseline creates the others again. */
 async function forgetReplaced(queryRunner: QueryRunner): Promise<void> {
   await queryRunner.query('DROP FUNCTION run_post, run_post_and_start, run_regenerate, run_finish');
   await queryRunner.query('DELETE FROM migrations WHERE timestamp <= $1', [REPLACED.until]);

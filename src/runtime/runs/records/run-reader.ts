@@ -146,7 +146,7 @@ export class RunReader {
     return query.where('run.organizationId = :organizationId AND run.id = :id', { organizationId, id }).getOne();
   }
 
-  /** Reads what the items of these runs contain beside the runs. @throws DomainError `answer_memory_exhausted` */
+  /** Reads what the items of these runs contain apart from the runs. @throws DomainError `answer_memory_exhausted` */
   private async itemsOf(
     caller: Principal,
     runs: readonly RunEntity[],
