@@ -55,7 +55,7 @@ export function DataTable<Row>({
   );
 }
 
-/** Lets the style tell rows that come later from those that the table began with. */
+/** Lets the style tell rows that come later from those that the table began with, which have their first frame by then. */
 function markRead(body: HTMLElement | null): void {
-  if (body) requestAnimationFrame(() => body.setAttribute('data-read', ''));
+  if (body) requestAnimationFrame(() => requestAnimationFrame(() => body.setAttribute('data-read', '')));
 }
