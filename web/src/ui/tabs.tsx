@@ -1,5 +1,6 @@
 import { Tabs as Radix } from 'radix-ui';
 import type { ReactNode } from 'react';
+import { useShownInRow } from './shown-in-row.js';
 
 export interface Tab {
   readonly id: string;
@@ -19,9 +20,10 @@ export function Tabs({
   readonly selected: string;
   readonly onSelect: (id: string) => void;
 }) {
+  const row = useShownInRow<HTMLDivElement>(selected);
   return (
     <Radix.Root value={selected} onValueChange={onSelect} className="flex min-w-0 flex-col gap-4">
-      <Radix.List aria-label={label} className="flex gap-1 overflow-x-auto border-b">
+      <Radix.List ref={row} aria-label={label} className="scrolling-row flex gap-1 overflow-x-auto border-b">
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.id}

@@ -3,6 +3,7 @@ import type { ComponentType } from 'react';
 import { useOrganization } from '../../session/organization.js';
 import { SETTINGS } from '../../shell/navigation.js';
 import { Page } from '../../ui/page.js';
+import { useShownInRow } from '../../ui/shown-in-row.js';
 import { EmptyState, NoPermission } from '../../ui/states.js';
 import { FilesSection } from './files-section.js';
 import { LimitsSection } from './limits-section.js';
@@ -34,11 +35,12 @@ export function SettingsView() {
   const section =
     SETTINGS.find(({ id }) => id === chosen) ?? (chosen ? undefined : (SETTINGS.find(isOpen) ?? SETTINGS[0]));
   const Content = section && CONTENTS[section.id];
+  const row = useShownInRow<HTMLUListElement>(section?.id);
   return (
     <Page title="Settings" description="What is set for the whole organization.">
       <div className="grid min-w-0 grid-cols-1 gap-5 lg:grid-cols-[12rem_minmax(0,1fr)]">
         <nav aria-label="Settings" className="min-w-0">
-          <ul className="flex gap-1 overflow-x-auto pb-1 lg:flex-col lg:gap-0.5 lg:pb-0">
+          <ul ref={row} className="scrolling-row flex gap-1 overflow-x-auto pb-1 lg:flex-col lg:gap-0.5 lg:pb-0">
             {SETTINGS.map(({ id, title }) => (
               <li key={id}>
                 <Link
