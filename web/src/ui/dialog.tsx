@@ -52,6 +52,15 @@ export function Dialog({
   );
 }
 
+/** The focus begins in the first field of a form. Without one, it is on the dialog: “Close” is not what one came for. */
+function beginFocus(event: Event): void {
+  const box = event.currentTarget;
+  if (!(box instanceof HTMLElement)) return;
+  event.preventDefault();
+  const field = box.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled)');
+  (field ?? box).focus({ preventScroll: true });
+}
+
 /** It gives the focus back to what had it before, or else to the view: our dialogs are opened by more than one button. */
 function Box({
   className,
@@ -71,6 +80,7 @@ function Box({
   return (
     <Radix.Content
       className={cn(BOX, className)}
+      onOpenAutoFocus={beginFocus}
       onCloseAutoFocus={giveBack}
       {...(isDescribed ? {} : { 'aria-describedby': undefined })}
     >
