@@ -41,7 +41,7 @@ export function AgentTools({
               <button
                 type="button"
                 title={`Write a call of ${name}`}
-                className="max-w-full truncate rounded-full border bg-muted px-2.5 py-0.5 font-mono text-xs hover:bg-accent"
+                className="max-w-full truncate min-h-6 rounded-full border bg-muted px-2.5 py-0.5 font-mono text-xs hover:bg-accent pointer-coarse:min-h-11 pointer-coarse:px-4"
                 onClick={() => onUse(name)}
               >
                 {name}
