@@ -79,12 +79,16 @@ function FailedRuns() {
     ),
     limit: SHOWN,
   });
+  const agents = useChoicesById(
+    'agent',
+    list.rows.map((run) => run.agent_id),
+  );
   return (
     <Attention title="Failed runs" list={list} nothing="No run failed in this period.">
       {list.rows.map((run) => (
         <li key={run.id}>
           <Link to="/$org/runs/$runId" params={{ org: slug, runId: run.id }} className="text-primary underline">
-            {run.error?.message ?? 'Failed run'}
+            {agents.get(run.agent_id)?.label ?? 'Run'}: {run.error?.message ?? 'failed'}
           </Link>{' '}
           <Time value={run.finished_at ?? run.created_at} />
         </li>
