@@ -45,16 +45,28 @@ function relative(date: Date): string {
   return RELATIVE.format(Math.round(ms / size), unit);
 }
 
-/** Milliseconds as a person reads them: `12 ms`, `3.4 s`, `2 min 5 s`. */
+/** Milliseconds as a person reads them: `12 ms`, `3.4 s`, `2 min 5 s`, `5 min`, `1 h 30 min`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return twoUnits(seconds, 60, 'min', 's');
+  return twoUnits(Math.round(seconds / 60), 60, 'h', 'min');
+}
+
+function twoUnits(count: number, size: number, large: string, small: string): string {
+  const rest = count % size;
+  return `${formatNumber(Math.floor(count / size))} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`;
 }
 
 /** `12,345`. */
 export function formatNumber(value: number): string {
   return NUMBERS.format(value);
+}
+
+/** `1 error`, `12,345 errors`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
 /** The number of items of a list; `10,000+` if only so many were counted and there are more. */

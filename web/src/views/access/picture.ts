@@ -1,5 +1,5 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { formatNumber } from '../../ui/time.js';
+import { counted, formatNumber } from '../../ui/time.js';
 import type { AccessMap, ApprovalRule, Kind, MapNode, Traffic, Way } from './access-map.js';
 import { agentsWithTool } from './agents-with-tool.js';
 
@@ -179,7 +179,7 @@ export function pictureOfTool(map: AccessMap, access: ToolAccess): Picture {
 
 /** Every way to a tool that a caller has, in words. */
 export function waysInWords({ direct, agents, runs }: Pick<ToolAccess['items'][number], 'direct' | 'agents' | 'runs'>) {
-  const count = (ids: readonly string[]): string => `${ids.length} agent${ids.length === 1 ? '' : 's'}`;
+  const count = (ids: readonly string[]): string => counted(ids.length, 'agent');
   const words = [
     direct && 'directly',
     agents.length > 0 && `at ${count(agents)}`,
@@ -197,9 +197,9 @@ function linesBetween(columns: readonly Column[], lines: readonly Line[]): Line[
 }
 
 function boxOf(node: MapNode, traffic: Traffic | undefined, isSelected: boolean): Box {
-  const tools = node.tools === null ? undefined : `${formatNumber(node.tools)} tool${node.tools === 1 ? '' : 's'}`;
-  const calls = traffic && traffic.calls > 0 ? `${formatNumber(traffic.calls)} calls` : undefined;
-  const errors = traffic && traffic.errors > 0 ? `${formatNumber(traffic.errors)} errors` : undefined;
+  const tools = node.tools === null ? undefined : counted(node.tools, 'tool');
+  const calls = traffic && traffic.calls > 0 ? counted(traffic.calls, 'call') : undefined;
+  const errors = traffic && traffic.errors > 0 ? counted(traffic.errors, 'error') : undefined;
   const state = node.status === 'active' ? undefined : stateInWords(node);
   return {
     ref: node.ref,
@@ -233,7 +233,7 @@ function lineOf(way: Way): Line {
 export function verbInWords({ verbs, selected, approval }: Pick<Way, 'verbs' | 'selected' | 'approval'>): string {
   if (verbs.includes('uses')) {
     const asks = APPROVALS[approval];
-    return `uses ${selected === null ? 'all tools' : `${selected} tools`} of${asks && ` (${asks})`}`;
+    return `uses ${selected === null ? 'all tools' : counted(selected, 'tool')} of${asks && ` (${asks})`}`;
   }
   return verbs.length === 0 ? 'can no longer call' : `can ${verbs.map((verb) => verb.slice(0, -1)).join(' and ')}`;
 }
@@ -247,8 +247,8 @@ export const APPROVALS: Readonly<Record<ApprovalRule, string>> = {
 
 function trafficInWords({ calls, errors, denied, asked, given }: Traffic): string {
   const words = [
-    `${formatNumber(calls)} calls`,
-    errors > 0 && `${formatNumber(errors)} errors`,
+    counted(calls, 'call'),
+    errors > 0 && counted(errors, 'error'),
     denied > 0 && `${formatNumber(denied)} denied`,
     asked > 0 && `${formatNumber(given)} of ${formatNumber(asked)} approvals given`,
   ];

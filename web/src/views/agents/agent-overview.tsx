@@ -8,7 +8,7 @@ import { DataTable } from '../../ui/data-table.js';
 import { TextField } from '../../ui/field.js';
 import { Facts, Section } from '../../ui/page.js';
 import { EmptyState } from '../../ui/states.js';
-import { formatNumber, Time } from '../../ui/time.js';
+import { formatDuration, formatNumber, Time } from '../../ui/time.js';
 import { ConnectionTest } from '../connections/connection-test.js';
 import type { Agent, ApprovalRule } from './form/agent-draft.js';
 import { type Connection, useConnectionsById } from './member-connections.js';
@@ -54,7 +54,7 @@ export function AgentOverview({
               'History',
               `${formatNumber(agent.history.max_messages)} messages, ${formatNumber(agent.history.max_tokens)} tokens`,
             ],
-            ['Time for an approval', `${formatNumber(agent.approval_timeout / 60)} minutes`],
+            ['Time for an approval', formatDuration(agent.approval_timeout * 1000)],
             ['Tools for the model', offerInWords(mode, tokens)],
             ['Changed', <Time key="changed" value={agent.updated_at} />],
           ]}
