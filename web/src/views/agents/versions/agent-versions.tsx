@@ -121,16 +121,20 @@ function Shown({
     <Section
       title={`Version ${number}`}
       actions={
-        may('AGENT_VERSION_RESTORE') && (
-          <ConfirmButton
-            size="small"
-            label={`Go back to version ${number}`}
-            title={`Go back to version ${number}?`}
-            onConfirm={goBack}
-          >
-            The agent gets the content of this version, as a new version. Its status, its spending limit and its name in
-            programs stay.
-          </ConfirmButton>
+        number === versions[0]?.number ? (
+          <Badge>now</Badge>
+        ) : (
+          may('AGENT_VERSION_RESTORE') && (
+            <ConfirmButton
+              size="small"
+              label={`Go back to version ${number}`}
+              title={`Go back to version ${number}?`}
+              onConfirm={goBack}
+            >
+              The agent gets the content of this version, as a new version. Its status, its spending limit and its name
+              in programs stay.
+            </ConfirmButton>
+          )
         )
       }
     >
