@@ -75,8 +75,8 @@ function AboutSignIn({ agent }: { readonly agent: Agent }) {
   return (
     <p className="text-sm">
       The client opens a browser in which the person signs in and agrees. It needs nothing but the address, and calls
-      tools with that person’s permissions: the person’s role needs <code>{agent.id}</code> with the tools. Owners and
-      admins have all.
+      tools with that person’s permissions: the person’s role needs the tools of “{agent.title}”. Owners and admins have
+      all.
     </p>
   );
 }
