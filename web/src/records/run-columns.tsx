@@ -63,7 +63,9 @@ export function runColumns({
             header: 'Agent',
             cell: (run: Run) => (
               <>
-                <span className="break-words">{titleOf(run.agent_id)}</span>
+                <span className="line-clamp-2 min-w-28 break-words" title={titleOf(run.agent_id)}>
+                  {titleOf(run.agent_id)}
+                </span>
                 {run.model && <span className="block text-xs wrap-anywhere text-muted-foreground">{run.model}</span>}
               </>
             ),
@@ -75,7 +77,7 @@ export function runColumns({
       cell: ({ error }) =>
         error && (
           <>
-            {onCode && (
+            {onCode ? (
               <button
                 type="button"
                 className="block text-left font-mono text-[0.8125rem] text-primary hover:underline"
@@ -84,6 +86,8 @@ export function runColumns({
               >
                 {error.code}
               </button>
+            ) : (
+              <code className="block text-[0.8125rem]">{error.code}</code>
             )}
             <span className="line-clamp-2 max-w-96 break-words" title={error.message}>
               {error.message}

@@ -20,9 +20,9 @@ export function WaysTable({ ways, empty }: { readonly ways: readonly Way[]; read
         rows={ways.slice(0, limit)}
         keyOf={({ from, to }) => `${from.ref} ${to.ref}`}
         columns={[
-          { header: 'Who', cell: ({ from }) => <AccessLink search={{ node: from.ref }}>{from.title}</AccessLink> },
-          { header: 'How', cell: verbInWords },
-          { header: 'What', cell: ({ to }) => <AccessLink search={{ node: to.ref }}>{to.title}</AccessLink> },
+          { header: 'Who', cell: ({ from }) => <NodeName node={from} /> },
+          { header: 'How', cell: (way) => <span className="block min-w-24">{verbInWords(way)}</span> },
+          { header: 'What', cell: ({ to }) => <NodeName node={to} /> },
           { header: 'Calls', align: 'right', cell: ({ traffic }) => formatNumber(traffic.calls) },
           { header: 'Errors', align: 'right', isSecondary: true, cell: ({ traffic }) => formatNumber(traffic.errors) },
           { header: 'Denied', align: 'right', isSecondary: true, cell: ({ traffic }) => formatNumber(traffic.denied) },
@@ -35,6 +35,15 @@ export function WaysTable({ ways, empty }: { readonly ways: readonly Way[]; read
         </Button>
       )}
     </>
+  );
+}
+
+/** On a phone the table scrolls rather than to break names into single words. */
+function NodeName({ node: { ref, title } }: { readonly node: Way['from'] }) {
+  return (
+    <span className="block min-w-24">
+      <AccessLink search={{ node: ref }}>{title}</AccessLink>
+    </span>
   );
 }
 

@@ -37,10 +37,10 @@ export function CallsList() {
     {
       header: 'Tool',
       cell: (call) => (
-        <div className="flex flex-col items-start">
+        <div className="flex min-w-36 flex-col items-start">
           <button
             type="button"
-            className="text-left font-medium break-all text-primary hover:underline"
+            className="text-left font-medium wrap-anywhere text-primary hover:underline"
             onClick={() => filter({ record: call.id })}
           >
             {call.tool_name}

@@ -119,7 +119,8 @@ function columnsFor(
           <Link
             to="/$org/threads/$threadId"
             params={{ org, threadId: thread.id }}
-            className="font-medium break-words text-primary hover:underline"
+            className="line-clamp-2 min-w-40 font-medium break-words text-primary hover:underline"
+            title={thread.title}
           >
             {thread.title}
           </Link>
@@ -140,7 +141,9 @@ function columnsFor(
       isSecondary: true,
       cell: ({ virtual_mcp_id: agent, last_run: run }) => (
         <>
-          <span className="break-words">{titleOf(agent)}</span>
+          <span className="line-clamp-2 min-w-28 break-words" title={titleOf(agent)}>
+            {titleOf(agent)}
+          </span>
           {run?.model && <span className="block text-xs wrap-anywhere text-muted-foreground">{run.model}</span>}
         </>
       ),
@@ -156,8 +159,18 @@ function columnsFor(
         ),
     },
     ...usedColumns<Thread>((thread) => ({ ...thread, tokens: thread.total_tokens }), onTool),
-    { header: 'Started', isSecondary: true, cell: (thread) => <Time value={thread.created_at} /> },
-    { header: 'Changed', isSecondary: true, cell: (thread) => <Time value={thread.updated_at} /> },
+    {
+      header: 'Changed',
+      isSecondary: true,
+      cell: (thread) => (
+        <>
+          <Time value={thread.updated_at} />
+          <span className="block text-xs whitespace-nowrap text-muted-foreground">
+            started <Time value={thread.created_at} />
+          </span>
+        </>
+      ),
+    },
   ];
 }
 
