@@ -88,7 +88,9 @@ function Id({ id }: { readonly id: string }) {
   return (
     <span className="flex flex-wrap items-center gap-2">
       <code className="text-[0.8125rem] break-all">{id}</code>
-      <CopyButton text={id} label="Copy ID" size="small" variant="ghost" />
+      <span className="-ml-2.5">
+        <CopyButton text={id} label="Copy ID" size="small" variant="ghost" />
+      </span>
     </span>
   );
 }
