@@ -47,7 +47,7 @@ export function FoundOverTime({
           <Swatch color="var(--chart-2)" />
           {formatNumber(failed)} failed
         </span>
-        <span>
+        <span className="max-sm:hidden">
           at most {formatNumber(Math.max(0, ...bars.map(({ count }) => count)))} per {inWords(step)}
         </span>
       </p>

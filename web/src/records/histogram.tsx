@@ -52,7 +52,7 @@ export function Histogram({
       <svg
         viewBox={`0 0 ${bars.length} ${HEIGHT}`}
         preserveAspectRatio="none"
-        className="pointer-events-none block h-20 w-full"
+        className="pointer-events-none block h-12 w-full sm:h-20"
       >
         {bars.map(({ at, count, failed }, index) => {
           const [whole, bad] = [barHeight(count, highest), barHeight(failed, highest)];

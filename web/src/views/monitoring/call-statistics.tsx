@@ -72,7 +72,7 @@ export function CallStatistics() {
   });
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2 lg:grid-cols-4">
+      <div className="grid grid-cols-2 gap-3 lg:grid-cols-4">
         <PickerField
           label="Connection"
           kind="connection"
@@ -157,7 +157,7 @@ function Charts({ stats, grouping }: { readonly stats: Stats; readonly grouping:
   }));
   return (
     <>
-      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2 2xl:grid-cols-3">
+      <div className="grid min-w-0 grid-cols-1 gap-4 *:last:odd:lg:col-span-2 *:last:odd:2xl:col-span-1 lg:grid-cols-2 2xl:grid-cols-3">
         <Section title="Calls over time">
           <CallsOverTime stats={stats} />
         </Section>
@@ -174,7 +174,7 @@ function Charts({ stats, grouping }: { readonly stats: Stats; readonly grouping:
           </>
         )}
       </div>
-      <div className="grid min-w-0 grid-cols-1 gap-4 items-start lg:grid-cols-2">
+      <div className="grid min-w-0 grid-cols-1 gap-4 items-start 2xl:grid-cols-2">
         <Section title={`By ${grouping.value}`}>
           <Ranking
             label={`Calls by ${grouping.value}`}

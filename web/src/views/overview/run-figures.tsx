@@ -94,7 +94,7 @@ function Figures() {
           note={<Unpriced {...total} />}
         />
       </dl>
-      <div className="grid min-w-0 grid-cols-1 gap-4 lg:grid-cols-2 2xl:grid-cols-3">
+      <div className="grid min-w-0 grid-cols-1 gap-4 *:last:odd:lg:col-span-2 *:last:odd:2xl:col-span-1 lg:grid-cols-2 2xl:grid-cols-3">
         <Section title="Runs over time">
           {total.runs === 0 ? (
             <EmptyState title="No agent ran in this period.">

@@ -35,7 +35,11 @@ const QUICK: readonly { readonly label: string; readonly filters: Filters }[] = 
 /** The questions that are asked most, one click each. Pressed again, they ask nothing. */
 export function QuickFilters({ filters, onFilter }: FilterProps) {
   return (
-    <div role="group" aria-label="Quick filters" className="flex flex-wrap gap-2">
+    <div
+      role="group"
+      aria-label="Quick filters"
+      className="scrolling-row flex min-w-0 gap-2 overflow-x-auto p-0.5 -m-0.5"
+    >
       {QUICK.map(({ label, filters: wanted }) => {
         const isOn = Object.entries(wanted).every(([name, value]) => filters[name] === value);
         return (
