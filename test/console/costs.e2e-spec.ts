@@ -15,6 +15,7 @@ inBrowser('Costs, times and traces of runs', () => {
   let tools: ToolServer;
   let run: RunDetails;
   let echoed: string;
+  let connectionId: string;
 
   beforeAll(async () => {
     [fixture, model, tools] = await Promise.all([
@@ -27,7 +28,8 @@ inBrowser('Costs, times and traces of runs', () => {
     const { item } = await succeed<{ item: { id: string } }>(service, 'AI_PROVIDER_CREATE', { data: provider });
     const thinking = { provider_id: item.id, model: 'large', price: { input: 3, output: 15 } };
     await succeed(service, 'MODEL_TIERS_SET', { data: { thinking } });
-    const agent = await createAgent(service, [await connect(service, tools.url, 'Tools')], { title: 'Signaller' });
+    connectionId = await connect(service, tools.url, 'Tools');
+    const agent = await createAgent(service, [connectionId], { title: 'Signaller' });
     const thread = await ThreadClient.create(service, agent);
     model.script(
       { kind: 'status', status: 503, headers: { 'retry-after-ms': '20' } },
@@ -97,6 +99,38 @@ inBrowser('Costs, times and traces of runs', () => {
     await page.getByRole('link', { name: '1 run without a price' }).click();
     await page.getByRole('form', { name: 'Tier Thinking' }).getByLabel('Input price', { exact: true }).waitFor();
     expect(await page.getByLabel('Input price', { exact: true }).inputValue()).toBe('3');
+    await opened.expectAccessible();
+    await opened.close();
+  });
+
+  it('shows at the call of an agent what its run cost', async () => {
+    const { service } = fixture;
+    const helper = await createAgent(service, [], { title: 'Helper', tier: 'thinking', expose_run: true });
+    const data = {
+      title: 'Helper as a tool',
+      connection_type: 'HTTP',
+      connection_url: `${service.url}/api/${service.org}/mcp/gateway/${helper}`,
+      connection_token: service.apiKey,
+    };
+    const { item } = await succeed<{ item: { id: string } }>(service, 'COLLECTION_CONNECTIONS_CREATE', { data });
+    const thread = await ThreadClient.create(service, await createAgent(service, [item.id, connectionId]));
+    model.script({ kind: 'text', deltas: ['Platform 4.'], usage: { inputTokens: 100_000, outputTokens: 1_000 } });
+    await thread.ask('/call ask {"message":"Which platform?"}\n/call echo {"text":"a"}');
+    const opened = await fixture.open(`playground/${thread.id}`);
+    const { page } = opened;
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(request.url()));
+    await page.reload();
+    const head = (tool: string) =>
+      page
+        .getByRole('region', { name: `Tool call ${tool}` })
+        .locator('summary')
+        .first();
+    await head('ask').getByText('$0.32').waitFor();
+    await head('echo')
+      .getByText(/^[\d.]+ m?s$/)
+      .waitFor();
+    expect(requests.filter((url) => url.endsWith('/tools/MONITORING_LOGS_LIST'))).toHaveLength(1);
     await opened.expectAccessible();
     await opened.close();
   });

@@ -37,6 +37,9 @@ async function addAgent(): Promise<void> {
 const conversation = (page: Page): Locator => page.getByRole('list', { name: 'Conversation' });
 const answers = (page: Page): Locator => conversation(page).getByRole('article', { name: 'Agent' });
 
+/** What a call took, in the head of its card. */
+const DURATION = /^[\d.]+ m?s$/;
+
 /** The answer of a model that sends these deltas. */
 function eventsOf(deltas: readonly object[]): string {
   const chunks = [
@@ -120,6 +123,7 @@ inBrowser('the playground', () => {
     await sum.locator('summary').first().click();
     await sum.getByText('Approved: small numbers').waitFor();
     await sum.getByText('The sum of 40 and 2 is 42.').waitFor();
+    for (const call of [echo, sum]) await call.locator('summary').first().getByText(DURATION).waitFor();
     await answers(page).last().getByRole('button', { name: 'Trace' }).click();
     const trace = page.getByRole('complementary', { name: 'Trace' });
     await trace

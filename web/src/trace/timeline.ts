@@ -1,4 +1,5 @@
 import type { ListItem } from '../../../packages/client/src/api.js';
+import { timeOfUuid } from '../api/uuid.js';
 import type { RunDetails } from '../records/run-columns.js';
 import type { MessagePart, ToolPart } from '../transcript/message.js';
 import { formatCost, formatNumber } from '../ui/time.js';
@@ -149,7 +150,7 @@ function modelLabel(number: number): string {
  * The calls with their parts of the answer. A record has the upstream's name of the tool, and a part the agent's, which
  * can have a prefix. Calls with the same name are in the order of their parts.
  */
-function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[]): Span[] {
+export function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[]): Span[] {
   // A call that was denied has no record.
   const called = parts.filter((part) => part.type === 'dynamic-tool').filter(({ state }) => state !== 'output-denied');
   const open = Map.groupBy(
@@ -270,9 +271,4 @@ function gapsBetween(
 /** A call that is being made: it has no record yet. */
 function isBeingMade({ state, approval }: ToolPart): boolean {
   return state === 'input-available' || (state === 'approval-responded' && approval?.approved === true);
-}
-
-/** When a UUID of version 7 was made (RFC 9562 §5.7); undefined for other versions. */
-function timeOfUuid(id: string): number | undefined {
-  return id[14] === '7' ? Number.parseInt(id.replace('-', '').slice(0, 12), 16) : undefined;
 }

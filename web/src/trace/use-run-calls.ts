@@ -1,16 +1,15 @@
 import { useEffect, useMemo } from 'react';
-import { allOf, type Condition, useList } from '../api/queries.js';
+import { useList } from '../api/queries.js';
 import type { RunDetails } from '../records/run-columns.js';
 import { useOrganization } from '../session/organization.js';
 import { formatNumber } from '../ui/time.js';
+import { recordsOfRun } from './records-of-run.js';
 import type { CallRecord } from './timeline.js';
 
 /** A longer trace says that it is cut. */
 const MAX_CALLS = 5_000;
 /** The records of a call can be large: a page of them comes while the rest is read. */
 const PAGE_SIZE = 1_000;
-/** By how much the clocks of the service's processes may differ. */
-const CLOCKS_DIFFER_MS = 60_000;
 
 const NOT_PERMITTED = 'Your role or key does not include MONITORING_LOGS_LIST, so tool calls are not shown one by one.';
 
@@ -30,7 +29,11 @@ export function useRunCalls(run: RunDetails): RunCalls {
   const { query } = useList(
     'MONITORING_LOGS_LIST',
     {
-      where: callsOf(run),
+      where: recordsOfRun(
+        run.id,
+        Date.parse(run.created_at),
+        run.finished_at === null ? undefined : Date.parse(run.finished_at),
+      ),
       orderBy: [{ field: ['at'], direction: 'asc' }],
       limit: PAGE_SIZE,
       count_limit: MAX_CALLS,
@@ -59,16 +62,4 @@ function missingCalls({ mayRead, isError, isCut }: Readonly<Record<'mayRead' | '
   if (!mayRead) return NOT_PERMITTED;
   if (isError) return 'Not all tool calls could be read.';
   return isCut ? `Only the first ${formatNumber(MAX_CALLS)} calls are shown.` : undefined;
-}
-
-/** The time of the run keeps the search from the rest of the record. */
-function callsOf(run: RunDetails): Condition | undefined {
-  const timeAround = (time: string, by: number): string => new Date(Date.parse(time) + by).toISOString();
-  return allOf(
-    { field: ['run_id'], operator: 'eq', value: run.id },
-    { field: ['at'], operator: 'gte', value: timeAround(run.created_at, -CLOCKS_DIFFER_MS) },
-    run.finished_at === null
-      ? undefined
-      : { field: ['at'], operator: 'lte', value: timeAround(run.finished_at, CLOCKS_DIFFER_MS) },
-  );
 }

@@ -15,6 +15,8 @@ interface MessageMetadata {
   readonly error?: { readonly code: string; readonly message: string };
   /** The run whose answer has taken the place of this message. */
   readonly superseded_by?: string;
+  /** When a message of a transcript was last changed. */
+  readonly storedAt?: string;
   /** The message was added to a run under way; a `data-steer` part with this id shows where the answer heard it. */
   readonly steerId?: string;
 }
@@ -53,8 +55,21 @@ export function toChatMessage({
   role,
   parts,
   metadata,
-}: Pick<ListItem<'COLLECTION_THREAD_MESSAGES_LIST'>, 'id' | 'role' | 'parts' | 'metadata'>): ChatMessage {
-  return { id, role, parts: parts as unknown as ChatMessage['parts'], metadata: metadata as MessageMetadata };
+  updated_at: storedAt,
+}: Pick<ListItem<'COLLECTION_THREAD_MESSAGES_LIST'>, 'id' | 'role' | 'parts' | 'metadata'> & {
+  readonly updated_at?: string;
+}): ChatMessage {
+  return {
+    id,
+    role,
+    parts: parts as unknown as ChatMessage['parts'],
+    metadata: { ...metadata, ...(storedAt !== undefined && { storedAt }) },
+  };
+}
+
+/** Whether the run of an answer has ended. */
+export function isOver({ metadata }: Pick<ChatMessage, 'metadata'>): boolean {
+  return metadata?.finishReason !== undefined || metadata?.aborted === true;
 }
 
 /** The text parts of a message, without reasoning and tool calls. */

@@ -1,10 +1,12 @@
 import { ChevronRight, Wrench } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useContext } from 'react';
 import { visibleJson } from '../../../packages/client/src/visible-json.js';
 import { StateBadge } from '../ui/badge.js';
 import { CodeBlock } from '../ui/code-block.js';
 import type { State } from '../ui/state.js';
+import { formatCost, formatDuration } from '../ui/time.js';
 import { ApprovalForm, useQuestion } from './approval-form.js';
+import { CallFactsOfAnswer } from './call-facts.js';
 import type { ToolPart } from './message.js';
 import { ToolOutput } from './tool-output.js';
 
@@ -43,6 +45,7 @@ export function ToolCard({
           <Wrench aria-hidden className="size-4 shrink-0 text-muted-foreground" />
           <span className="min-w-0 font-mono font-medium break-all">{part.toolName}</span>
           <StateBadge state={state}>{word}</StateBadge>
+          <Facts toolCallId={part.toolCallId} />
         </summary>
         <div className="flex min-w-0 flex-col gap-2 px-3 pb-3">
           {part.input !== undefined && question === undefined && (
@@ -73,6 +76,19 @@ export function ToolCard({
         </div>
       </details>
     </section>
+  );
+}
+
+/** What the call took, once that is known. */
+function Facts({ toolCallId }: { readonly toolCallId: string }) {
+  const facts = useContext(CallFactsOfAnswer).get(toolCallId);
+  if (facts === undefined) return null;
+  const { durationMs, costUsd } = facts;
+  return (
+    <span className="ml-auto text-xs text-muted-foreground tabular-nums">
+      {formatDuration(durationMs)}
+      {costUsd !== undefined && ` · ${formatCost(costUsd)}`}
+    </span>
   );
 }
 

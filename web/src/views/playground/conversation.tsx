@@ -8,6 +8,7 @@ import { formatDuration } from '../../ui/time.js';
 import { Announcer } from './announcer.js';
 import { TraceButton, type useShownTrace } from './answer-trace.js';
 import { EditButton } from './edit-message.js';
+import { Entry } from './entry.js';
 import type { RunOptions } from './run-options.js';
 import type { useThreadChat } from './use-thread-chat.js';
 
@@ -78,7 +79,7 @@ export function Conversation({
       )}
       <ol aria-label="Conversation" className="flex min-w-0 flex-col gap-3">
         {messages.map((message, index) => (
-          <li key={message.id} className="min-w-0">
+          <Entry key={message.id} message={message}>
             <MessageCard
               message={message}
               threadId={thread.id}
@@ -86,7 +87,7 @@ export function Conversation({
               onAnswered={onAnswered}
               actions={actionsOf(message, index)}
             />
-          </li>
+          </Entry>
         ))}
       </ol>
       {chat.isWaiting && chat.pause === undefined && (

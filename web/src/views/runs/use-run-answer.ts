@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { resultKey } from '../../api/queries.js';
 import { isOpen, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
-import { type ChatMessage, toChatMessage } from '../../transcript/message.js';
+import { type ChatMessage, isOver as isAnswerOver, toChatMessage } from '../../transcript/message.js';
 import { useLiveRun } from './use-live-run.js';
 
 /** The answer of a run: as it is written, and as it was stored. */
@@ -23,5 +23,5 @@ export function useRunAnswer(run: RunDetails) {
 /** The stored answer; until it is read again after the end, the one that was streamed. */
 function finalOf(stored: Parameters<typeof toChatMessage>[0] | null | undefined, live: ChatMessage | undefined) {
   const message = stored ? toChatMessage(stored) : undefined;
-  return message?.metadata?.finishReason === undefined && !message?.metadata?.aborted ? (live ?? message) : message;
+  return message !== undefined && isAnswerOver(message) ? message : (live ?? message);
 }
