@@ -197,6 +197,40 @@ inBrowser('the playground', () => {
     expect(await message.inputValue()).toBe('one\ntwo');
   });
 
+  it('completes the name of a tool by keyboard and pointer while the built-in model answers', async () => {
+    const { page } = await openChat('hello');
+    const message = page.getByLabel('Message', { exact: true });
+    const list = page.getByRole('listbox', { name: 'Tools to call' });
+    await message.pressSequentially('Say /call get-s');
+    expect(await list.count()).toBe(0);
+    await message.press('Shift+Enter');
+    await message.pressSequentially('/call get-s');
+    await list.waitFor();
+    const names = await list.getByRole('option').allInnerTexts();
+    expect(names.toSorted()).toEqual(['get-structured-content', 'get-sum']);
+    await opened.expectAccessible();
+    await page.keyboard.press('ArrowUp');
+    const chosen = await list.getByRole('option', { selected: true }).getAttribute('id');
+    expect(await message.getAttribute('aria-activedescendant')).toBe(chosen);
+    expect(await message.getAttribute('aria-controls')).toBe(await list.getAttribute('id'));
+    await page.keyboard.press('Escape');
+    await list.waitFor({ state: 'detached' });
+    await message.pressSequentially('u');
+    await list.getByRole('option', { name: 'get-sum', selected: true }).waitFor();
+    await page.keyboard.press('Enter');
+    await list.waitFor({ state: 'detached' });
+    await message.pressSequentially('"a":40,"b":2');
+    expect(await message.inputValue()).toBe('Say /call get-s\n/call get-sum {"a":40,"b":2}');
+    await message.fill('/');
+    await list.getByRole('option', { name: 'echo' }).click();
+    expect(await message.inputValue()).toBe('/call echo {}');
+    expect(await message.evaluate((field) => field.matches(':focus'))).toBe(true);
+    await message.fill('/');
+    await list.waitFor();
+    await page.keyboard.press('Tab');
+    expect(await message.inputValue()).toMatch(/^\/call \S+ \{\}$/);
+  });
+
   it('sends a changed message in a copy of the conversation before it', async () => {
     const { page, thread } = await openChat('the first', 'the second');
     const second = conversation(page).getByRole('article', { name: 'You' }).last();

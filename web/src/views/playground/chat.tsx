@@ -10,6 +10,7 @@ import { CodeButton } from './code-dialog.js';
 import { Composer } from './composer.js';
 import { Conversation } from './conversation.js';
 import { RunOptionsButton, useRunOptions } from './run-options.js';
+import { useCallableTools } from './use-callable-tools.js';
 import { useStickToEnd } from './use-stick-to-end.js';
 import { useThreadChat } from './use-thread-chat.js';
 import { useUploads } from './use-uploads.js';
@@ -41,6 +42,7 @@ export function Chat({
   const input = useRef<HTMLTextAreaElement>(null);
   const options = useRunOptions();
   const uploads = useUploads();
+  const callableTools = useCallableTools(thread.virtual_mcp_id, options, text);
   const onRefused = (refused: string): void => {
     setText(refused);
     uploads.giveBack();
@@ -102,6 +104,7 @@ export function Chat({
           isRunning={isRunning}
           isStopping={chat.isStopping}
           inputRef={input}
+          callableTools={callableTools}
           actions={
             <>
               <RunOptionsButton />

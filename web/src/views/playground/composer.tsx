@@ -4,9 +4,13 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
 import { AddFilesButton } from './add-files.js';
+import { ToolOptions } from './tool-options.js';
 import { UploadList } from './upload-list.js';
+import { useCallCompletion } from './use-call-completion.js';
 import { useFileDrop } from './use-file-drop.js';
 import type { Uploads } from './use-uploads.js';
+
+const NO_TOOLS: readonly string[] = [];
 
 const STEERING_HINT = 'The agent reads your message before its next step.';
 
@@ -25,6 +29,7 @@ export function Composer({
   isStopping = false,
   disabledReason,
   inputRef,
+  callableTools = NO_TOOLS,
   actions,
 }: {
   readonly text: string;
@@ -40,9 +45,12 @@ export function Composer({
   /** Why nothing can be sent. */
   readonly disabledReason?: string | undefined;
   readonly inputRef: RefObject<HTMLTextAreaElement | null>;
+  /** What the built-in model can be told to call. */
+  readonly callableTools?: readonly string[];
   readonly actions?: ReactNode;
 }) {
   const id = useId();
+  const completion = useCallCompletion({ text, onText, names: callableTools, inputRef });
   const { may } = useOrganization();
   const mayUpload = may('FILE_CREATE');
   const drop = useFileDrop(mayUpload ? uploads.add : undefined);
@@ -56,6 +64,7 @@ export function Composer({
     else onSend();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (completion.onKeyDown(event)) return;
     // While a word is being composed (Japanese, for example), Enter belongs to the input method.
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
@@ -82,18 +91,25 @@ export function Composer({
         Message
       </label>
       <UploadList uploads={uploads} onRemoved={() => inputRef.current?.focus()} />
-      <textarea
-        id={id}
-        ref={inputRef}
-        rows={3}
-        value={text}
-        placeholder={drop.isOver ? 'Drop the files here' : 'Write a message'}
-        aria-describedby={`${id}-hint`}
-        className="max-h-72 w-full resize-y rounded-md border border-input bg-card px-3 py-2 placeholder:text-muted-foreground"
-        onChange={(event) => onText(event.target.value)}
-        onKeyDown={onKeyDown}
-        onPaste={onPaste}
-      />
+      <div className="relative flex">
+        <textarea
+          id={id}
+          ref={inputRef}
+          rows={3}
+          value={text}
+          placeholder={drop.isOver ? 'Drop the files here' : 'Write a message'}
+          aria-describedby={`${id}-hint`}
+          {...completion.field}
+          className="max-h-72 w-full resize-y rounded-md border border-input bg-card px-3 py-2 placeholder:text-muted-foreground"
+          onChange={(event) => {
+            onText(event.target.value);
+            completion.field.onSelect(event);
+          }}
+          onKeyDown={onKeyDown}
+          onPaste={onPaste}
+        />
+        <ToolOptions completion={completion} />
+      </div>
       <div className="flex flex-wrap items-center gap-2">
         {mayUpload && <AddFilesButton onFiles={uploads.add} />}
         {actions}

@@ -18,6 +18,7 @@ import type { Draft } from './draft.js';
 import { EarlierChats } from './earlier-chats.js';
 import { RunOptionsButton, useRunOptions } from './run-options.js';
 import { useStartChat } from './start-chat.js';
+import { useCallableTools } from './use-callable-tools.js';
 import { useUploads } from './use-uploads.js';
 
 /** A chat before its first message: which agent it is with. */
@@ -102,6 +103,7 @@ export function FirstMessage({
   const input = useRef<HTMLTextAreaElement>(null);
   const options = useRunOptions();
   const uploads = useUploads();
+  const callableTools = useCallableTools(agentId, options, text);
   const { createThread, post } = useStartChat();
   const [messageId] = useState(generateId);
   // A second try after a refusal uses the thread of the first.
@@ -145,6 +147,7 @@ export function FirstMessage({
         isRunning={start.isPending}
         disabledReason={agentId === '' ? 'Choose an agent first.' : undefined}
         inputRef={input}
+        callableTools={callableTools}
         actions={
           <>
             <RunOptionsButton />
