@@ -157,8 +157,18 @@ inBrowser('the playground', () => {
   });
 
   it('denies a call, and shows a failed run with its error', async () => {
-    const { page } = await openChat();
+    const { page } = await openChat('/words 600');
+    const loaded = Promise.withResolvers<void>();
+    await page.route('**/agent-runtime/runs/*', async (route) => {
+      await loaded.promise;
+      await route.continue();
+    });
     await send(page, '/call get-sum {"a":1,"b":1}');
+    await page.getByRole('region', { name: 'Tool call get-sum' }).getByText('waiting for approval').waitFor();
+    loaded.resolve();
+    // The question is loaded after its message.
+    await page.getByLabel('Reason').waitFor();
+    await page.waitForFunction('document.documentElement.scrollHeight - innerHeight - scrollY < 1');
     await page.getByLabel('Reason').fill('not today');
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.getByRole('region', { name: 'Tool call get-sum' }).getByText('Denied: not today').waitFor();

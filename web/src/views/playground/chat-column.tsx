@@ -76,7 +76,7 @@ function LoadedColumn({
   const [refused, setRefused] = useState<Draft>();
   const chat = useThreadChat({ thread, transcript, options, onRefused: () => setRefused(sent.current) });
   const root = useRef<HTMLDivElement>(null);
-  const { goToEnd } = useStickToEnd(chat.messages, root);
+  const { goToEnd } = useStickToEnd(root);
   const trace = useShownTrace();
   const traced = trace.answerOf(chat.messages);
 

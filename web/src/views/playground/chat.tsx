@@ -53,7 +53,7 @@ export function Chat({
   const traced = trace.answerOf(messages);
   const isTraceBeside = useMedia(WIDE) && hasPage;
   const root = useRef<HTMLDivElement>(null);
-  const { isAtEnd, goToEnd } = useStickToEnd(messages, root);
+  const { isAtEnd, goToEnd } = useStickToEnd(root);
   useEffect(() => {
     if (isFocused) input.current?.focus({ preventScroll: true });
   }, [isFocused]);

@@ -10,13 +10,13 @@ const SCROLLING: ReadonlySet<string> = new Set(['auto', 'scroll']);
 export const CHAT_PANE = 'data-chat-pane';
 
 /**
- * Keeps the end of the page, or of the pane that the chat is in, in sight while `content` grows, unless somebody has
+ * Keeps the end of the page, or of the pane that the chat is in, in sight while the chat grows, unless somebody has
  * scrolled up.
  */
-export function useStickToEnd(
-  content: unknown,
-  chat: RefObject<HTMLElement | null>,
-): { readonly isAtEnd: boolean; readonly goToEnd: () => void } {
+export function useStickToEnd(chat: RefObject<HTMLElement | null>): {
+  readonly isAtEnd: boolean;
+  readonly goToEnd: () => void;
+} {
   const [isAtEnd, setIsAtEnd] = useState(true);
   const sticks = useRef(true);
   const scroll = useCallback(() => {
@@ -50,14 +50,29 @@ export function useStickToEnd(
     return () => document.removeEventListener('scroll', onScroll, { capture: true });
   }, [chat]);
   useEffect(() => {
-    // Pictures have no height until they are loaded. The event does not bubble, nor does it reach the window.
-    const onLoad = (): void => void (sticks.current && goToEnd());
-    document.addEventListener('load', onLoad, { capture: true });
-    return () => document.removeEventListener('load', onLoad, { capture: true });
-  }, [goToEnd]);
-  useEffect(() => {
-    if (sticks.current) scroll();
-  }, [content, scroll]);
+    const content = chat.current;
+    if (content === null) return;
+    // What is loaded later, such as pictures and the question for an approval, grows as messages do.
+    const observer = new ResizeObserver(() => {
+      if (sticks.current) scroll();
+    });
+    observer.observe(content);
+    // What somebody opens is to be read from its beginning.
+    const onClick = ({ target }: Event): void => {
+      if (target instanceof Element && target.closest('summary') !== null) sticks.current = false;
+    };
+    const onToggle = (): void => {
+      sticks.current ||= isNearEnd(scrollerOf(content));
+      setIsAtEnd(sticks.current);
+    };
+    content.addEventListener('click', onClick);
+    content.addEventListener('toggle', onToggle, { capture: true });
+    return () => {
+      observer.disconnect();
+      content.removeEventListener('click', onClick);
+      content.removeEventListener('toggle', onToggle, { capture: true });
+    };
+  }, [chat, scroll]);
   return { isAtEnd, goToEnd };
 }
 
