@@ -114,6 +114,18 @@ export function allOf(...conditions: readonly (Condition | undefined)[]): Condit
   return present.length > 1 ? { operator: 'and', conditions: present } : present[0];
 }
 
+/** A condition for a filter that is set. */
+export function equals(field: string, value: string | undefined): Condition | undefined {
+  return value ? { field: [field], operator: 'eq', value } : undefined;
+}
+
+/** A condition for a text that one of the fields contains; undefined for no text. */
+export function contains(text: string | undefined, ...fields: readonly string[]): Condition | undefined {
+  if (!text) return undefined;
+  const conditions = fields.map((field): Condition => ({ field: [field], operator: 'contains', value: text }));
+  return conditions.length > 1 ? { operator: 'or', conditions } : conditions[0];
+}
+
 const PAGE_SIZE = 50;
 /** A list counts at most so many items; with more, its `totalCount` is greater. */
 const COUNT_LIMIT = 10_000;

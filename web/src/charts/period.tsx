@@ -4,25 +4,15 @@ import { useFilters } from '../api/filters.js';
 import { Button } from '../ui/button.js';
 import { SelectField } from '../ui/field.js';
 import { isTime, rangeInWords } from './chosen-range.js';
+import { LENGTHS } from './lengths.js';
 
-const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-
-const PERIODS = [
-  { value: '15m', label: 'Last 15 minutes', ms: 15 * MINUTE_MS },
-  { value: '1h', label: 'Last hour', ms: HOUR_MS },
-  { value: '6h', label: 'Last 6 hours', ms: 6 * HOUR_MS },
-  { value: '24h', label: 'Last 24 hours', ms: 24 * HOUR_MS },
-  { value: '7d', label: 'Last 7 days', ms: 7 * 24 * HOUR_MS },
-  { value: '30d', label: 'Last 30 days', ms: 30 * 24 * HOUR_MS },
-] as const;
-
-const [, , , DAY] = PERIODS;
+const [, , , DAY] = LENGTHS;
 
 /** The beginning of a period moves on in so many steps: what costs much is not read again each minute. */
 const STEPS = 96;
 
-export type Period = (typeof PERIODS)[number];
+export type Period = (typeof LENGTHS)[number];
 
 /** The time that a view is about. */
 export interface ShownPeriod {
@@ -41,7 +31,7 @@ export interface ShownPeriod {
  */
 export function usePeriod(usual: Period['value'] = DAY.value): ShownPeriod {
   const [{ period: chosen = usual, from, to }] = useFilters();
-  const period = PERIODS.find(({ value }) => value === chosen) ?? DAY;
+  const period = LENGTHS.find(({ value }) => value === chosen) ?? DAY;
   const now = useCurrentMinute();
   const stepMs = Math.max(MINUTE_MS, period.ms / STEPS);
   const start = Math.floor((now - period.ms) / stepMs) * stepMs;
@@ -108,7 +98,7 @@ export function PeriodField() {
         label="Period"
         isLabelHidden
         value={period.value}
-        options={PERIODS}
+        options={LENGTHS}
         onChange={(value) =>
           filter({ period: value === DAY.value ? undefined : value, from: undefined, to: undefined })
         }

@@ -1,11 +1,10 @@
 import { type ReactNode, useMemo } from 'react';
 import { useTool } from '../api/queries.js';
+import { weekAgo } from '../charts/lengths.js';
 import { useOrganization } from '../session/organization.js';
 import type { Column } from '../ui/data-table.js';
 import { formatNumber, Time } from '../ui/time.js';
 
-const HOUR_MS = 3_600_000;
-const RANGE_MS = 7 * 24 * HOUR_MS;
 const REFRESH_MS = 60_000;
 /** So many groups the service counts in one request. */
 const MAX_GROUPS = 1_000;
@@ -20,7 +19,7 @@ export function useCallColumns<Row extends { readonly id: string }>(
 ): readonly Column<Row>[] {
   const { may } = useOrganization();
   // From a full hour, so that the request stays the same while the list is looked at.
-  const from = useMemo(() => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - RANGE_MS).toISOString(), []);
+  const from = useMemo(weekAgo, []);
   const mayRead = may('MONITORING_STATS');
   const ids = rows.slice(-MAX_GROUPS).map(({ id }) => id);
   const { data } = useTool(

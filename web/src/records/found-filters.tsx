@@ -1,11 +1,12 @@
-import { type ReactNode, useCallback, useState } from 'react';
-import type { Filters } from '../api/filters.js';
-import { allOf, type Condition } from '../api/queries.js';
+import { type ReactNode, useState } from 'react';
+import { type Filters, useFilters } from '../api/filters.js';
+import { allOf, type Condition, equals } from '../api/queries.js';
 import { isUuid } from '../api/uuid.js';
-import { PickerField } from '../pick/picker-field.js';
+import { LENGTH_OPTIONS } from '../charts/lengths.js';
 import { useOrganization } from '../session/organization.js';
-import { SelectField } from '../ui/field.js';
-import { SearchField } from '../ui/search-field.js';
+import type { Option } from '../ui/field.js';
+import { AgentPicker } from './agent-picker.js';
+import { FilterPicker, FilterSearch, FilterSelect } from './filter-fields.js';
 import { isMetadataKey, MetadataFilter } from './metadata-filter.js';
 
 type Order = readonly { readonly field: string[]; readonly direction: 'asc' | 'desc' }[];
@@ -22,11 +23,6 @@ const ORDERS = [
 export function orderOf({ sort = '' }: Filters): Order {
   const { field } = ORDERS.find(({ value }) => value === sort) ?? ORDERS[0];
   return [{ field: [field], direction: 'desc' }];
-}
-
-/** A condition for a filter that is set. */
-export function equals(field: string, value: string | undefined): Condition | undefined {
-  return value ? { field: [field], operator: 'eq', value } : undefined;
 }
 
 /** Finds nothing: a filter whose value nothing can have must not show everything. */
@@ -60,25 +56,6 @@ export const SHARED_WORDS: Readonly<Record<string, string>> = {
   apikey: 'Key',
 };
 
-export function OrderField({
-  filters,
-  onFilter,
-}: {
-  readonly filters: Filters;
-  readonly onFilter: (change: Filters) => void;
-}) {
-  const seesCosts = useSeesCosts();
-  return (
-    <SelectField
-      label="Order"
-      isLabelHidden
-      value={filters['sort'] ?? ''}
-      options={ORDERS.filter(({ value }) => seesCosts || value !== 'cost')}
-      onChange={(sort) => onFilter({ sort })}
-    />
-  );
-}
-
 const MORE = [
   ['tool', 'Tool, by its exact name'],
   ['model', 'Model, by its exact name'],
@@ -92,20 +69,43 @@ function useSeesCosts(): boolean {
   return may('RUN_LIST') || may('USAGE_STATS');
 }
 
-/** The filters that are needed less often, behind a disclosure. It is open at first if metadata or `names` are set. */
-export function MoreFilters({
-  filters,
-  onFilter,
+/** The filters above a list of runs or of threads. */
+export function FoundFilters({
+  search,
+  statuses,
   names = [],
   children,
 }: {
-  readonly filters: Filters;
-  readonly onFilter: (change: Filters) => void;
+  /** The search box. */
+  readonly search: ReactNode;
+  readonly statuses: readonly Option[];
   /** Of the filters among the children. */
   readonly names?: readonly string[];
-  /** More of them, of one list. */
+  /** More filters that are needed less often, of one list. */
   readonly children?: ReactNode;
 }) {
+  const [{ agent = '' }, filter] = useFilters();
+  const seesCosts = useSeesCosts();
+  return (
+    <div role="group" aria-label="Filters" className="flex flex-wrap items-end gap-2 sm:gap-3">
+      {search}
+      <FilterSelect name="status" label="Status" isLabelHidden options={statuses} />
+      <FilterSelect name="since" label="Time" isLabelHidden options={LENGTH_OPTIONS} resets={['from', 'to']} />
+      <AgentPicker value={agent} anyLabel="Any agent" onChange={(id) => filter({ agent: id })} />
+      <FilterSelect
+        name="sort"
+        label="Order"
+        isLabelHidden
+        options={ORDERS.filter(({ value }) => seesCosts || value !== 'cost')}
+      />
+      <MoreFilters names={names}>{children}</MoreFilters>
+    </div>
+  );
+}
+
+/** The filters that are needed less often, behind a disclosure. It is open at first if metadata or `names` are set. */
+function MoreFilters({ names, children }: { readonly names: readonly string[]; readonly children: ReactNode }) {
+  const [filters] = useFilters();
   const seesCosts = useSeesCosts();
   const [isOpen] = useState(() => [...names, 'key'].some((name) => filters[name]));
   return (
@@ -114,44 +114,16 @@ export function MoreFilters({
       <div className="grid gap-3 pt-2 sm:grid-cols-2 lg:grid-cols-4">
         {children}
         {MORE.filter(([name]) => seesCosts || name !== 'cost').map(([name, label]) => (
-          <NamedSearch key={name} name={name} label={label} value={filters[name] ?? ''} onFilter={onFilter} />
+          <FilterSearch key={name} name={name} label={label} />
         ))}
         {seesCosts && (
           <>
-            <PickerField
-              label="Person"
-              kind="person"
-              value={filters['user'] ?? ''}
-              emptyLabel="Any person"
-              onChange={(user) => onFilter({ user })}
-            />
-            <PickerField
-              label="Key"
-              kind="key"
-              value={filters['apikey'] ?? ''}
-              emptyLabel="Any key"
-              onChange={(apikey) => onFilter({ apikey })}
-            />
+            <FilterPicker name="user" label="Person" kind="person" emptyLabel="Any person" />
+            <FilterPicker name="apikey" label="Key" kind="key" emptyLabel="Any key" />
           </>
         )}
-        <MetadataFilter filters={filters} onFilter={onFilter} />
+        <MetadataFilter />
       </div>
     </details>
   );
-}
-
-/** A search box for the filter of this name. */
-export function NamedSearch({
-  name,
-  label,
-  value,
-  onFilter,
-}: {
-  readonly name: string;
-  readonly label: string;
-  readonly value: string;
-  readonly onFilter: (change: Filters) => void;
-}) {
-  const search = useCallback((text: string) => onFilter({ [name]: text }), [name, onFilter]);
-  return <SearchField label={label} value={value} onSearch={search} />;
 }

@@ -2,11 +2,10 @@ import { useMemo } from 'react';
 import type { Filters } from '../api/filters.js';
 import type { Condition } from '../api/queries.js';
 import { isTime } from '../charts/chosen-range.js';
-import { rangeMs } from './time-filter.js';
+import { lengthMs, timeAgo } from '../charts/lengths.js';
 
 /** How much a histogram shows of a list without a time: the service counts each run of it. */
 const DEFAULT_MS = 7 * 86_400_000;
-const MINUTE_MS = 60_000;
 
 /** The time that a list and its histogram are about. */
 export interface FoundRange {
@@ -24,7 +23,7 @@ export interface FoundRange {
  * The time in the address: `since=24h`, or `from` and `to`, which a brush sets. A range that ends now is counted from
  * the moment at which it was chosen, to the minute.
  */
-export function useFoundRange({ since = '', from, to }: Filters): FoundRange {
+export function useFoundRange({ since, from, to }: Filters): FoundRange {
   return useMemo(() => {
     if (isTime(from) && isTime(to)) {
       const within: Condition = {
@@ -36,8 +35,8 @@ export function useFoundRange({ since = '', from, to }: Filters): FoundRange {
       };
       return { condition: within, from, to, isAny: false };
     }
-    const ms = rangeMs(since);
-    const start = new Date(Math.floor((Date.now() - (ms ?? DEFAULT_MS)) / MINUTE_MS) * MINUTE_MS).toISOString();
+    const ms = lengthMs(since);
+    const start = timeAgo(ms ?? DEFAULT_MS);
     const condition: Condition | undefined =
       ms === undefined ? undefined : { field: ['created_at'], operator: 'gte', value: start };
     return { condition, from: start, to: undefined, isAny: ms === undefined };

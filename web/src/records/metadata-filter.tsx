@@ -1,7 +1,6 @@
-import { useCallback } from 'react';
-import type { Filters } from '../api/filters.js';
+import { useFilters } from '../api/filters.js';
 import { TextField } from '../ui/field.js';
-import { SearchField } from '../ui/search-field.js';
+import { FilterSearch } from './filter-fields.js';
 
 /** True if metadata can have this key. */
 export function isMetadataKey(key: string): boolean {
@@ -9,14 +8,8 @@ export function isMetadataKey(key: string): boolean {
 }
 
 /** Finds what has a pair of metadata: a field for the key, and one for the value once there is a key. */
-export function MetadataFilter({
-  filters: { key = '', value = '' },
-  onFilter,
-}: {
-  readonly filters: Filters;
-  readonly onFilter: (change: Filters) => void;
-}) {
-  const searchValue = useCallback((text: string) => onFilter({ value: text }), [onFilter]);
+export function MetadataFilter() {
+  const [{ key = '' }, filter] = useFilters();
   return (
     <>
       <TextField
@@ -25,9 +18,9 @@ export function MetadataFilter({
         placeholder="Metadata key"
         value={key}
         error={key === '' || isMetadataKey(key) ? undefined : 'Letters, digits, _ . and - only.'}
-        onChange={(changed) => onFilter({ key: changed })}
+        onChange={(changed) => filter({ key: changed })}
       />
-      {key !== '' && <SearchField label={`Value of ${key}`} value={value} onSearch={searchValue} />}
+      {key !== '' && <FilterSearch name="value" label={`Value of ${key}`} />}
     </>
   );
 }

@@ -1,7 +1,7 @@
-import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
+import { RecordLink } from '../../records/record-link.js';
 import { Badge, StatusBadge } from '../../ui/badge.js';
 import { JsonBlock } from '../../ui/code-block.js';
 import { DataTable } from '../../ui/data-table.js';
@@ -104,7 +104,6 @@ function Members({
   readonly connections: ReadonlyMap<string, Connection>;
   readonly tools: readonly AgentTool[];
 }) {
-  const { org } = useParams({ from: '/$org' });
   if (agent.connections.length === 0)
     return <EmptyState title="The agent has no connections: it answers without tools." />;
   return (
@@ -117,23 +116,7 @@ function Members({
           header: 'Connection',
           cell: ({ connection_id: id }) => {
             const { title, connection_type: type } = connections.get(id) ?? { title: id };
-            return type === 'VIRTUAL' ? (
-              <Link
-                to="/$org/agents/$agentId"
-                params={{ org, agentId: id }}
-                className="font-medium text-primary hover:underline"
-              >
-                {title}
-              </Link>
-            ) : (
-              <Link
-                to="/$org/connections/$connectionId"
-                params={{ org, connectionId: id }}
-                className="font-medium text-primary hover:underline"
-              >
-                {title}
-              </Link>
-            );
+            return <RecordLink kind={type === 'VIRTUAL' ? 'agent' : 'connection'} id={id} title={title} />;
           },
         },
         { header: 'Status', cell: ({ connection_id: id }) => <MemberStatus connection={connections.get(id)} /> },

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useList, useTool } from '../../api/queries.js';
+import { weekAgo } from '../../charts/lengths.js';
 import { StatTile } from '../../charts/stat-tile.js';
 import { runColumns } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
@@ -8,9 +9,6 @@ import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading, NoPermission } from '../../ui/states.js';
 import { formatCost, formatDuration, formatNumber, formatShort } from '../../ui/time.js';
-
-const HOUR_MS = 3_600_000;
-const RANGE_MS = 7 * 24 * HOUR_MS;
 
 /** What an agent has done: its runs, what they cost, and what went wrong. */
 export function AgentRuns({ agentId }: { readonly agentId: string }) {
@@ -48,7 +46,7 @@ export function AgentRuns({ agentId }: { readonly agentId: string }) {
 }
 
 function Figures({ agentId }: { readonly agentId: string }) {
-  const from = useMemo(() => new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - RANGE_MS).toISOString(), []);
+  const from = useMemo(weekAgo, []);
   const { data, error, refetch } = useTool('RUN_STATS', { agent_id: agentId, from }, { refreshMs: 30_000 });
   if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!data) return <Loading label="Loading the figures of the agent" />;

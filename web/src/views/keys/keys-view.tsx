@@ -1,14 +1,13 @@
-import { useCallback } from 'react';
 import { useFilters } from '../../api/filters.js';
-import { useList } from '../../api/queries.js';
+import { contains, useList } from '../../api/queries.js';
 import { PermissionSummary } from '../../permissions/permission-summary.js';
+import { FilterSearch } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
 import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
 import { ListView } from '../../ui/list-view.js';
 import { Page } from '../../ui/page.js';
-import { SearchField } from '../../ui/search-field.js';
 import { EmptyState, NoPermission } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import type { Key } from './key.js';
@@ -18,11 +17,10 @@ import { KeyDialogs } from './key-dialogs.js';
 export function KeysView() {
   const { may } = useOrganization();
   const [{ name = '' }, filter] = useFilters();
-  const search = useCallback((text: string) => filter({ name: text }), [filter]);
   const list = useList(
     'API_KEY_LIST',
     {
-      where: name === '' ? undefined : { field: ['name'], operator: 'contains', value: name },
+      where: contains(name, 'name'),
       orderBy: [{ field: ['created_at'], direction: 'desc' }],
     },
     { isEnabled: may('API_KEY_LIST') },
@@ -57,7 +55,7 @@ export function KeysView() {
     >
       {may('API_KEY_LIST') ? (
         <>
-          <SearchField label="Search by name" value={name} onSearch={search} />
+          <FilterSearch name="name" label="Search by name" />
           <ListView
             label="Keys"
             list={list}

@@ -1,12 +1,9 @@
-import { useCallback } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
-import { allOf, type Condition, useList } from '../../api/queries.js';
-import { PickerField } from '../../pick/picker-field.js';
+import { allOf, type Condition, contains, equals, useList } from '../../api/queries.js';
+import { FilterPicker, FilterSearch, FilterSelect } from '../../records/filter-fields.js';
 import type { Column } from '../../ui/data-table.js';
-import { SelectField } from '../../ui/field.js';
 import { ListView } from '../../ui/list-view.js';
-import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { EVENT_OPTIONS, eventInWords } from './event-words.js';
@@ -19,19 +16,18 @@ export type Event = ListItem<'AUDIT_EVENTS_LIST'>;
 function useEventCondition(): Condition | undefined {
   const [{ kind, person, key, target }] = useFilters();
   return allOf(
-    kind ? { field: ['event'], operator: 'eq', value: kind } : undefined,
-    person ? { field: ['user_id'], operator: 'eq', value: person } : undefined,
-    key ? { field: ['api_key_id'], operator: 'eq', value: key } : undefined,
-    target ? { field: ['target_name'], operator: 'contains', value: target } : undefined,
+    equals('event', kind),
+    equals('user_id', person),
+    equals('api_key_id', key),
+    contains(target, 'target_name'),
     useTimeCondition(),
   );
 }
 
 /** Sign-ins and changes of the organization, the latest first. */
 export function AuditEvents() {
-  const [{ kind = '', person = '', key = '', target = '' }, filter] = useFilters();
+  const [, filter] = useFilters();
   const where = useEventCondition();
-  const search = useCallback((text: string) => filter({ target: text }), [filter]);
   const list = useList('AUDIT_EVENTS_LIST', { where });
   const columns: readonly Column<Event>[] = [
     {
@@ -56,18 +52,12 @@ export function AuditEvents() {
   ];
   return (
     <div className="flex min-w-0 flex-col gap-4">
-      <SearchField label="Search by the name of what was changed" value={target} onSearch={search} />
+      <FilterSearch name="target" label="Search by the name of what was changed" />
       <div className="grid grid-cols-2 gap-3 md:grid-cols-4 xl:grid-cols-6">
-        <SelectField label="Event" value={kind} options={EVENT_OPTIONS} onChange={(value) => filter({ kind: value })} />
+        <FilterSelect name="kind" label="Event" options={EVENT_OPTIONS} />
         <TimeRangeFields />
-        <PickerField
-          label="Person"
-          kind="person"
-          value={person}
-          emptyLabel="Anybody"
-          onChange={(id) => filter({ person: id })}
-        />
-        <PickerField label="Key" kind="key" value={key} emptyLabel="Any key" onChange={(id) => filter({ key: id })} />
+        <FilterPicker name="person" label="Person" kind="person" emptyLabel="Anybody" />
+        <FilterPicker name="key" label="Key" kind="key" emptyLabel="Any key" />
       </div>
       <div className="flex flex-wrap gap-2">
         <ExportButtons records="events" where={where} />

@@ -1,5 +1,5 @@
 import { type Filters, useFilters } from '../../api/filters.js';
-import { allOf, type Condition } from '../../api/queries.js';
+import { allOf, type Condition, contains, equals } from '../../api/queries.js';
 import { useTimeCondition } from './time-range.js';
 
 /** How a call came in, by the words of the API. */
@@ -41,13 +41,9 @@ function kindCondition({ calls, door }: Filters): Condition | undefined {
 export function useCallCondition(): Condition | undefined {
   const [filters] = useFilters();
   const time = useTimeCondition();
-  const tool = filters['tool'];
   return allOf(
-    ...FIELDS.map(([name, field]): Condition | undefined => {
-      const value = filters[name];
-      return value ? { field: [field], operator: 'eq', value } : undefined;
-    }),
-    tool ? { field: ['tool_name'], operator: 'contains', value: tool } : undefined,
+    ...FIELDS.map(([name, field]) => equals(field, filters[name])),
+    contains(filters['tool'], 'tool_name'),
     time,
     kindCondition(filters),
   );

@@ -5,7 +5,7 @@ import { CallsOverTime } from '../../charts/calls-over-time.js';
 import { DurationsOverTime } from '../../charts/durations-over-time.js';
 import { rangeOf, usePeriod } from '../../charts/period.js';
 import { type RankedRow, Ranking, restOf } from '../../charts/ranking.js';
-import { PickerField } from '../../pick/picker-field.js';
+import { FilterPicker, FilterSelect } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
 import type { Column } from '../../ui/data-table.js';
 import { SelectField } from '../../ui/field.js';
@@ -54,7 +54,7 @@ function groupingOf(value: string): Grouping {
 
 /** Charts of calls: over time, by tool, and by connection, agent, key or person. */
 export function CallStatistics() {
-  const [{ connection = '', tool, calls = '', by = '' }, filter] = useFilters();
+  const [{ connection, tool, calls, by = '' }] = useFilters();
   const grouping = groupingOf(by);
   const { may } = useOrganization();
   const shown = usePeriod();
@@ -73,21 +73,16 @@ export function CallStatistics() {
   return (
     <div className="flex min-w-0 flex-col gap-4">
       <div className="grid grid-cols-2 gap-3 lg:grid-cols-4">
-        <PickerField
+        <FilterPicker
+          name="connection"
           label="Connection"
           kind="connection"
-          value={connection}
           emptyLabel="All connections"
-          onChange={(id) => filter({ connection: id, tool: undefined })}
+          resets={['tool']}
         />
         <ToolField stats={stats} />
-        <SelectField label="Calls of" value={calls} options={COUNTED} onChange={(value) => filter({ calls: value })} />
-        <SelectField
-          label="Group by"
-          value={grouping.value}
-          options={GROUPINGS}
-          onChange={(value) => filter({ by: value === 'connection' ? undefined : value })}
-        />
+        <FilterSelect name="calls" label="Calls of" options={COUNTED} />
+        <FilterSelect name="by" label="Group by" options={GROUPINGS} fallback="connection" />
       </div>
       {error && !stats && <ErrorState error={error} onRetry={() => void refetch()} />}
       {!error && !stats && <Loading label="Loading the statistics" />}

@@ -1,14 +1,12 @@
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { useList } from '../../api/queries.js';
-import { PickerField } from '../../pick/picker-field.js';
+import { ClearFilters, FilterPicker, FilterSearch, FilterSelect } from '../../records/filter-fields.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
-import { SelectField } from '../../ui/field.js';
 import { ListView } from '../../ui/list-view.js';
-import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
 import { formatDuration, Time } from '../../ui/time.js';
 import { CALL_KINDS, DOORS, useCallCondition } from './call-conditions.js';
@@ -78,14 +76,7 @@ export function CallsList() {
                 Show management tools, too
               </Button>
             )}
-            {isFiltered && (
-              <Button
-                variant="secondary"
-                onClick={() => filter(Object.fromEntries(Object.keys(filters).map((name) => [name, undefined])))}
-              >
-                Clear the filters
-              </Button>
-            )}
+            {isFiltered && <ClearFilters />}
           </EmptyState>
         }
       />
@@ -100,64 +91,27 @@ export function callerOf({ user_email: email, key_name: key, public: isPublic }:
 }
 
 function CallFilters() {
-  const [
-    { tool = '', status = '', calls = '', door = '', connection = '', agent = '', key = '', person = '' },
-    filter,
-  ] = useFilters();
-  const search = useCallback((text: string) => filter({ tool: text }), [filter]);
+  const [{ door, connection, agent, key, person }] = useFilters();
   // On a phone, the calls come first.
   const [isOpen] = useState(
     () => [door, connection, agent, key, person].some(Boolean) || matchMedia('(min-width: 48rem)').matches,
   );
   return (
     <div className="flex min-w-0 flex-col gap-3">
-      <SearchField label="Search by tool name" value={tool} onSearch={search} />
+      <FilterSearch name="tool" label="Search by tool name" />
       <div className="grid grid-cols-2 gap-3 md:grid-cols-4">
-        <SelectField
-          label="Outcome"
-          value={status}
-          options={STATUSES}
-          onChange={(value) => filter({ status: value })}
-        />
-        <SelectField
-          label="Calls of"
-          value={calls}
-          options={CALL_KINDS}
-          onChange={(value) => filter({ calls: value })}
-        />
+        <FilterSelect name="status" label="Outcome" options={STATUSES} />
+        <FilterSelect name="calls" label="Calls of" options={CALL_KINDS} />
         <TimeRangeFields />
       </div>
       <details open={isOpen}>
         <summary className="w-fit cursor-pointer text-sm text-muted-foreground">More filters</summary>
         <div className="grid grid-cols-2 gap-3 pt-2 md:grid-cols-3 xl:grid-cols-5">
-          <SelectField
-            label="Came as"
-            value={door}
-            options={DOOR_OPTIONS}
-            onChange={(value) => filter({ door: value })}
-          />
-          <PickerField
-            label="Connection"
-            kind="connection"
-            value={connection}
-            emptyLabel="Any connection"
-            onChange={(id) => filter({ connection: id })}
-          />
-          <PickerField
-            label="Agent"
-            kind="agent"
-            value={agent}
-            emptyLabel="Any agent"
-            onChange={(id) => filter({ agent: id })}
-          />
-          <PickerField label="Key" kind="key" value={key} emptyLabel="Any key" onChange={(id) => filter({ key: id })} />
-          <PickerField
-            label="Person"
-            kind="person"
-            value={person}
-            emptyLabel="Anybody"
-            onChange={(id) => filter({ person: id })}
-          />
+          <FilterSelect name="door" label="Came as" options={DOOR_OPTIONS} />
+          <FilterPicker name="connection" label="Connection" kind="connection" emptyLabel="Any connection" />
+          <FilterPicker name="agent" label="Agent" kind="agent" emptyLabel="Any agent" />
+          <FilterPicker name="key" label="Key" kind="key" emptyLabel="Any key" />
+          <FilterPicker name="person" label="Person" kind="person" emptyLabel="Anybody" />
         </div>
       </details>
     </div>

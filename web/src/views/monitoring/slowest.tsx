@@ -2,7 +2,7 @@ import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { Chart } from '../../charts/chart.js';
 import { stepsOf } from '../../charts/series.js';
-import { SelectField } from '../../ui/field.js';
+import { FilterSelect } from '../../records/filter-fields.js';
 import { Section } from '../../ui/page.js';
 import { formatDuration } from '../../ui/time.js';
 
@@ -33,7 +33,7 @@ const PERCENTILES = [
 
 /** A percentile of the slowest tools, or connections, agents, keys or people, over time. */
 export function Slowest({ stats, grouping }: { readonly stats: Stats; readonly grouping: Grouping }) {
-  const [{ slowest = '', percentile: chosen }, filter] = useFilters();
+  const [{ slowest = '', percentile: chosen }] = useFilters();
   const percentile = PERCENTILES.find(({ value }) => value === chosen)?.value ?? 'p95';
   const compared = slowest === 'group' ? groupsOf(stats, grouping) : toolsOf(stats);
   const listed = compared
@@ -51,23 +51,16 @@ export function Slowest({ stats, grouping }: { readonly stats: Stats; readonly g
       title="The slowest"
       actions={
         <>
-          <SelectField
+          <FilterSelect
+            name="slowest"
             label="Compare"
             isLabelHidden
-            value={slowest}
             options={[
               { value: '', label: 'Tools' },
               { value: 'group', label: `By ${grouping.value}` },
             ]}
-            onChange={(value) => filter({ slowest: value })}
           />
-          <SelectField
-            label="Percentile"
-            isLabelHidden
-            value={percentile}
-            options={PERCENTILES}
-            onChange={(value) => filter({ percentile: value === 'p95' ? undefined : value })}
-          />
+          <FilterSelect name="percentile" label="Percentile" isLabelHidden options={PERCENTILES} fallback="p95" />
         </>
       }
     >

@@ -4,8 +4,8 @@ import { useTool } from '../../api/queries.js';
 import { rangeOf, usePeriod } from '../../charts/period.js';
 import { Ranking, restOf } from '../../charts/ranking.js';
 import { useChoicesById } from '../../pick/choices.js';
+import { FilterSelect } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
-import { SelectField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { formatExactCost, formatNumber } from '../../ui/time.js';
@@ -25,7 +25,7 @@ type Grouping = (typeof GROUPINGS)[number];
 /** Costs, runs and tokens by agent, model, key or person. */
 export function UseBy() {
   const shown = usePeriod();
-  const [{ use }, filter] = useFilters();
+  const [{ use }] = useFilters();
   const grouping = GROUPINGS.find(({ value }) => value === use) ?? GROUPINGS[0];
   const { data, error, refetch } = useTool('USAGE_STATS', { ...rangeOf(shown), by: grouping.value });
   const groups = data?.by === grouping.value ? data.groups.slice(0, SHOWN) : undefined;
@@ -43,15 +43,7 @@ export function UseBy() {
   return (
     <Section
       title="Costs, runs and tokens"
-      actions={
-        <SelectField
-          label="Costs by"
-          isLabelHidden
-          value={grouping.value}
-          options={GROUPINGS}
-          onChange={(value) => filter({ use: value === 'key' ? undefined : value })}
-        />
-      }
+      actions={<FilterSelect name="use" label="Costs by" isLabelHidden options={GROUPINGS} fallback="key" />}
     >
       {error && !groups && <ErrorState error={error} onRetry={() => void refetch()} />}
       {!error && !groups && <Loading />}

@@ -1,8 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { allOf, type Condition, useList } from '../../api/queries.js';
+import { allOf, type Condition, equals, useList } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { equals } from '../../records/found-filters.js';
 import { useOrganization } from '../../session/organization.js';
 import { useSession } from '../../session/session-context.js';
 import { Section } from '../../ui/page.js';

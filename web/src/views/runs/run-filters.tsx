@@ -1,15 +1,8 @@
-import { AgentPicker } from '../../records/agent-picker.js';
-import { MoreFilters, NamedSearch, OrderField } from '../../records/found-filters.js';
-import { TIME_OPTIONS } from '../../records/time-filter.js';
-import type { Filters } from '../../api/filters.js';
+import { type Filters, useFilters } from '../../api/filters.js';
+import { FilterSearch, FilterSelect } from '../../records/filter-fields.js';
+import { FoundFilters } from '../../records/found-filters.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
-import { SelectField } from '../../ui/field.js';
-
-interface FilterProps {
-  readonly filters: Filters;
-  readonly onFilter: (change: Filters) => void;
-}
 
 const STATUSES = [
   { value: '', label: 'Any status' },
@@ -33,7 +26,8 @@ const QUICK: readonly { readonly label: string; readonly filters: Filters }[] = 
 ];
 
 /** The questions that are asked most, one click each. Pressed again, they ask nothing. */
-export function QuickFilters({ filters, onFilter }: FilterProps) {
+export function QuickFilters() {
+  const [filters, filter] = useFilters();
   return (
     <div
       role="group"
@@ -49,7 +43,7 @@ export function QuickFilters({ filters, onFilter }: FilterProps) {
             variant="secondary"
             aria-pressed={isOn}
             className="aria-pressed:border-primary aria-pressed:bg-accent aria-pressed:text-accent-foreground"
-            onClick={() => onFilter(isOn ? { status: undefined, ...ANY_TIME } : wanted)}
+            onClick={() => filter(isOn ? { status: undefined, ...ANY_TIME } : wanted)}
           >
             {label}
           </Button>
@@ -59,39 +53,16 @@ export function QuickFilters({ filters, onFilter }: FilterProps) {
   );
 }
 
-export function RunFilters({ filters, onFilter }: FilterProps) {
+export function RunFilters() {
   const { may } = useOrganization();
   return (
-    <div role="group" aria-label="Filters" className="flex flex-wrap items-end gap-2 sm:gap-3">
-      {may('COLLECTION_THREAD_MESSAGES_LIST') && (
-        <NamedSearch name="q" label="Search questions" value={filters['q'] ?? ''} onFilter={onFilter} />
-      )}
-      <SelectField
-        label="Status"
-        isLabelHidden
-        value={filters['status'] ?? ''}
-        options={STATUSES}
-        onChange={(status) => onFilter({ status })}
-      />
-      <SelectField
-        label="Time"
-        isLabelHidden
-        value={filters['since'] ?? ''}
-        options={TIME_OPTIONS}
-        onChange={(since) => onFilter({ since, from: undefined, to: undefined })}
-      />
-      <AgentPicker value={filters['agent'] ?? ''} anyLabel="Any agent" onChange={(agent) => onFilter({ agent })} />
-      <OrderField filters={filters} onFilter={onFilter} />
-      <MoreFilters filters={filters} onFilter={onFilter} names={['id', 'attempts']}>
-        <NamedSearch name="id" label="Find by ID of a run or thread" value={filters['id'] ?? ''} onFilter={onFilter} />
-        <SelectField
-          label="Attempts"
-          isLabelHidden
-          value={filters['attempts'] ?? ''}
-          options={ATTEMPTS}
-          onChange={(attempts) => onFilter({ attempts })}
-        />
-      </MoreFilters>
-    </div>
+    <FoundFilters
+      search={may('COLLECTION_THREAD_MESSAGES_LIST') && <FilterSearch name="q" label="Search questions" />}
+      statuses={STATUSES}
+      names={['id', 'attempts']}
+    >
+      <FilterSearch name="id" label="Find by ID of a run or thread" />
+      <FilterSelect name="attempts" label="Attempts" isLabelHidden options={ATTEMPTS} />
+    </FoundFilters>
   );
 }

@@ -1,72 +1,44 @@
-import { Link } from '@tanstack/react-router';
 import { type Filters, useFilters } from '../../api/filters.js';
-import { allOf, type Condition, useList, useTool } from '../../api/queries.js';
+import { type Condition, equals } from '../../api/queries.js';
 import { isUuid } from '../../api/uuid.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { chipsOf, FilterChips, metadataChips, timeChips } from '../../records/filter-chips.js';
-import { equals, orderOf, SHARED_WORDS, sharedCondition } from '../../records/found-filters.js';
-import { FoundOverTime } from '../../records/found-over-time.js';
-import { useFoundRange } from '../../records/found-range.js';
+import { FoundList, useFound } from '../../records/found-list.js';
 import { runColumns } from '../../records/run-columns.js';
 import { SavedViews } from '../../records/saved-views.js';
 import { useOrganization } from '../../session/organization.js';
-import { Button } from '../../ui/button.js';
-import { ListView } from '../../ui/list-view.js';
 import { Page } from '../../ui/page.js';
-import { EmptyState } from '../../ui/states.js';
 import { QuickFilters, RunFilters } from './run-filters.js';
-
-const REFRESH_MS = 60_000;
 
 /** All runs of the organization: newest first, or in another order, and those that filters find. */
 export function RunsView() {
-  const { slug, may } = useOrganization();
+  const { slug } = useOrganization();
   const [filters, filter] = useFilters();
-  const range = useFoundRange(filters);
-  const where = allOf(...conditionsOf(filters), sharedCondition(filters));
-  const list = useList('RUN_LIST', { where: allOf(where, range.condition), orderBy: orderOf(filters) });
-  const { data: stats } = useTool(
-    'RUN_STATS',
-    { from: range.from, ...(range.to && { to: range.to }), ...(where && { where }) },
-    { isEnabled: may('RUN_STATS'), refreshMs: REFRESH_MS },
-  );
+  const { list, range, stats } = useFound('RUN_LIST', 'RUN_STATS', conditionsOf);
   const titleOf = useAgentTitles(list.rows.map((run) => run.agent_id));
-  const { sort: _, ...conditions } = filters;
-  const isFiltered = Object.values(conditions).some(Boolean);
   return (
     <Page
       title="Runs"
       description="A run is one answer of an agent: its model calls and tool calls, and what came of them."
     >
       <div className="flex flex-wrap gap-2">
-        <QuickFilters filters={filters} onFilter={filter} />
+        <QuickFilters />
         <SavedViews list="runs" filters={filters} onFilter={filter} />
       </div>
-      <RunFilters filters={filters} onFilter={filter} />
-      <FilterChips
-        chips={[
-          ...timeChips(filters),
-          ...chipsOf(filters, { ...SHARED_WORDS, schedule: 'Schedule', id: 'ID' }),
-          ...(filters['attempts'] === 'several' ? [{ words: 'More than one attempt', names: ['attempts'] }] : []),
-          ...metadataChips(filters),
-        ]}
-        onFilter={filter}
-      />
-      {stats && stats.total.runs > 0 && (
-        <FoundOverTime
-          what="runs"
-          isAnyTime={range.isAny}
-          filters={filters}
-          onFilter={filter}
-          counts={{
-            ...stats,
-            bars: stats.over_time.map(({ at, runs, failed }) => ({ at, count: runs, failed })),
-            failures: stats.failures.map(({ code, runs }) => ({ code, count: runs })),
-          }}
-        />
-      )}
-      <ListView
-        label="Runs"
+      <RunFilters />
+      <FoundList
+        what="runs"
+        range={range}
+        words={{ schedule: 'Schedule', id: 'ID' }}
+        chips={filters['attempts'] === 'several' ? [{ words: 'More than one attempt', names: ['attempts'] }] : []}
+        counts={
+          stats && stats.total.runs > 0
+            ? {
+                ...stats,
+                bars: stats.over_time.map(({ at, runs, failed }) => ({ at, count: runs, failed })),
+                failures: stats.failures.map(({ code, runs }) => ({ code, count: runs })),
+              }
+            : undefined
+        }
         list={list}
         columns={runColumns({
           org: slug,
@@ -74,24 +46,7 @@ export function RunsView() {
           onCode: (code) => filter({ code }),
           onTool: (tool) => filter({ tool }),
         })}
-        keyOf={(run) => run.id}
-        empty={
-          isFiltered ? (
-            <EmptyState title="No run matches.">
-              <Button variant="secondary" onClick={() => filter(cleared(filters))}>
-                Clear filters
-              </Button>
-            </EmptyState>
-          ) : (
-            <EmptyState title="Nothing has run yet.">
-              <Button asChild>
-                <Link to="/$org/playground" params={{ org: slug }}>
-                  Talk to an agent
-                </Link>
-              </Button>
-            </EmptyState>
-          )
-        }
+        emptyTitle="Nothing has run yet."
       />
     </Page>
   );
@@ -111,8 +66,4 @@ function conditionsOf({ q, status, agent, id, schedule, attempts }: Filters): (C
     equals('schedule_id', schedule),
     attempts === 'several' ? { field: ['attempt'], operator: 'gt', value: 1 } : undefined,
   ];
-}
-
-function cleared(filters: Filters): Filters {
-  return Object.fromEntries(Object.keys(filters).map((name) => [name, undefined]));
 }

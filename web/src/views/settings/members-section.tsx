@@ -1,9 +1,10 @@
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
-import { allOf, useChange, useList, useTool } from '../../api/queries.js';
+import { contains, useChange, useList, useTool } from '../../api/queries.js';
 import { grant } from '../../permissions/permission-map.js';
 import { PermissionWords } from '../../permissions/permission-words.js';
+import { FilterSearch } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
 import type { PermissionMap } from '../../session/session.js';
 import { useSession } from '../../session/session-context.js';
@@ -14,7 +15,6 @@ import { ConfirmButton } from '../../ui/dialog.js';
 import { SelectField, TextField } from '../../ui/field.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
-import { SearchField } from '../../ui/search-field.js';
 import { EmptyState, ErrorMessage } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
@@ -31,9 +31,8 @@ export function MembersSection() {
   const { may } = useOrganization();
   const [{ email = '', edit }, filter] = useFilters();
   const [invitation, setInvitation] = useState<string>();
-  const search = useCallback((text: string) => filter({ email: text }), [filter]);
   const list = useList('MEMBER_LIST', {
-    where: allOf(email === '' ? undefined : { field: ['email'], operator: 'contains', value: email }),
+    where: contains(email, 'email'),
   });
   const roles = useRoleOptions();
   const columns: readonly Column<Member>[] = [
@@ -61,7 +60,7 @@ export function MembersSection() {
       <p className="text-sm text-muted-foreground">
         Owners and admins can do everything. Members can do what their role and the organization’s settings say.
       </p>
-      <SearchField label="Search by e-mail address" value={email} onSearch={search} />
+      <FilterSearch name="email" label="Search by e-mail address" />
       <ListView
         label="Members"
         list={list}

@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router';
-import { useCallback } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
-import { useChange, useList } from '../../api/queries.js';
+import { contains, useChange, useList } from '../../api/queries.js';
 import { useChoicesById } from '../../pick/choices.js';
+import { FilterSearch } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
@@ -12,7 +12,6 @@ import { ConfirmButton } from '../../ui/dialog.js';
 import { CheckboxField } from '../../ui/field.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
-import { SearchField } from '../../ui/search-field.js';
 import { EmptyState, ErrorMessage } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
@@ -25,10 +24,9 @@ type Schedule = ListItem<'SCHEDULE_LIST'>;
 /** Messages that agents get at set times. */
 export function SchedulesSection() {
   const { may } = useOrganization();
-  const [{ title = '' }, filter] = useFilters();
-  const search = useCallback((text: string) => filter({ title: text }), [filter]);
+  const [{ title = '' }] = useFilters();
   const list = useList('SCHEDULE_LIST', {
-    where: title === '' ? undefined : { field: ['title'], operator: 'contains', value: title },
+    where: contains(title, 'title'),
   });
   const [edited, setEdited] = useEdited(list.rows, ({ id }) => id);
   const agents = useChoicesById(
@@ -78,9 +76,7 @@ export function SchedulesSection() {
         A schedule sends a message to an agent again and again, for its creator: a report each morning, a check each
         hour.
       </p>
-      {(list.rows.length > 0 || title !== '') && (
-        <SearchField label="Search by title" value={title} onSearch={search} />
-      )}
+      {(list.rows.length > 0 || title !== '') && <FilterSearch name="title" label="Search by title" />}
       <ListView
         label="Schedules"
         list={list}

@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
-import { allOf, useChange, useList } from '../../api/queries.js';
+import { allOf, equals, useChange, useList } from '../../api/queries.js';
+import { FilterSelect } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
-import { SelectField } from '../../ui/field.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorMessage } from '../../ui/states.js';
@@ -26,12 +26,9 @@ const STATUSES = [
 /** What was sent to webhooks in the last 30 days, and how it went. */
 export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { id: string; url: string }[] }) {
   const { slug, may } = useOrganization();
-  const [{ webhook = '', delivery = '' }, filter] = useFilters();
+  const [{ webhook, delivery }] = useFilters();
   const list = useList('WEBHOOK_DELIVERIES_LIST', {
-    where: allOf(
-      webhook === '' ? undefined : { field: ['webhook_id'], operator: 'eq', value: webhook },
-      delivery === '' ? undefined : { field: ['status'], operator: 'eq', value: delivery },
-    ),
+    where: allOf(equals('webhook_id', webhook), equals('status', delivery)),
   });
   const redeliver = useChange('WEBHOOK_REDELIVER', ['WEBHOOK_DELIVERIES_LIST']);
   const say = useToast();
@@ -81,22 +78,16 @@ export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { 
   return (
     <Section title="Deliveries">
       <div className="flex flex-wrap gap-3">
-        <SelectField
+        <FilterSelect
+          name="webhook"
           label="Webhook"
           className="min-w-48 flex-1"
-          value={webhook}
           options={[
             { value: '', label: 'All webhooks' },
             ...webhooks.map(({ id, url }) => ({ value: id, label: url })),
           ]}
-          onChange={(id) => filter({ webhook: id })}
         />
-        <SelectField
-          label="State"
-          value={delivery}
-          options={STATUSES}
-          onChange={(status) => filter({ delivery: status })}
-        />
+        <FilterSelect name="delivery" label="State" options={STATUSES} />
       </div>
       <ErrorMessage error={redeliver.error} />
       <ListView

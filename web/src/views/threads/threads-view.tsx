@@ -1,46 +1,27 @@
 import { Link } from '@tanstack/react-router';
 import type { ListItem } from '../../../../packages/client/src/api.js';
-import { allOf, type Condition, useList, useTool } from '../../api/queries.js';
+import { type Filters, useFilters } from '../../api/filters.js';
+import { type Condition, contains, equals } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { chipsOf, FilterChips, metadataChips, timeChips } from '../../records/filter-chips.js';
-import { equals, orderOf, SHARED_WORDS, sharedCondition } from '../../records/found-filters.js';
-import { FoundOverTime } from '../../records/found-over-time.js';
-import { useFoundRange } from '../../records/found-range.js';
+import { FoundList, useFound } from '../../records/found-list.js';
 import { SavedViews } from '../../records/saved-views.js';
 import { usedColumns } from '../../records/used-columns.js';
-import { type Filters, useFilters } from '../../api/filters.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
-import { ListView } from '../../ui/list-view.js';
 import { Page } from '../../ui/page.js';
-import { EmptyState } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { ThreadFilters } from './thread-filters.js';
 
 type Thread = ListItem<'COLLECTION_THREADS_LIST'>;
 
-const REFRESH_MS = 60_000;
-
 /** All threads of the organization: newest first, or in another order, and those that filters find. */
 export function ThreadsView() {
-  const { slug, may } = useOrganization();
+  const { slug } = useOrganization();
   const [filters, filter] = useFilters();
-  const range = useFoundRange(filters);
-  const where = allOf(...conditionsOf(filters), sharedCondition(filters));
-  const list = useList('COLLECTION_THREADS_LIST', {
-    where: allOf(where, range.condition),
-    orderBy: orderOf(filters),
-  });
-  const { data: stats } = useTool(
-    'THREAD_STATS',
-    { from: range.from, ...(range.to && { to: range.to }), ...(where && { where }) },
-    { isEnabled: may('THREAD_STATS'), refreshMs: REFRESH_MS },
-  );
+  const { list, range, stats } = useFound('COLLECTION_THREADS_LIST', 'THREAD_STATS', conditionsOf);
   const titleOf = useAgentTitles(list.rows.map((thread) => thread.virtual_mcp_id));
-  const { sort: _, ...conditions } = filters;
-  const isFiltered = Object.values(conditions).some(Boolean);
   return (
     <Page
       title="Threads"
@@ -54,53 +35,23 @@ export function ThreadsView() {
       }
     >
       <SavedViews list="threads" filters={filters} onFilter={filter} />
-      <ThreadFilters filters={filters} onFilter={filter} />
-      <FilterChips
-        chips={[
-          ...timeChips(filters),
-          ...chipsOf(filters, { ...SHARED_WORDS, title: 'Title' }),
-          ...metadataChips(filters),
-        ]}
-        onFilter={filter}
-      />
-      {stats && stats.total.threads > 0 && (
-        <FoundOverTime
-          what="threads"
-          isAnyTime={range.isAny}
-          filters={filters}
-          onFilter={filter}
-          counts={{
-            ...stats,
-            bars: stats.over_time.map(({ at, threads, failed }) => ({ at, count: threads, failed })),
-            failures: stats.failures.map(({ code, threads }) => ({ code, count: threads })),
-          }}
-        />
-      )}
-      <ListView
-        label="Threads"
+      <ThreadFilters />
+      <FoundList
+        what="threads"
+        range={range}
+        words={{ title: 'Title' }}
+        counts={
+          stats && stats.total.threads > 0
+            ? {
+                ...stats,
+                bars: stats.over_time.map(({ at, threads, failed }) => ({ at, count: threads, failed })),
+                failures: stats.failures.map(({ code, threads }) => ({ code, count: threads })),
+              }
+            : undefined
+        }
         list={list}
         columns={columnsFor(slug, titleOf, (tool) => filter({ tool }))}
-        keyOf={(thread) => thread.id}
-        empty={
-          isFiltered ? (
-            <EmptyState title="No thread matches.">
-              <Button
-                variant="secondary"
-                onClick={() => filter(Object.fromEntries(Object.keys(filters).map((name) => [name, undefined])))}
-              >
-                Clear filters
-              </Button>
-            </EmptyState>
-          ) : (
-            <EmptyState title="There are no threads yet.">
-              <Button asChild>
-                <Link to="/$org/playground" params={{ org: slug }}>
-                  Talk to an agent
-                </Link>
-              </Button>
-            </EmptyState>
-          )
-        }
+        emptyTitle="There are no threads yet."
       />
     </Page>
   );
@@ -177,7 +128,7 @@ function columnsFor(
 function conditionsOf({ q, title, status, agent }: Filters): (Condition | undefined)[] {
   return [
     q?.trim() ? { field: ['text'], operator: 'matches', value: q } : undefined,
-    title ? { field: ['title'], operator: 'contains', value: title } : undefined,
+    contains(title, 'title'),
     equals('status', status),
     equals('virtual_mcp_id', agent),
   ];
