@@ -1,9 +1,9 @@
 import { ChevronsUpDown } from 'lucide-react';
-import { type ReactNode, useId, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Button } from './button.js';
 import { cn } from './class-names.js';
 import { Dialog } from './dialog.js';
-import { useFieldError } from './field-errors.js';
+import { useFieldNotes } from './field.js';
 
 /** What every field has that opens a dialog to choose. */
 export interface ChooserProps {
@@ -30,8 +30,7 @@ export function Chooser({
   /** The content of the dialog, which a choice closes. */
   readonly children: (choose: (value: string) => void) => ReactNode;
 }) {
-  const id = useId();
-  const error = useFieldError(path);
+  const { id, describedBy, isInvalid, notes } = useFieldNotes(path, hint);
   const [isOpen, setIsOpen] = useState(false);
   const choose = (value: string): void => {
     onChoose(value);
@@ -45,9 +44,9 @@ export function Chooser({
       <Button
         variant="secondary"
         aria-labelledby={`${id}-label ${id}-value`}
-        aria-describedby={[hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined}
+        aria-describedby={describedBy}
         aria-haspopup="dialog"
-        data-invalid={error ? true : undefined}
+        data-invalid={isInvalid}
         className="w-full justify-between font-normal"
         onClick={() => setIsOpen(true)}
       >
@@ -56,16 +55,7 @@ export function Chooser({
         </span>
         <ChevronsUpDown aria-hidden className="size-4 shrink-0 text-muted-foreground" />
       </Button>
-      {hint && (
-        <p id={`${id}-hint`} className="text-[0.8125rem] text-muted-foreground">
-          {hint}
-        </p>
-      )}
-      {error && (
-        <p id={`${id}-error`} className="text-[0.8125rem] text-destructive">
-          {error}
-        </p>
-      )}
+      {notes}
       <Dialog title={label} isOpen={isOpen} onClose={() => setIsOpen(false)} className="top-24 translate-y-0">
         {children(choose)}
       </Dialog>

@@ -18,7 +18,7 @@ interface FieldLabels {
 }
 
 interface FieldProps extends FieldLabels {
-  readonly className?: string;
+  readonly className?: string | undefined;
   readonly children: (control: {
     id: string;
     'aria-describedby': string | undefined;
@@ -27,12 +27,35 @@ interface FieldProps extends FieldLabels {
   }) => ReactNode;
 }
 
-/** A label, a control, a hint and an error that belong together. */
-export function Field({ label, hint, error: ownError, isLabelHidden, path, className, children }: FieldProps) {
+/** What describes a control: its hint, and what is wrong with its value, of which the service may have said it. */
+export function useFieldNotes(path: string | undefined, hint: ReactNode, ownError?: string) {
   const id = useId();
   const refusal = useFieldError(path);
   const error = ownError ?? refusal;
-  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  return {
+    id,
+    describedBy: [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined,
+    isInvalid: error ? (true as const) : undefined,
+    notes: (
+      <>
+        {hint && (
+          <p id={`${id}-hint`} className="text-[0.8125rem] text-muted-foreground">
+            {hint}
+          </p>
+        )}
+        {error && (
+          <p id={`${id}-error`} className="text-[0.8125rem] text-destructive">
+            {error}
+          </p>
+        )}
+      </>
+    ),
+  };
+}
+
+/** A label, a control, a hint and an error that belong together. */
+export function Field({ label, hint, error: ownError, isLabelHidden, path, className, children }: FieldProps) {
+  const { id, describedBy, isInvalid, notes } = useFieldNotes(path, hint, ownError);
   return (
     <div className={cn('flex min-w-0 flex-col gap-1', className)}>
       <label htmlFor={id} className={isLabelHidden ? 'sr-only' : 'text-sm font-medium'}>
@@ -40,65 +63,50 @@ export function Field({ label, hint, error: ownError, isLabelHidden, path, class
       </label>
       {children({
         id,
-        'aria-describedby': described || undefined,
-        'aria-invalid': error ? true : undefined,
+        'aria-describedby': describedBy,
+        'aria-invalid': isInvalid,
         className: CONTROL,
       })}
-      {hint && (
-        <p id={`${id}-hint`} className="text-[0.8125rem] text-muted-foreground">
-          {hint}
-        </p>
-      )}
-      {error && (
-        <p id={`${id}-error`} className="text-[0.8125rem] text-destructive">
-          {error}
-        </p>
-      )}
+      {notes}
     </div>
   );
 }
 
-type Without<Tag extends 'input' | 'textarea' | 'select'> = Omit<ComponentProps<Tag>, 'onChange' | 'value' | 'id'>;
+/** The properties of a field: its labels, its value, and what the browser's control takes. */
+type ControlProps<Tag extends 'input' | 'textarea' | 'select', Value extends string = string> = FieldLabels &
+  Omit<ComponentProps<Tag>, 'onChange' | 'value' | 'id'> & {
+    readonly value: Value;
+    readonly onChange: (value: Value) => void;
+  };
 
-/** A line of text (or an address, a password, a number as text). */
-export function TextField({
+/** What of the properties of a field is for `Field`, and the rest. */
+function splitLabels<Props extends FieldLabels & { readonly className?: string | undefined }>({
   label,
   hint,
   error,
   isLabelHidden,
   path,
-  value,
-  onChange,
   className,
   ...rest
-}: FieldLabels & Without<'input'> & { readonly value: string; readonly onChange: (value: string) => void }) {
+}: Props) {
+  return [{ label, hint, error, isLabelHidden, path, className }, rest] as const;
+}
+
+/** A line of text (or an address, a password, a number as text). */
+export function TextField(props: ControlProps<'input'>) {
+  const [labels, { onChange, ...rest }] = splitLabels(props);
   return (
-    <Field {...{ label, hint, error, isLabelHidden, path, className }}>
-      {(control) => <input {...rest} {...control} value={value} onChange={(event) => onChange(event.target.value)} />}
+    <Field {...labels}>
+      {(control) => <input {...rest} {...control} onChange={(event) => onChange(event.target.value)} />}
     </Field>
   );
 }
 
 /** Several lines of text. */
-export function TextAreaField({
-  label,
-  hint,
-  error,
-  isLabelHidden,
-  path,
-  value,
-  onChange,
-  className,
-  isCode,
-  ...rest
-}: FieldLabels &
-  Without<'textarea'> & {
-    readonly value: string;
-    readonly onChange: (value: string) => void;
-    readonly isCode?: boolean;
-  }) {
+export function TextAreaField({ isCode, ...props }: ControlProps<'textarea'> & { readonly isCode?: boolean }) {
+  const [labels, { onChange, ...rest }] = splitLabels(props);
   return (
-    <Field {...{ label, hint, error, isLabelHidden, path, className }}>
+    <Field {...labels}>
       {(control) => (
         <textarea
           rows={4}
@@ -106,7 +114,6 @@ export function TextAreaField({
           {...rest}
           {...control}
           className={cn(control.className, isCode && 'font-mono text-[0.8125rem]')}
-          value={value}
           onChange={(event) => onChange(event.target.value)}
         />
       )}
@@ -121,26 +128,14 @@ export interface Option<Value extends string = string> {
 
 /** A choice of one. The browser's own control: it works with every keyboard and screen reader. */
 export function SelectField<Value extends string>({
-  label,
-  hint,
-  error,
-  isLabelHidden,
-  path,
-  value,
-  onChange,
   options,
-  className,
-  ...rest
-}: FieldLabels &
-  Without<'select'> & {
-    readonly value: Value;
-    readonly onChange: (value: Value) => void;
-    readonly options: readonly Option<Value>[];
-  }) {
+  ...props
+}: ControlProps<'select', Value> & { readonly options: readonly Option<Value>[] }) {
+  const [labels, { onChange, ...rest }] = splitLabels(props);
   return (
-    <Field {...{ label, hint, error, isLabelHidden, path, className }}>
+    <Field {...labels}>
       {(control) => (
-        <select {...rest} {...control} value={value} onChange={(event) => onChange(event.target.value as Value)}>
+        <select {...rest} {...control} onChange={(event) => onChange(event.target.value as Value)}>
           {options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.label}
