@@ -36,8 +36,8 @@ if (folder === undefined) throw new Error('Name the folder of the compiled servi
 const root = await realpath(folder);
 
 const bundle = await rolldown({
-  // `main` imports the other one when it handles signals.
-  input: [join(root, ENTRY), join(root, 'start-service.js')],
+  // `main` imports the second one when it handles signals, and that one the third unless it only supervises processes.
+  input: [ENTRY, 'start-service.js', 'boot/single-process.js'].map((name) => join(root, name)),
   platform: 'node',
   external: EXTERNAL,
   plugins: [{ name: 'signalbox', transform: (code, id) => withPlaceOf(code, id) ?? withOneTypeorm(code, id) }],
@@ -51,7 +51,13 @@ const { output } = await bundle.write({
   // Licences stay; documentation of other packages is a seventh of the bundle.
   comments: { legal: true, annotation: true, jsdoc: false },
   // The packages that each start needs have a file of their own, which builds of other sources share.
-  codeSplitting: { groups: [{ name: 'packages', test: /node_modules/, tags: ['$initial'] }] },
+  codeSplitting: {
+    groups: [
+      // The supervisor of several processes needs no others.
+      { name: 'telemetry', test: /node_modules[\\/]@opentelemetry[\\/]/, tags: ['$initial'] },
+      { name: 'packages', test: /node_modules/, tags: ['$initial'] },
+    ],
+  },
 });
 for (const { fileName, code = '' } of output) {
   for (const [, name] of code.matchAll(/\b__require\("([^"]+)"\)/g)) {

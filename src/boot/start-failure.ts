@@ -1,10 +1,13 @@
 import { ConfigError } from '../core/config/env-reader.js';
 import { DatabaseVersionError } from '../platform/database/migrations/database-version.js';
 import { EmbeddedPostgresError } from '../platform/embedded-postgres/embedded-postgres-error.js';
+import { ProcessStartError } from './process-start-error.js';
 
 /** Why the start failed: a message if the operator can fix the cause, otherwise the error with its stack. */
 export function sentenceFor(error: unknown): string {
-  const isOurs = [ConfigError, EmbeddedPostgresError, DatabaseVersionError].some((type) => error instanceof type);
+  const isOurs = [ConfigError, EmbeddedPostgresError, DatabaseVersionError, ProcessStartError].some(
+    (type) => error instanceof type,
+  );
   if (isOurs) return (error as Error).message;
   if (typeof error === 'object' && error !== null && 'code' in error) {
     const { code } = error;

@@ -31,6 +31,7 @@ const CONFIGURATION = [
 const SMALL_SOURCES = {
   'src/main.ts': 'export const started: string = new Date().toISOString();\n',
   'src/start-service.ts': "export { started } from './main.js';\n",
+  'src/boot/single-process.ts': "export { started } from '../main.js';\n",
   'packages/client/src/index.ts': 'export const name = "client";\n',
   'packages/cli/src/main.ts': 'import { name } from "../../client/src/index.js";\nprocess.stdout.write(name);\n',
   'web/index.html': '<!doctype html><title>Console</title>\n',

@@ -18,7 +18,8 @@ export async function scrape({ app }: Pick<TestApp, 'app'>): Promise<Sample[]> {
   return parseSamples(await (await fetch(url)).text());
 }
 
-function parseSamples(text: string): Sample[] {
+/** The samples of a text that `/metrics` answered. */
+export function parseSamples(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
     if (line === '' || line.startsWith('#')) return [];
     const [, name, labels = '', value] = LINE.exec(line) ?? [];

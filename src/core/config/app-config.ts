@@ -4,10 +4,20 @@ import type { Settings } from './settings.js';
 
 const DAY_MS = 86_400_000;
 
+/** The place of this process among those that share the port (`PROCESSES`). */
+export interface ServiceSlot {
+  /** From 1. A process that replaces another one has its number. */
+  readonly number: number;
+  /** Only this user can enter it. Each process has a socket there, on which the others reach it. */
+  readonly folder: string;
+}
+
 /** Values determined during the start: the database in use and the keys of the vault. */
 interface ResolvedParts {
   databaseUrl: string;
   encryptionKeys: readonly EncryptionKey[];
+  /** Undefined for the only process of a service. */
+  slot?: ServiceSlot;
 }
 
 /** The configuration that modules inject. Built once at the start. */
@@ -15,6 +25,8 @@ export class AppConfig {
   readonly databaseUrl: string;
   readonly encryptionKeys: readonly EncryptionKey[];
   readonly embeddedDatabase: boolean;
+  /** Undefined for the only process of a service. */
+  readonly slot: ServiceSlot | undefined;
   private listeningUrl: string | undefined;
 
   constructor(
@@ -24,6 +36,7 @@ export class AppConfig {
     this.databaseUrl = resolved.databaseUrl;
     this.encryptionKeys = resolved.encryptionKeys;
     this.embeddedDatabase = settings.databaseUrl === undefined;
+    this.slot = resolved.slot;
   }
 
   get redis(): RedisAddress | undefined {

@@ -20,6 +20,12 @@ export interface SettingText {
 export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, SettingText>>>> = {
   'Process and address': {
     ROLE: { meaning: 'What this process serves: HTTP (`api`), runs and webhooks (`worker`), or both.' },
+    PROCESSES: {
+      meaning:
+        'How many service processes share the port; `auto` is one for each core. The embedded database has room for 4 ' +
+        '([all cores](operations.md#all-cores)).',
+      values: '1 to 64, `auto`',
+    },
     HOST: { meaning: 'The address to listen on.', fallback: '`127.0.0.1`' },
     PORT: { meaning: 'The port to listen on; `0` chooses a free one.' },
     BASE_URL: {

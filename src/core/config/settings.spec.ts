@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { generateApiKey } from '../api-key-value.js';
 import { generateEncryptionKey } from './encryption-keys.js';
@@ -24,6 +25,7 @@ describe('readSettings', () => {
   it('has defaults for all settings: an embedded, local service', () => {
     expect(readSettings({})).toEqual({
       role: 'all',
+      processes: 1,
       host: '127.0.0.1',
       port: 3000,
       headersTimeoutMs: 15_000,
@@ -137,6 +139,10 @@ describe('readSettings', () => {
 
   it.each([
     ['ROLE', 'both'],
+    ['PROCESSES', '0'],
+    ['PROCESSES', '65'],
+    ['PROCESSES', '5'],
+    ['PROCESSES', 'all'],
     ['PORT', '65536'],
     ['PORT', '-1'],
     ['PORT', '3000.5'],
@@ -170,6 +176,12 @@ describe('readSettings', () => {
     expect(sentence).toMatch(new RegExp(`^${name}\\b[^\\n]*\\.$`));
     expect(sentence).not.toMatch(/secret|c2VjcmV0/);
     expect(sentence).not.toContain(STRONG_KEY.slice(4, 40));
+  });
+
+  it('allows the embedded database four processes, and an external one more', () => {
+    expect(readSettings({ PROCESSES: '4' }).processes).toBe(4);
+    expect(readSettings({ PROCESSES: '64', DATABASE_URL, ENCRYPTION_KEYS }).processes).toBe(64);
+    expect(readSettings({ PROCESSES: 'auto' }).processes).toBe(Math.min(4, availableParallelism()));
   });
 
   it("reads the operator's caps for each organization", () => {

@@ -1,5 +1,6 @@
 import { readS3Address, type S3Address } from './s3-address.js';
 import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { type CountLimits, MAX_FILE_BYTES, MAX_LIMIT_VALUE } from '../limits.js';
 import { isLoopback } from '../loopback.js';
@@ -16,6 +17,8 @@ type Role = 'all' | 'api' | 'worker';
 /** The validated environment. Contains secrets: never log it. */
 export interface Settings {
   role: Role;
+  /** How many service processes share the port. Above 1, this process starts and watches them. */
+  processes: number;
   host: string;
   port: number;
   /** Time limits for the headers of a request and for the whole request, in milliseconds. */
@@ -115,6 +118,10 @@ export function isSlug(text: string): boolean {
   return SLUG.test(text);
 }
 
+const MAX_PROCESSES = 64;
+/** A process opens up to 40 connections to the database, of 200 that the embedded one has. */
+const MAX_PROCESSES_EMBEDDED = 4;
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /**
@@ -147,6 +154,7 @@ export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)):
   const headersTimeoutMs = read.integer('HEADERS_TIMEOUT_MS', 100, 600_000, 15_000);
   return {
     role: read.oneOf('ROLE', ['all', 'api', 'worker'], 'all'),
+    processes: readProcesses(read, embedded),
     host: read.text('HOST') ?? '127.0.0.1',
     port: read.integer('PORT', 0, 65_535, 3000),
     headersTimeoutMs,
@@ -205,6 +213,14 @@ export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)):
     trustedIssuers: parseTrustedIssuers(read.text('TRUSTED_ISSUERS') ?? '[]'),
     authorizationServerUrl: read.url('AUTHORIZATION_SERVER_URL', ['http:', 'https:']),
   };
+}
+
+function readProcesses(read: EnvReader, embedded: boolean): number {
+  const max = embedded ? MAX_PROCESSES_EMBEDDED : MAX_PROCESSES;
+  if (read.text('PROCESSES') === 'auto') return Math.min(max, availableParallelism());
+  const processes = read.integer('PROCESSES', 1, MAX_PROCESSES, 1);
+  if (processes <= max) return processes;
+  throw new ConfigError(`PROCESSES must be at most ${max} with the embedded database. Set DATABASE_URL for more.`);
 }
 
 function readAnswerMemory(read: EnvReader): number | undefined {

@@ -17,9 +17,6 @@ const FLUSH_MS = 2000;
 /**
  * Exports the metrics: as Prometheus text on `METRICS_HOST:METRICS_PORT`, and to an OTLP collector if the standard
  * `OTEL_*` variables enable it. At shutdown it flushes metrics and traces.
- *
- * If the port is taken, the process logs a warning and serves no metrics, so that a worker and an api process with the
- * same settings can run on one host.
  */
 @Injectable()
 export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
@@ -40,38 +37,23 @@ export class MetricsExport implements OnModuleInit, OnApplicationShutdown {
   }
 
   async onModuleInit(): Promise<void> {
-    const { metricsHost, metricsPort, metricsAllowedHosts, exportTraces } = this.config.settings;
-    if (exportTraces && this.telemetry.tracing.tracer === undefined) {
+    const { settings, slot } = this.config;
+    if (settings.exportTraces && this.telemetry.tracing.tracer === undefined) {
       this.logger.warn('OTEL_TRACES_EXPORTER names an unknown exporter; traces are disabled.');
     }
     this.metering.add(this.proxyMetrics);
     observeProcess(this.metering.meter);
     this.unavailable.observe(this.metering.meter);
-    if (metricsPort !== undefined && this.metering.isReadable) {
-      await this.serve(metricsHost, metricsPort, metricsAllowedHosts);
-    }
+    // The supervisor of several processes serves the metrics of all.
+    if (slot !== undefined || !this.metering.isReadable) return;
+    const read = async (): Promise<AsyncIterable<string>> => prometheusText(await this.metering.read());
+    this.server = await MetricsServer.listenAsConfigured(settings, read, this.logger);
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.server?.close();
     this.server = undefined;
     await withinShutdown(this.telemetry.shutdown(), this.logger);
-  }
-
-  private async serve(host: string, port: number, names: readonly string[]): Promise<void> {
-    try {
-      this.server = await MetricsServer.listen(host, port, names, async () =>
-        prometheusText(await this.metering.read()),
-      );
-      this.logger.log(`Serving metrics at ${this.server.url}`);
-    } catch (error) {
-      const code =
-        typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
-      this.logger.warn(
-        `Cannot bind METRICS_PORT ${port} on ${host} (${code}); metrics are disabled. ` +
-          'Give each process its own METRICS_PORT, or set it to 0 for any free port or to `off`.',
-      );
-    }
   }
 }
 

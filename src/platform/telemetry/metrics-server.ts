@@ -1,3 +1,4 @@
+import type { Settings } from '../../core/config/settings.js';
 import { isLoopback } from '../../core/loopback.js';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,6 +24,31 @@ export class MetricsServer {
     private readonly read: () => Promise<AsyncIterable<string>>,
   ) {
     server.on('request', (request, response) => void this.answer(request, response));
+  }
+
+  /**
+   * Listens where the settings say; undefined if they do not, or if the port is taken. The process then logs a warning
+   * and serves no metrics, so that a worker and an api process with the same settings can run on one host.
+   */
+  static async listenAsConfigured(
+    { metricsHost, metricsPort, metricsAllowedHosts }: Settings,
+    read: () => Promise<AsyncIterable<string>>,
+    logger: { log(line: string): void; warn(line: string): void },
+  ): Promise<MetricsServer | undefined> {
+    if (metricsPort === undefined) return undefined;
+    try {
+      const server = await MetricsServer.listen(metricsHost, metricsPort, metricsAllowedHosts, read);
+      logger.log(`Serving metrics at ${server.url}`);
+      return server;
+    } catch (error) {
+      const code =
+        typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
+      logger.warn(
+        `Cannot bind METRICS_PORT ${metricsPort} on ${metricsHost} (${code}); metrics are disabled. ` +
+          'Give each process its own METRICS_PORT, or set it to 0 for any free port or to `off`.',
+      );
+      return undefined;
+    }
   }
 
   /**

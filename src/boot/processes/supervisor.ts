@@ -1,0 +1,50 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Settings } from '../../core/config/settings.js';
+import { endsWithin } from '../../core/with-timeout.js';
+import { createLogger } from '../../platform/logging/pino.js';
+import { openDatabase } from '../database.js';
+import { APPLICATION_WITHIN_MS, type RunningService, STORAGE_WITHIN_MS } from '../running-service.js';
+import { ProcessMetrics } from './process-metrics.js';
+import { WatchedProcess } from './watched-process.js';
+
+/**
+ * Starts the service in `PROCESSES` processes that share the port. This process owns the embedded database, accepts
+ * connections and hands each to a service process (`node:cluster`), starts a process again that has ended, and serves
+ * the metrics of all. It runs nothing of the application.
+ */
+export async function startSupervisor(settings: Settings): Promise<RunningService> {
+  const logger = createLogger(settings.logLevel);
+  const database = await openDatabase(settings, (line) => logger.info(line));
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox-'));
+  const metrics = new ProcessMetrics(settings, logger);
+  const processes = Array.from(
+    { length: settings.processes },
+    (_, index) => new WatchedProcess({ number: index + 1, folder }, logger, metrics),
+  );
+  const stop = async (): Promise<void> => {
+    await Promise.all(processes.map((one) => one.stop(APPLICATION_WITHIN_MS)));
+    await metrics.close();
+    await rm(folder, { recursive: true, force: true });
+    await endsWithin(database.stop(), STORAGE_WITHIN_MS);
+  };
+  try {
+    const [first] = processes;
+    const [url = ''] = await Promise.all(processes.map((one) => one.start(one === first)));
+    await metrics.serve(processes);
+    await first?.announce();
+    for (const one of processes) void one.keepRunning();
+    logger.info({ url, processes: processes.map(({ pid }) => pid) }, 'The service is ready in all processes');
+    return {
+      url,
+      stop: async () => {
+        await stop();
+        logger.info('The service has stopped');
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
