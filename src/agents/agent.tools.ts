@@ -16,7 +16,7 @@ import {
 import { AgentsService } from './records/agents.service.js';
 import { DressingCheck } from './dressing-check.js';
 import { AgentComposition } from './composition/agent-composition.js';
-import { placesForModels } from './search/places-for-models.js';
+import { placesForModels } from './composition/composition.js';
 import { appliedMode, definitionTokens, searchModeTokens } from './search/tool-mode.js';
 
 @Injectable()

@@ -11,7 +11,7 @@ import {
 } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { isRecord } from '../core/is-record.js';
-import { OpenMap } from '../core/validation/open-map.js';
+import { OpenMap } from '../core/validation/validate-input.js';
 import { MayBeAbsent } from '../core/validation/presence.js';
 
 const MAX_ENTRIES = 200;

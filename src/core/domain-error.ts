@@ -72,3 +72,11 @@ export class DomainError extends Error {
     });
   }
 }
+
+/** The error response while PostgreSQL or Redis is unavailable. */
+export function storageUnavailable(cause?: unknown): DomainError {
+  return new DomainError('storage_unavailable', 'Retry shortly.', [], {
+    cause,
+    headers: { 'retry-after': '1' },
+  });
+}

@@ -1,6 +1,6 @@
 import type { ClientConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { DatabaseClient } from './database-client.js';
-import { storageUnavailable } from './storage-unavailable.js';
+import { storageUnavailable } from './domain-error.js';
 
 /** How many statements one connection can have without a result. */
 const MAX_PENDING = 2_000;

@@ -1,7 +1,6 @@
 import { HttpException } from '@nestjs/common';
-import { DomainError } from './domain-error.js';
+import { DomainError, storageUnavailable } from './domain-error.js';
 import { fromHttpException } from './from-http-exception.js';
-import { storageUnavailable } from './storage-unavailable.js';
 
 /**
  * PostgreSQL error classes that mean the server is unavailable or shutting down, or has rolled a transaction back that

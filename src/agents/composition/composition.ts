@@ -2,6 +2,7 @@ import type { Connection } from '../../connections/connection.js';
 import type { ToolMode } from '../records/agent.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { ToolDressing } from '../dressing/tool-dressing.js';
+import { isAppOnly } from '../../upstreams/contract/app-tool.js';
 
 /** A permission map entry that allows calling a tool: its resource and its name there. */
 interface Grant {
@@ -119,4 +120,14 @@ export function listedPlaces({ places }: Composition): ListedPlace[] {
 
 export function isListed(place: ToolPlace): place is ListedPlace {
   return place.tool !== undefined;
+}
+
+/** The tools of an agent that models get. */
+export function placesForModels({ places }: Composition): ToolPlace[] {
+  return [...places.values()].filter(isForModels);
+}
+
+/** False for a tool that only apps of its server call. */
+export function isForModels({ tool }: ToolPlace): boolean {
+  return tool === undefined || !isAppOnly(tool.definition);
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { TimeSlices } from '../../core/time-slices.js';
-import { titleSlug } from '../../core/title-slug.js';
+import { titleSlug } from '../records/agent-slug.js';
 
 export const SEARCH_TOOLS = 'search_tools';
 export const CALL_TOOL = 'call_tool';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
-import { refusalOfChange } from './current-fit.js';
+import { refusalOfChange } from './shown-schema.js';
 import { argumentsOf, type ToolDressing } from './tool-dressing.js';
 
 const text = { type: 'string' };

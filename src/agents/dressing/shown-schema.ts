@@ -1,6 +1,8 @@
 import { isRecord } from '../../core/is-record.js';
 import { namesIn, pointerTo } from '../../core/json/json-pointer.js';
-import type { ArgumentPath, DressedArguments } from './tool-dressing.js';
+import type { ArgumentPath, DressedArguments, ToolDressing } from './tool-dressing.js';
+import { DomainError } from '../../core/domain-error.js';
+import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 
 /** The most references that one schema can go through to another. */
 const MAX_REFERENCES = 16;
@@ -148,4 +150,20 @@ function find(root: Schema, reference: string): Schema | undefined {
     at = isRecord(at) && Object.hasOwn(at, name) ? at[name] : undefined;
   }
   return isRecord(at) ? at : undefined;
+}
+
+/**
+ * Why a dressed tool cannot be called as it is now: its schema has changed since it was dressed, as it can during a
+ * run, so that a covered argument may be gone or have another name. Undefined if the dressing fits it.
+ * @param tool as the upstream has it; undefined while that is not known
+ */
+export function refusalOfChange(dressing: ToolDressing, tool: KnownTool | undefined): DomainError | undefined {
+  if (tool === undefined || tool.inputSchema === dressing.upstreamDefinition?.inputSchema) return undefined;
+  try {
+    dressSchema(tool.inputSchema, dressing);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SchemaMisfit)) throw error;
+    return new DomainError('tool_schema_invalid', error.sentenceFor(tool.name));
+  }
 }

@@ -11,13 +11,28 @@ import {
   MaxLength,
   NotEquals,
 } from 'class-validator';
-import { MAX_BASE_URL_LENGTH } from './base-url.js';
-import { IsModelName } from './model-name.js';
 import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { MASKED_KEY } from './provider-columns.js';
-import { PROVIDER_KINDS, type ProviderKind } from './provider-kind.js';
+import { PROVIDER_KINDS, type ProviderKind } from './model-kind.js';
 import { ItemOf } from '../../core/paging/page-of.js';
+
+/** The most characters that a stored base URL may have. */
+const MAX_BASE_URL_LENGTH = 2048;
+
+/**
+ * The canonical form in which a provider's base URL is stored and used: as the WHATWG URL standard serializes it,
+ * without a trailing slash, because paths such as `/chat/completions` are appended as text. Undefined for an invalid
+ * base URL: not http or https, with credentials, a query or a fragment, or too long.
+ */
+export function canonicalBaseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+  // A lone `?` or `#` leaves `search` and `hash` empty but stays in `href`.
+  if (url.username !== '' || url.password !== '' || /[?#]/.test(url.href)) return undefined;
+  const canonical = url.href.replace(/\/+$/, '');
+  return canonical.length <= MAX_BASE_URL_LENGTH ? canonical : undefined;
+}
 
 const TITLE = /^[^\x00-\x1f\x7f-\x9f]{1,128}$/u;
 const TITLE_RULE = { message: 'must be 1 to 128 characters without control characters' };
@@ -189,4 +204,11 @@ export class AiProviderTested {
   @MayBeAbsent()
   @IsString()
   error?: string;
+}
+
+/** Checks that a property is a possible model name. */
+export function IsModelName(): PropertyDecorator {
+  return Matches(/^[^\x00-\x1f\x7f-\x9f]{1,256}$/u, {
+    message: 'must be 1 to 256 characters without control characters',
+  });
 }

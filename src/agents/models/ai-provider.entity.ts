@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { ShownOptions } from './provider-fields.js';
-import type { ProviderKind } from './provider-kind.js';
+import type { ProviderKind } from './model-kind.js';
 
 @Entity('ai_providers')
 @Index('ai_providers_organization_idx', ['organizationId', 'createdAt'])

@@ -2,17 +2,20 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
-import { AddressPolicy } from '../../platform/net/address-policy.js';
-import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { AddressPolicy, AddressRefusedError } from '../../platform/net/address-policy.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
-import type { AiProviderChange, AiProviderData, AiProviderItem } from './ai-provider.dto.js';
+import {
+  type AiProviderChange,
+  type AiProviderData,
+  type AiProviderItem,
+  canonicalBaseUrl,
+} from './ai-provider.dto.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { type AiProviderColumns, AiProviderRepository } from './ai-provider.repository.js';
-import { canonicalBaseUrl } from './base-url.js';
-import { refuseKeyForNewOrigin } from './key-origin-check.js';
 import { ModelKinds } from './model-kinds.js';
-import { changedColumns, shownFields } from './provider-columns.js';
-import { fieldFaults } from './provider-fields.js';
+import { changedColumns, shownFields, MASKED_KEY } from './provider-columns.js';
+import { fieldFaults, SECRET_FIELDS, toSettings } from './provider-fields.js';
+import { isSameOrigin } from '../../platform/net/same-origin.js';
 
 /** Creates, reads, updates and deletes AI providers. Each belongs to one organization, and its secrets are write-only. */
 @Injectable()
@@ -134,4 +137,40 @@ function toItem(provider: AiProviderEntity): AiProviderItem {
     created_at: provider.createdAt.toISOString(),
     updated_at: provider.updatedAt.toISOString(),
   };
+}
+
+type Address = Pick<AiProviderEntity, 'kind' | 'baseUrl' | 'options'>;
+
+/**
+ * Binds stored secrets to the server that they were stored for. Otherwise a caller who can change the address, but
+ * cannot read the secrets, could have them sent to a server of their own. A different kind without a base URL counts as
+ * another server, even if it has no address.
+ * @throws DomainError `invalid_request`
+ */
+function refuseKeyForNewOrigin(
+  stored: AiProviderEntity,
+  changed: Address,
+  change: AiProviderChange,
+  kinds: ModelKinds,
+): void {
+  const shown = shownFields(stored);
+  const kept = SECRET_FIELDS.filter(
+    (field) => shown[field] !== undefined && (change[field] === undefined || change[field] === MASKED_KEY),
+  );
+  if (kept.length === 0) return;
+  const before = addressOf(stored, kinds);
+  const after = addressOf(changed, kinds);
+  const hasAddresses = before !== undefined && after !== undefined;
+  if (hasAddresses ? isSameOrigin(before, after) : before === after && stored.kind === changed.kind) return;
+  const mover = (['base_url', 'region'] as const).find((field) => change[field] !== undefined) ?? 'kind';
+  const path = `data.${mover}`;
+  const message =
+    'The stored key belongs to another server. To change the server, ' +
+    `send ${kept.join(', ')} again, or null, in the same update.`;
+  throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'credentials_kept', message }]);
+}
+
+function addressOf({ kind, baseUrl, options }: Address, kinds: ModelKinds): string | undefined {
+  const own = kinds.findByName(kind)?.ownBaseUrl;
+  return baseUrl ?? (typeof own === 'function' ? own(toSettings(options)) : own);
 }

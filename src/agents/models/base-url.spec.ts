@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { canonicalBaseUrl } from './base-url.js';
+import { canonicalBaseUrl } from './ai-provider.dto.js';
 
 describe('canonicalBaseUrl', () => {
   it.each([

@@ -1,7 +1,12 @@
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import type { FieldRules, FieldSettings } from './provider-fields.js';
-import { PROVIDER_KINDS } from './provider-kind.js';
+
+/** A provider's protocol: the name of a class with `@ModelKind`. */
+export type ProviderKind = string;
+
+/** The names of all kinds that this process has loaded. `ModelKinds` has those that the application offers. */
+export const PROVIDER_KINDS: ProviderKind[] = [];
 
 /**
  * The access data for one model of one provider: also the values of the fields that the kind declares, secrets

@@ -7,9 +7,8 @@ import { createEchoModel } from './builtin/echo-model.js';
 import { AnthropicModels } from './kinds/anthropic.js';
 import { OpenAiCompatibleModels } from './kinds/openai-compatible.js';
 import { OpenAiModels } from './kinds/openai.js';
-import { type LanguageModels, ModelKind } from './model-kind.js';
+import { type LanguageModels, ModelKind, PROVIDER_KINDS } from './model-kind.js';
 import { ModelKinds } from './model-kinds.js';
-import { PROVIDER_KINDS } from './provider-kind.js';
 
 const OWN = [OpenAiCompatibleModels, OpenAiModels, AnthropicModels];
 

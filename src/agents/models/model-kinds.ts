@@ -1,8 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { byName, type Contribution, contributedProviders } from '../../core/contributions.js';
-import { type LanguageModels, MODEL_KIND } from './model-kind.js';
-import type { ProviderKind } from './provider-kind.js';
+import { type LanguageModels, MODEL_KIND, type ProviderKind } from './model-kind.js';
 
 /** `ai_providers.kind` */
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import { ArrayMaxSize, IsArray, IsInt, IsNumber, IsObject, IsUUID, Max, Min, ValidateNested } from 'class-validator';
-import { IsModelName } from './model-name.js';
+import { IsModelName } from './ai-provider.dto.js';
 import { Nested } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { ItemOf } from '../../core/paging/page-of.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { APICallError, InvalidPromptError, InvalidToolInputError, NoOutputGeneratedError, NoSuchToolError } from 'ai';
-import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { AddressRefusedError } from '../../platform/net/address-policy.js';
 import { BuiltinFailure } from './builtin/builtin-failure.js';
 import { AnswerTooLargeError } from './provider-fetch.js';
 import { describeProviderFailure } from './provider-failure.js';

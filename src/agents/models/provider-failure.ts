@@ -19,7 +19,7 @@ import {
 } from 'ai';
 import { plainText } from '../../core/plain-text.js';
 import { redactText } from '../../core/redact-text.js';
-import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { AddressRefusedError } from '../../platform/net/address-policy.js';
 import { BuiltinFailure } from './builtin/builtin-failure.js';
 import { complaintOf, type ProviderComplaint } from './provider-complaint.js';
 import type { ProviderFailureCode } from './provider-failure-codes.js';

@@ -1,6 +1,9 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4ToolResultPart } from '@ai-sdk/provider';
 import { APICallError, UnsupportedFunctionalityError, wrapLanguageModel } from 'ai';
 
+/** What the APIs of OpenAI, Azure, Anthropic and Mistral take in messages and in the results of tools. */
+export const IMAGES_AND_PDF = /^(?:image\/(?:png|jpeg|gif|webp)|application\/pdf)$/;
+
 type Content = Extract<LanguageModelV4ToolResultPart['output'], { type: 'content' }>['value'];
 type File = Extract<Content[number], { type: 'file' }>;
 type Prompt = LanguageModelV4Message[];

@@ -1,6 +1,5 @@
 import { Length, Matches } from 'class-validator';
 import { DomainError } from '../../core/domain-error.js';
-import { titleSlug } from '../../core/title-slug.js';
 
 export const MAX_SLUG_LENGTH = 63;
 /** Leaves room for a number. */
@@ -32,4 +31,19 @@ export function slugFromTitle(title: string): string {
 export function slugTaken(): DomainError {
   const message = 'Another agent of the organization has this slug.';
   return new DomainError('conflict', message, [{ path: 'data.slug', code: 'conflict', message }]);
+}
+
+/**
+ * The words of a title in a-z and 0-9, joined by -. Empty if the title has none.
+ * @param maxLength in characters
+ */
+export function titleSlug(title: string, maxLength: number): string {
+  return title
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, maxLength)
+    .replace(/-$/, '');
 }

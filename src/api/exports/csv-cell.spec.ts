@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { csvCell, csvLine } from './csv-cell.js';
+import { csvCell, csvLine } from './export.service.js';
 
 describe('csvCell', () => {
   it.each<[unknown, string]>([

@@ -3,9 +3,50 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { AuditEventReader } from '../../audit/events/audit-event-reader.js';
 import { MonitoringService } from '../../audit/calls/monitoring.service.js';
 import type { Principal } from '../../core/principal.js';
-import { csvLine } from './csv-cell.js';
 import type { ExportFormat, ExportRequest } from './export.dto.js';
-import { CALL_COLUMNS, EVENT_COLUMNS } from './export-columns.js';
+import type { AuditEventItem } from '../../audit/events/audit-event.dto.js';
+import type { MonitoringLogItem } from '../../audit/calls/monitoring.dto.js';
+
+/** The columns of a CSV file, by name, each with its value in an item. */
+type Columns<T> = Readonly<Record<string, (item: T) => unknown>>;
+
+const CALL_COLUMNS: Columns<MonitoringLogItem> = {
+  id: (call) => call.id,
+  at: (call) => call.at,
+  door: (call) => call.door,
+  connection_id: (call) => call.connection_id,
+  connection_title: (call) => call.connection_title,
+  agent_id: (call) => call.agent_id,
+  tool_name: (call) => call.tool_name,
+  status: (call) => call.status,
+  error_code: (call) => call.error_code,
+  duration_ms: (call) => call.duration_ms,
+  user_id: (call) => call.user_id,
+  user_email: (call) => call.user_email,
+  api_key_id: (call) => call.api_key_id,
+  key_name: (call) => call.key_name,
+  run_id: (call) => call.run_id,
+  request_id: (call) => call.request_id,
+  public: (call) => call.public,
+  arguments: (call) => call.arguments,
+  result: (call) => call.result,
+};
+
+const EVENT_COLUMNS: Columns<AuditEventItem> = {
+  id: (event) => event.id,
+  at: (event) => event.at,
+  event: (event) => event.event,
+  user_id: ({ actor }) => actor.user_id,
+  user_email: ({ actor }) => actor.user_email,
+  api_key_id: ({ actor }) => actor.api_key_id,
+  key_name: ({ actor }) => actor.key_name,
+  client_id: ({ actor }) => actor.client_id,
+  source: (event) => event.source,
+  target_type: ({ target }) => target?.type,
+  target_id: ({ target }) => target?.id,
+  target_name: ({ target }) => target?.name,
+  changes: (event) => event.changes,
+};
 
 /** Exports the record of tool calls and the record of events, batch by batch, whatever their number. */
 @Injectable()
@@ -52,4 +93,29 @@ async function* write<T>(
       .map((item) => (format === 'csv' ? csvLine(values.map((valueOf) => valueOf(item))) : `${JSON.stringify(item)}\n`))
       .join('');
   }
+}
+
+/**
+ * A spreadsheet evaluates a cell that starts with one of these, in full width too, and also after spaces, which it can
+ * cut off (OWASP, "CSV Injection").
+ */
+const FORMULA_START = /^[\s\p{Cf}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
+/** A semicolon and a tab separate cells too, depending on the spreadsheet's language. */
+const NEEDS_QUOTES = /[",;\t\r\n]/;
+
+/**
+ * A value as a cell of a CSV file (RFC 4180): null is empty, objects are JSON. Text that a spreadsheet would evaluate
+ * gets a leading apostrophe.
+ */
+export function csvCell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const safe = FORMULA_START.test(text) ? `'${text}` : text;
+  return NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** One line of a CSV file, with its end. */
+export function csvLine(values: readonly unknown[]): string {
+  return `${values.map(csvCell).join(',')}\r\n`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { retryDelay } from './retry-delay.js';
+import { retryDelay } from './webhook-deliverer.js';
 
 const PAUSES_S = [5, 60, 300, 1800, 7200, 18_000, 36_000];
 

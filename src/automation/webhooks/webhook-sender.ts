@@ -1,8 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type Dispatcher, request } from 'undici';
 import { databaseNow } from '../../core/database-time.js';
-import { AddressPolicy } from '../../platform/net/address-policy.js';
-import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { AddressPolicy, AddressRefusedError } from '../../platform/net/address-policy.js';
 import { GuardedDispatcher } from '../../platform/net/guarded-dispatcher.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
 import { webhookHeaders } from './webhook-signature.js';

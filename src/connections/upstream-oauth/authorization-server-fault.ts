@@ -1,5 +1,5 @@
 import { InsecureTokenEndpointError } from '@modelcontextprotocol/client';
-import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { AddressRefusedError } from '../../platform/net/address-policy.js';
 import { AnswerRefusedError } from '../../platform/net/bounded-fetch.js';
 
 /** Why an authorization server, or an upstream's metadata, cannot be used. The message is a sentence for people. */

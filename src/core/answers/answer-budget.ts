@@ -122,3 +122,11 @@ function exhausted(): DomainError {
     { headers: { 'retry-after': RETRY_AFTER_SECONDS } },
   );
 }
+
+/**
+ * Ends work whose answer nobody waits for any more.
+ * @throws DomainError `request_abandoned`
+ */
+export function endIfCallerLeft({ callerLeft }: Pick<HeldAnswer, 'callerLeft'>): void {
+  if (callerLeft.aborted) throw new DomainError('request_abandoned');
+}

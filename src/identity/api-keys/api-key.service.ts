@@ -22,8 +22,7 @@ import { ApiKeyRepository, type LockedMaker, type NewApiKey } from './api-key.re
 import { generateApiKey, hashApiKey, VISIBLE_PREFIX_LENGTH } from '../../core/api-key-value.js';
 import { PasswordChanges } from '../users/password-changes.js';
 import { ApiKeyVerifier } from './api-key.verifier.js';
-import { expiryIn, hasExpired, outlives } from './key-expiry.js';
-import { KeyMaker } from './key-rights.js';
+import { expiryIn, hasExpired, outlives, KeyMaker } from './key-rights.js';
 
 const KEY_LIST: ListSpec = {
   name: 'api-keys',

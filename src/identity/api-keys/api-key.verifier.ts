@@ -9,7 +9,7 @@ import { type Principal, principalOrganization } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
 import { type ActiveApiKey, ApiKeyRepository } from './api-key.repository.js';
-import { hasExpired } from './key-expiry.js';
+import { hasExpired } from './key-rights.js';
 
 /** A deletion in another process must take effect within a second, so keys are cached for slightly less. */
 const CACHED_MS = 900;

@@ -5,7 +5,6 @@ import { isLifted, type KeyRateLimit, type SpendLimit } from '../../core/limits.
 import type { Principal } from '../../core/principal.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import type { LockedMaker } from './api-key.repository.js';
-import { hasExpired, outlives } from './key-expiry.js';
 
 /** The rights of a caller who changes keys: those when it was verified, and those of this moment. */
 export class KeyMaker {
@@ -92,4 +91,19 @@ export class KeyMaker {
   private holds(permissions: PermissionMap): boolean {
     return isWithin(permissions, this.caller.permissions) && isWithin(permissions, this.now.permissions);
   }
+}
+
+/** When a key expires that has so many seconds left; null for a key that does not expire. */
+export function expiryIn(seconds: number | null): Date | null {
+  return seconds === null ? null : new Date(databaseNow() + seconds * 1000);
+}
+
+/** Whether a key with this expiry is over. */
+export function hasExpired(expiresAt: Date | null): boolean {
+  return expiresAt !== null && expiresAt.getTime() <= databaseNow();
+}
+
+/** Whether a key with the first expiry outlives one with the second. */
+export function outlives(expiresAt: Date | null, other: Date | null): boolean {
+  return other !== null && (expiresAt === null || expiresAt.getTime() > other.getTime());
 }

@@ -8,9 +8,18 @@ import { ReadThroughCache } from '../../core/read-through-cache.js';
 import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
-import { isOauthToken } from './oauth-token-value.js';
 import { type ActiveClientToken, type ActiveToken, OauthGrantsRepository } from './oauth-grants.repository.js';
 import { recordId } from './records/record-id.js';
+
+/** Starts every access and refresh token; 256 random bits in base64url follow. */
+export const OAUTH_TOKEN_PREFIX = 'sbo_';
+
+const FORMAT = /^sbo_[A-Za-z0-9_-]{43}$/;
+
+/** True if the text has the form of an access token of this service. */
+function isOauthToken(value: string): boolean {
+  return FORMAT.test(value);
+}
 
 /** A revocation in another process must take effect within a second, so tokens are cached for slightly less. */
 const CACHED_MS = 900;

@@ -16,7 +16,7 @@ import { MachineClients } from './machine-clients.js';
 import { renderOauthError } from './oauth-error-page.js';
 import { MAX_PER_HOUR, OauthAdapter, TOO_MANY_REGISTRATIONS } from './oauth-adapter.js';
 import { answerOutages } from './oauth-outages.js';
-import { OAUTH_TOKEN_PREFIX } from './oauth-token-value.js';
+import { OAUTH_TOKEN_PREFIX } from './access-token.verifier.js';
 import { OAUTH_PATHS, providerConfiguration } from './provider-configuration.js';
 import { parseResource } from './oauth-resources.js';
 import { useBrowserSessions } from './provider-sessions.js';

@@ -9,7 +9,7 @@ import { SEALED_COLUMNS } from '../../platform/vault/sealed-columns.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
 import { IS_OPEN } from '../browser-sessions/browser-session.repository.js';
 import { IdTokenEntity } from './id-token.entity.js';
-import type { IssuedTokens } from './issued-tokens.js';
+import type { IssuedTokens } from './openid-client.js';
 
 /** Longer than the request to the issuer and the discovery before it. A process that dies keeps the lease that long. */
 const LEASE = "interval '15 seconds'";

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { sessionHashOf } from '../browser-sessions/browser-sessions.js';
 import { IdTokenRepository, type LeasedIdToken } from './id-token.repository.js';
 import { IdentityAssertions, IssuerRefusal } from './identity-assertions.js';
-import type { IssuedTokens } from './issued-tokens.js';
+import type { IssuedTokens } from './openid-client.js';
 
 /** How long a caller waits for another process: as long as its request can take. */
 const MAX_WAIT_MS = 6_000;

@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
 import { ERRORS_OF_SERVERS } from '../../core/oauth-errors.js';
-import { issuedTokensOf, type IssuedTokens } from './issued-tokens.js';
-import { OpenIdClient } from './openid-client.js';
+import { issuedTokensOf, type IssuedTokens, OpenIdClient } from './openid-client.js';
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';

@@ -11,7 +11,7 @@ import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { type FoundMember, IssuerMembersRepository } from './issuer-members.repository.js';
 import { CLOCK_SKEW_S, type IssuerClaims, issuerNamedBy, verifyIssuerToken } from './issuer-token.js';
-import { resourcePathOf } from './resource-path.js';
+import { isLoopback } from '../../core/loopback.js';
 
 /** The end of a membership must take effect within a second, so verified tokens are cached for slightly less. */
 const CACHED_MS = 900;
@@ -114,4 +114,20 @@ function membershipId({ userId, organizationId }: { userId: string; organization
 
 function hasExpired(expiresAt: number): boolean {
   return expiresAt + CLOCK_SKEW_S <= Date.now() / 1000;
+}
+
+/** The API of an organization, or an MCP endpoint. */
+const RESOURCE = /^\/api\/[^/]+(?:\/mcp\/(?:gateway\/)?[^/]+)?$|^\/mcp\/[^/]+$/;
+
+/**
+ * The path of the resource of this service that an audience names, in lower case and without a trailing slash;
+ * undefined for any other text. A service on loopback has several names for itself.
+ */
+function resourcePathOf(audience: string, baseUrl: string): string | undefined {
+  const url = URL.parse(audience);
+  if (url === null || url.search !== '' || url.hash !== '') return undefined;
+  const own = new URL(baseUrl);
+  const isOwn = url.origin === own.origin || (isLoopback(url) && isLoopback(own) && url.port === own.port);
+  const path = url.pathname.replace(/\/$/, '').toLowerCase();
+  return isOwn && RESOURCE.test(path) ? path : undefined;
 }

@@ -1,5 +1,5 @@
 import { Pool, type PoolClient } from 'pg';
-import { storageUnavailable } from '../../core/storage-unavailable.js';
+import { storageUnavailable } from '../../core/domain-error.js';
 
 /** How many statements or transactions can wait for a connection. Each of them holds a request with its body. */
 export const MAX_WAITING = 2_000;

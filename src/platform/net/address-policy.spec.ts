@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { AddressPolicy } from './address-policy.js';
-import { AddressRefusedError } from './address-refused-error.js';
+import { AddressPolicy, AddressRefusedError } from './address-policy.js';
 import { parseAllowList } from './allow-list.js';
 
 const strict = new AddressPolicy({ allowPrivate: false, allow: [] });

@@ -1,8 +1,15 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { AddressRefusedError } from './address-refused-error.js';
 import { rangeOf, type AddressRange } from './address-range.js';
 import { listsAddress, listsHost, normalizeHost, type AllowEntry } from './allow-list.js';
+
+/**
+ * The address policy refuses a connection to an upstream. The message addresses the caller. It names the host as the
+ * caller wrote it and the kind of address, never the address that a name resolved to.
+ */
+export class AddressRefusedError extends Error {
+  override readonly name = 'AddressRefusedError';
+}
 
 interface AddressPolicyOptions {
   /** Allows private, loopback, link-local and metadata addresses (`UPSTREAM_ALLOW_PRIVATE`). */

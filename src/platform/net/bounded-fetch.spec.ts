@@ -3,8 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { AddressPolicy } from './address-policy.js';
-import { AddressRefusedError } from './address-refused-error.js';
+import { AddressPolicy, AddressRefusedError } from './address-policy.js';
 import { AnswerRefusedError, BoundedFetch } from './bounded-fetch.js';
 
 describe('BoundedFetch', () => {

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { HeldAnswer } from '../../core/answers/answer-budget.js';
-import { endIfCallerLeft } from '../../core/answers/caller-left.js';
+import { type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
 import { listFault } from '../../core/paging/list-fault.js';
 import { MAX_LIMIT } from '../../core/paging/list-input.js';

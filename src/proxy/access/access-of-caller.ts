@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ToolsService } from '../../api/tools/tools.service.js';
 import { ConnectionService } from '../../connections/connection.service.js';
-import type { HeldAnswer } from '../../core/answers/answer-budget.js';
-import { endIfCallerLeft } from '../../core/answers/caller-left.js';
+import { type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import { holdsAnyOf } from '../agent-server/offering/agent-permissions.js';

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
-import type { HeldAnswer } from '../../core/answers/answer-budget.js';
-import { endIfCallerLeft } from '../../core/answers/caller-left.js';
+import { type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { TimeSlices } from '../../core/time-slices.js';

@@ -7,7 +7,7 @@ import { isTaskRequest } from '../forwarding/tasks/task-requests.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
 import { credentialMissing } from '../protocol/proxy-caller.js';
-import { declaresTasks } from '../protocol/withheld-tasks.js';
+import { declaresTasks } from '../protocol/client-capabilities.js';
 import { isAnswerable } from '../translation/modern-envelope.js';
 import { SERVER_INFO } from '../translation/to-modern-answer.js';
 import { AgentAnswers } from './agent-answers.js';

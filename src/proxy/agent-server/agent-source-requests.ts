@@ -11,7 +11,7 @@ import { type InboundMessage, type InboundRequest, NAMED_BY } from '../protocol/
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { namedHeaders, withArguments } from '../protocol/modern-headers.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
-import { withoutTasksExtension } from '../protocol/withheld-tasks.js';
+import { withoutTasksExtension } from '../protocol/client-capabilities.js';
 import { requireEnvelope } from '../translation/modern-envelope.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';
 import { UpstreamEras } from '../translation/upstream-eras.js';

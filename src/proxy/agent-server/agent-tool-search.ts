@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../agents/composition/agent-composition.js';
-import { type Composition, isListed, type ToolPlace } from '../../agents/composition/composition.js';
+import { type Composition, isListed, type ToolPlace, isForModels } from '../../agents/composition/composition.js';
 import { SEARCH_TOOLS } from '../../agents/composition/tool-naming.js';
-import { isForModels } from '../../agents/search/places-for-models.js';
 import { toDefinitions, toToolQuery } from '../../agents/search/search-tools.js';
 import { ToolSearch } from '../../agents/search/tool-search.js';
 import { requireActive } from '../../connections/connection.js';

@@ -6,7 +6,7 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import { declaresApps } from '../protocol/apps-extension.js';
+import { declaresApps, declaresUrlElicitation } from '../protocol/client-capabilities.js';
 import { answeredRequests } from '../protocol/client-requests.js';
 import {
   type InboundRequest,
@@ -16,7 +16,6 @@ import {
   takesStream,
 } from '../protocol/inbound-message.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
-import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
 import { AskedClients } from './asked-clients/asked-clients.js';
 import { type Admission, RequestAdmission } from './request-admission.js';

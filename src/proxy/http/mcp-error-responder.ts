@@ -6,7 +6,7 @@ import { ProtectedResource } from '../../identity/auth/protected-resource.js';
 import { Deprecation } from './deprecation.js';
 import { SignInStates } from '../forwarding/session/sign-in-states.js';
 import { isModernMessage, type InboundMessage, readMessage } from '../protocol/inbound-message.js';
-import { hasUrlElicitation } from '../protocol/url-elicitation.js';
+import { hasUrlElicitation } from '../protocol/client-capabilities.js';
 import {
   canAsk,
   cannotSignInText,

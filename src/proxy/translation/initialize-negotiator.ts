@@ -5,14 +5,14 @@ import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js'
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import type { ServerDescription } from '../../upstreams/contract/server-description.js';
+import type { ServerDescription } from '../../upstreams/contract/upstream.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { translatableCapabilities } from '../protocol/translatable-methods.js';
 import type { McpRequestContext } from '../forwarding/upstream-router.js';
 import { brokenAnswer } from '../forwarding/relay/broken-answer.js';
-import { parseRecord } from '../../core/json/parse-record.js';
+import { parseRecord } from '../../core/is-record.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { gather } from './to-modern-answer.js';
 import { sessionFeatures } from './session-features.js';

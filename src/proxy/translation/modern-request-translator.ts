@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import { hasOwnSessions } from '../../connections/connection.js';
-import type { ServerDescription } from '../../upstreams/contract/server-description.js';
+import type { ServerDescription } from '../../upstreams/contract/upstream.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { ConnectionTasks } from '../forwarding/tasks/connection-tasks.js';
 import { refuseTask } from '../forwarding/tasks/task-messages.js';
@@ -16,7 +16,7 @@ import {
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { type InboundRequest, isSubscription } from '../protocol/inbound-message.js';
-import { withoutInputResponses } from '../protocol/input-responses.js';
+import { withoutInputResponses, declaresUrlElicitation } from '../protocol/client-capabilities.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
 import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
@@ -25,7 +25,6 @@ import {
   sessionCapabilities,
   translatableCapabilities,
 } from '../protocol/translatable-methods.js';
-import { declaresUrlElicitation } from '../protocol/url-elicitation.js';
 import { logLevelIn } from './held-calls/call-notifications.js';
 import { type AskableRequest, bringsAnswers, HeldCalls } from './held-calls/held-calls.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';

@@ -1,6 +1,6 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import { hasOwnSessions } from '../../connections/connection.js';
-import type { ServerDescription } from '../../upstreams/contract/server-description.js';
+import type { ServerDescription } from '../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { sessionCapabilities } from '../protocol/translatable-methods.js';
 

@@ -1,14 +1,13 @@
 import { Readable } from 'node:stream';
 import type { Implementation } from '@modelcontextprotocol/client';
 import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
-import { isRecord } from '../../core/is-record.js';
+import { isRecord, parseRecord } from '../../core/is-record.js';
 import { type AnswerBody, discard, wholeOf } from '../../upstreams/messages/answer-body.js';
 import { dataOf, messageEvent, sseParts } from '../../upstreams/messages/sse-parts.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import type { Sent } from '../forwarding/upstream-sender.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
-import { parseRecord } from '../../core/json/parse-record.js';
 import { memberRange, withMember, withNewMember } from '../../core/json/json-member.js';
 import type { LogLevel } from '../../upstreams/contract/log-level.js';
 import { isWantedLog } from './held-calls/call-notifications.js';

@@ -4,8 +4,7 @@ import { openRedisSubscriber } from '../../platform/redis/open-redis-subscriber.
 import { errorName } from './error-name.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import type { FramePosition } from './frame-position.js';
-import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM } from './redis-stream-scripts.js';
-import type { RedisScript } from './redis-script.js';
+import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM, type RedisScript } from './redis-stream-scripts.js';
 import { RedisSubscriber } from './redis-subscriber.js';
 import { backoffMs } from '../../core/retry.js';
 import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';

@@ -1,5 +1,26 @@
-import { RedisScript } from './redis-script.js';
 import { MAX_PAGE_BYTES } from './run-event-store.js';
+import { createHash } from 'node:crypto';
+import type { RedisClient } from '../../platform/redis/open-redis.js';
+
+/** A Lua script that the server runs atomically. Sent by its hash, or in full if the server has not cached it. */
+export class RedisScript {
+  private readonly sha1: string;
+
+  constructor(private readonly source: string) {
+    this.sha1 = createHash('sha1').update(source).digest('hex');
+  }
+
+  async run(redis: RedisClient, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(this.sha1, keys.length, ...keys, ...values);
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
+        return redis.eval(this.source, keys.length, ...keys, ...values);
+      }
+      throw error;
+    }
+  }
+}
 
 // A run is a hash {fence, epoch, next, ended} and a stream with one entry per batch. An entry's id is
 // `<last frame>-<first frame>`: ids must increase, so the server rejects a batch out of order, and the batches after

@@ -1,4 +1,4 @@
-import { storageUnavailable } from '../../core/storage-unavailable.js';
+import { storageUnavailable } from '../../core/domain-error.js';
 import { withTimeout } from '../../core/with-timeout.js';
 import { EventStoreClosedError } from './run-event-errors.js';
 import type { NoticeListener, RunSignal, RunSignalListener, Unsubscribe } from './run-event-store.js';

@@ -1,7 +1,7 @@
 import { S3mini, type UploadPart } from 's3mini';
 import type { S3Address } from '../../core/config/s3-address.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
-import { storageUnavailable } from '../../core/storage-unavailable.js';
+import { storageUnavailable } from '../../core/domain-error.js';
 import { inChunks } from './chunks.js';
 import { type ByteRange, FileStore } from './file-store.js';
 

@@ -10,12 +10,20 @@ import { RunStreamService } from '../streaming/run-stream.service.js';
 import { StreamResponder } from '../streaming/stream-responder.js';
 import { RunWaiting } from '../turns/run-waiting.js';
 import { ResponseEvents } from './response-events.js';
-import type { ResponseExchange } from './response-exchange.js';
 import { responseId } from './response-ids.js';
 import { fault } from './response-input.js';
 import { type FoundResponse, ResponseReader } from './response-reader.js';
 import { UnstoredResponses } from './unstored-responses.js';
 import { withAnswer } from './with-answer.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from '../../core/principal.js';
+
+/** A request about a response, and where it is answered. */
+export interface ResponseExchange {
+  readonly caller: Principal;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
 
 /** A stream waits for as long as its run does. */
 const WAIT_MS = 2 ** 31 - 1;

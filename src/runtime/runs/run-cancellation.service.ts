@@ -8,7 +8,7 @@ import type { RunEntity } from './records/run.entity.js';
 import { RunCancelling } from './records/run-cancelling.js';
 import { RunReader } from './records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
-import type { RunCancelRequest } from './run-cancel-request.dto.js';
+import type { RunCancelRequest } from './run-request.dto.js';
 import { RunQueue } from './run-queue.js';
 import { UnstartedRun } from './unstarted-run.js';
 

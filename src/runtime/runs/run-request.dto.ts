@@ -14,6 +14,7 @@ import {
   Min,
   ValidateIf,
   ValidateNested,
+  IsUUID,
 } from 'class-validator';
 import { CALLER_ID } from '../../core/ids.js';
 import { Nested } from '../../core/validation/nested.js';
@@ -102,4 +103,29 @@ export class RunRequest extends SteerRequest {
   @Min(0)
   @Max(2)
   temperature?: number;
+}
+
+/** The body of a request to answer a question again. */
+export class RegenerateRequest {
+  /** The id of an answer or of its question. Without it, the last question of the thread is answered again. */
+  @MayBeAbsent()
+  @Matches(CALLER_ID, { message: 'must be the id of a message' })
+  messageId?: string;
+}
+
+/** The body of a cancellation. Without a `taskId`, all queued and running runs of the thread are cancelled. */
+export class RunCancelRequest {
+  @MayBeAbsent()
+  @IsUUID()
+  taskId?: string;
+}
+
+const SWITCH = ['true', 'false'] as const;
+
+/** The query parameters of a request that adds a message to a run under way. */
+export class SteerQuery {
+  /** Ends the current step of the run first. What it has said so far stays. */
+  @MayBeAbsent()
+  @IsIn(SWITCH)
+  interrupt?: (typeof SWITCH)[number];
 }

@@ -11,9 +11,8 @@ import type { NewRun } from './records/new-run.js';
 import { refuse, type RunRoom, RunPosting } from './records/run-posting.js';
 import { RunRegeneration } from './records/run-regeneration.js';
 import { ThreadService } from '../threads/thread.service.js';
-import type { RunRequest } from './run-request.dto.js';
+import type { RunRequest, RegenerateRequest } from './run-request.dto.js';
 import { idempotencyOf } from './idempotency.js';
-import type { RegenerateRequest } from './regenerate-request.dto.js';
 import { RequestMessages } from './request-messages.js';
 import { RunQueue } from './run-queue.js';
 

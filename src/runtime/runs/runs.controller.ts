@@ -10,7 +10,7 @@ import { schemaOf } from '../../core/validation/schema-of.js';
 import { InputPipe } from '../../core/validation/input.pipe.js';
 import { NoQuery } from '../../core/validation/no-query.js';
 import { RunCancellationService } from './run-cancellation.service.js';
-import { RunCancelRequest } from './run-cancel-request.dto.js';
+import { RunCancelRequest } from './run-request.dto.js';
 
 /** Any valid credential of the organization may cancel its runs: no further grant is needed. */
 @ApiTags('agent runs')

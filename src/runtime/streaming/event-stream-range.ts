@@ -1,5 +1,4 @@
 import { DomainError } from '../../core/domain-error.js';
-import { elementsOf } from '../../core/list-header.js';
 import { OLDEST_AI_VERSION } from './older-chunks.js';
 
 /** How a caller asks for an event stream. */
@@ -68,4 +67,11 @@ function aiVersionOf(parameters: readonly string[]): number | undefined {
     throw new DomainError('invalid_request', `Accept: ${message}`, [{ path: 'Accept', code: 'ai', message }]);
   }
   return undefined;
+}
+
+const ELEMENT = /(?:[^,"]|"(?:[^"\\]|\\.)*")+/g;
+
+/** The elements of a list in a header (RFC 9110 §5.6.1): a comma separates them unless it is quoted. */
+export function elementsOf(header: string | undefined): readonly string[] {
+  return header?.match(ELEMENT) ?? [];
 }

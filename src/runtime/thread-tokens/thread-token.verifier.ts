@@ -5,13 +5,15 @@ import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import { type Principal, principalOrganization } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
-import { hashSecret } from '../../core/secret-form.js';
+import { hashSecret, SecretForm } from '../../core/secret-form.js';
 import { type CredentialSource, VerifiesCredentials } from '../../identity/credentials/credential-source.js';
 import { CredentialSources } from '../../identity/credentials/credential-sources.js';
 import { permissionsDigest } from '../../identity/credentials/permissions-digest.js';
 import { permissionsOfToken } from './thread-token-rights.js';
-import { THREAD_TOKEN } from './thread-token-value.js';
 import { type StoredThreadToken, ThreadTokenRepository } from './thread-token.repository.js';
+
+/** The form of browser tokens: `sbt_` and 49 characters. */
+export const THREAD_TOKEN = new SecretForm('sbt_');
 
 /** The end of the maker's credential must take effect within a second, so tokens are cached for slightly less. */
 const CACHED_MS = 900;

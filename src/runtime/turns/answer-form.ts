@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { DomainError } from '../../core/domain-error.js';
-import { elementsOf } from '../../core/list-header.js';
-import { preferredEventStream } from '../streaming/event-stream-range.js';
+import { elementsOf, preferredEventStream } from '../streaming/event-stream-range.js';
 
 /** How a run request is answered: at once, when the run is over or a time has passed, or with the stream of the run. */
 type AnswerForm =

@@ -3,7 +3,7 @@ import type { FileUIPart, UIMessageChunk } from 'ai';
 import type { MadeFile } from '../files/answer-files.js';
 import { safeFilename } from '../files/filename.js';
 import { newId } from '../../core/ids.js';
-import { embeddedBytes } from './embedded-bytes.js';
+import { embeddedBytes } from './tool-output.js';
 import type { RunFiles } from './run-files.js';
 
 type Block = CallToolResult['content'][number];

@@ -1,9 +1,8 @@
 import { UIMessageStreamError, type ReasoningUIPart, type TextUIPart, type UIMessage, type UIMessageChunk } from 'ai';
 import { isRecord } from '../../core/is-record.js';
 import { MessageParts, type MessagePart } from './folding/message-parts.js';
-import { ToolCallFolder } from './folding/tool-call-folder.js';
+import { ToolCallFolder, withoutUndefined } from './folding/tool-call-folder.js';
 import { inputOf, isToolPart } from './folding/tool-part.js';
-import { withoutUndefined } from './folding/without-undefined.js';
 
 type ChunkOf<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
 type DataChunk = ChunkOf<`data-${string}`>;

@@ -26,8 +26,7 @@ import {
 } from './run-failure.js';
 import { CallRecordings } from './recording/call-recordings.js';
 import { RecordingWriter } from './recording/recording-writer.js';
-import type { RunModels } from './run-models.js';
-import { RunModelsFactory } from './run-models.factory.js';
+import { type RunModels, RunModelsFactory } from './run-models.js';
 import { requireOutput } from './shaped-step.js';
 import { RunSupervisor } from './run-supervisor.js';
 

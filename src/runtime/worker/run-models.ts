@@ -1,11 +1,14 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import type { ModelHealth } from '../../agents/models/model-health.js';
-import type { TierModel } from '../../agents/models/models.service.js';
+import { ModelHealth } from '../../agents/models/model-health.js';
+import { type TierModel, ModelsService } from '../../agents/models/models.service.js';
 import { mayBeOfModel } from '../../agents/models/provider-failure.js';
 import { DomainError } from '../../core/domain-error.js';
-import { StorageLostError } from '../../core/through-outage.js';
-import type { ModelPayments } from './model-payments.js';
+import { StorageLostError, throughOutage } from '../../core/through-outage.js';
+import { ModelPayments } from './model-payments.js';
 import { AnswerInterruptedError } from './model-step.js';
+import { Injectable } from '@nestjs/common';
+import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
+import { RunSpending } from '../runs/records/run-spending.js';
 
 /**
  * The models of a run. It begins with the first one whose breaker is closed. Where one fails in a way that another may
@@ -83,4 +86,19 @@ function mayBeAnswered(error: unknown): boolean {
 /** Whether the model was not called, because it does not take a file of the request. */
 export function isOfFiles(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'file_unsupported';
+}
+
+/** Finds the models of an attempt, with what they need from outside. */
+@Injectable()
+export class RunModelsFactory {
+  constructor(
+    private readonly models: ModelsService,
+    private readonly health: ModelHealth,
+    private readonly spending: RunSpending,
+  ) {}
+
+  async resolveModels(run: ClaimedRun): Promise<RunModels> {
+    const served = await throughOutage(() => this.models.resolveModels(run.organizationId, run.tier));
+    return new RunModels(served, this.health, new ModelPayments(claimOf(run), this.spending));
+  }
 }

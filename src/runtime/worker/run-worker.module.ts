@@ -11,7 +11,7 @@ import { LostWorkers } from './lost-workers.js';
 import { RecordingWriter } from './recording/recording-writer.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
 import { RunExecutorService } from './run-executor.service.js';
-import { RunModelsFactory } from './run-models.factory.js';
+import { RunModelsFactory } from './run-models.js';
 import { RunProcessor } from './run.processor.js';
 import { RunRecordsModule } from '../runs/records/run-records.module.js';
 import { RunQueueMetrics } from '../runs/run-queue-metrics.js';

@@ -16,10 +16,9 @@ import type {
 } from '../messages/upstream-channel.js';
 import { HttpUpstream, type LentSession } from '../http/http-upstream.js';
 import type { LogLevel } from '../contract/log-level.js';
-import type { ServerDescription } from '../contract/server-description.js';
-import type { Upstream } from '../contract/upstream.js';
+import type { ServerDescription, Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import { type RequestReceiver, type UpstreamRequest } from '../contract/upstream-request.js';
+import type { RequestReceiver, UpstreamRequest } from '../contract/upstream-request.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { onceRead, discard } from '../messages/answer-body.js';
 import { answerRequest } from '../messages/answer-request.js';

@@ -7,7 +7,7 @@ import {
   UnsupportedProtocolVersionError,
 } from '@modelcontextprotocol/client';
 import { errors } from 'undici';
-import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { AddressRefusedError } from '../../platform/net/address-policy.js';
 import { addressLabel, toUpstreamError } from './to-upstream-error.js';
 import { UpstreamError, UpstreamMisbehaviour } from './upstream-error.js';
 

@@ -7,8 +7,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { DomainError } from '../../core/domain-error.js';
 import { isObject } from '../../core/is-record.js';
-import { portOf } from '../../platform/net/address-policy.js';
-import { AddressRefusedError } from '../../platform/net/address-refused-error.js';
+import { portOf, AddressRefusedError } from '../../platform/net/address-policy.js';
 import {
   UpstreamError,
   UpstreamMisbehaviour,

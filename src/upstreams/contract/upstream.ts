@@ -1,8 +1,17 @@
-import type { CallToolResult, Implementation, Progress, Tool } from '@modelcontextprotocol/client';
+import type { CallToolResult, Implementation, Progress, Tool, ServerCapabilities } from '@modelcontextprotocol/client';
 import type { ChangeListener, Listening, WantedChanges } from './change-listener.js';
 import type { LogLevel } from './log-level.js';
-import type { ServerDescription } from './server-description.js';
 import type { AnsweringClient, RequestReceiver } from './upstream-request.js';
+import { isRecord } from '../../core/is-record.js';
+
+/** How an upstream describes itself at the start of a session (`initialize` or `server/discover`). */
+export interface ServerDescription {
+  /** True if it supports the modern era (MCP 2026-07-28). It may support the legacy era as well. */
+  readonly isModern: boolean;
+  readonly serverInfo: Implementation | undefined;
+  readonly instructions: string | undefined;
+  readonly capabilities: ServerCapabilities;
+}
 
 /** A tool as the upstream lists it, including members that this version of MCP does not define. */
 export type UpstreamTool = Tool;
@@ -87,4 +96,9 @@ export interface Upstream {
   ): Promise<Listening | undefined>;
   /** Ends the session; active requests fail with `cancelled`. Never rejects. */
   close(): Promise<void>;
+}
+
+/** True if this listed item has what every tool must have: a name, and a schema that is an object (MCP, "Tool"). */
+export function isTool(value: unknown): value is UpstreamTool {
+  return isRecord(value) && typeof value['name'] === 'string' && isRecord(value['inputSchema']);
 }

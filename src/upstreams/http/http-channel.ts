@@ -1,4 +1,4 @@
-import { parseRecord } from '../../core/json/parse-record.js';
+import { parseRecord } from '../../core/is-record.js';
 import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { httpError, toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';

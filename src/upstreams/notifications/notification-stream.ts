@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRecord } from '../../core/is-record.js';
-import { parseRecord } from '../../core/json/parse-record.js';
+import { isRecord, parseRecord } from '../../core/is-record.js';
 import { dataOf, sseParts } from '../messages/sse-parts.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { changeIn, type ListedKind } from '../contract/list-change.js';

@@ -4,11 +4,12 @@ import type { Connection } from '../../connections/connection.js';
 import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import { StartProgress } from './start-progress.js';
 import { UpstreamFactory } from './upstream-factory.js';
 import type { Upstream, UpstreamTool } from '../contract/upstream.js';
 import { ToolPins } from '../pins/tool-pins.js';
 import { UpstreamTargets } from './upstream-targets.js';
+import { basename } from 'node:path';
+import type { UpstreamTarget } from '../contract/upstream-target.js';
 
 /**
  * The time limit for connecting and listing the tools, in milliseconds. The first start of a program can include its
@@ -89,5 +90,44 @@ export class ConnectionTester {
       await progress?.end();
       void upstream?.close();
     }
+  }
+}
+
+const EVERY_MS = 2_000;
+/** They install a program before they start it, and print nothing meanwhile. */
+const INSTALLERS: ReadonlySet<string> = new Set(['npx', 'uvx', 'bunx']);
+
+/** Says at regular intervals that a program has not answered yet. */
+class StartProgress {
+  private readonly startedAt = performance.now();
+  private readonly timer: NodeJS.Timeout;
+  private saying: Promise<unknown> = Promise.resolve();
+
+  /** @param say takes a sentence; a failure is ignored */
+  private constructor(
+    private readonly command: string,
+    private readonly say: (sentence: string) => Promise<unknown>,
+  ) {
+    this.timer = setInterval(() => this.tick(), EVERY_MS);
+  }
+
+  /** Begins for a program; other targets answer soon or never. */
+  static of(target: UpstreamTarget, say: (sentence: string) => Promise<unknown>): StartProgress | undefined {
+    return target.kind === 'stdio' ? new StartProgress(target.command, say) : undefined;
+  }
+
+  /** Resolves when the last sentence has been taken. */
+  async end(): Promise<void> {
+    clearInterval(this.timer);
+    await this.saying;
+  }
+
+  private tick(): void {
+    const seconds = Math.round((performance.now() - this.startedAt) / 1000);
+    const installs = INSTALLERS.has(basename(this.command))
+      ? ` ${basename(this.command)} first installs a program that is not on the machine of the service yet.`
+      : '';
+    const sentence = `The program has been starting for ${seconds} s.${installs}`;
+    this.saying = this.say(sentence).catch(() => undefined);
   }
 }

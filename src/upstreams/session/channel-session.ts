@@ -1,5 +1,4 @@
-import { isRecord } from '../../core/is-record.js';
-import { parseRecord } from '../../core/json/parse-record.js';
+import { isRecord, parseRecord } from '../../core/is-record.js';
 
 /** The upstream session of a channel; empty for an upstream without sessions. */
 export interface ChannelSession {

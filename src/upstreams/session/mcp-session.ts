@@ -25,7 +25,7 @@ import {
   subscriptionTo,
 } from '../contract/list-change.js';
 import { isAtLeast, type LogLevel } from '../contract/log-level.js';
-import type { ServerDescription } from '../contract/server-description.js';
+import type { ServerDescription } from '../contract/upstream.js';
 import type { RoundParams } from './input-rounds.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
 import { ResourceSubscriptions } from './resource-subscriptions.js';

@@ -1,6 +1,6 @@
 import type { CallToolResult, StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { isRecord } from '../../core/is-record.js';
-import { isTool } from '../contract/is-tool.js';
+import { isTool } from '../contract/upstream.js';
 import type { ToolPage } from '../contract/tool-listing.js';
 
 /**

@@ -1,13 +1,18 @@
 import { type CallToolResult, type Implementation, ProtocolError } from '@modelcontextprotocol/client';
 import type { ChangeListener, Listening, WantedChanges } from '../contract/change-listener.js';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
-import type { ServerDescription } from '../contract/server-description.js';
+import type {
+  ServerDescription,
+  CallToolOptions,
+  ListenOptions,
+  Upstream,
+  UpstreamTool,
+} from '../contract/upstream.js';
 import type { McpSession, RequestBounds } from './mcp-session.js';
 import { SERVICE } from '../contract/callers.js';
 import type { LogLevel } from '../contract/log-level.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import type { CallToolOptions, ListenOptions, Upstream, UpstreamTool } from '../contract/upstream.js';
 import { completeInRounds, type RoundParams } from './input-rounds.js';
 import { LOG_OF_CALL } from './session-logs.js';
 

@@ -1,7 +1,6 @@
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/client';
-import { isRecord } from '../../core/is-record.js';
+import { isRecord, parseRecord } from '../../core/is-record.js';
 import { memberRange, withMember } from '../../core/json/json-member.js';
-import { parseRecord } from '../../core/json/parse-record.js';
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -3,15 +3,15 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultPart,
   LanguageModelV4Usage,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
 } from '@ai-sdk/provider';
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { BuiltinFailure } from './builtin-failure.js';
-import { countPromptWords, countToolCalls, lastRequest, resultsSince } from './conversation.js';
 import { parseDirectives, type Directive } from './directives.js';
-import { sampleOf } from './sample-value.js';
 import { reportToolResult } from './tool-report.js';
-import { countWords, splitWords } from './words.js';
+import { isRecord } from '../../../core/is-record.js';
 
 type Parts = AsyncGenerator<LanguageModelV4StreamPart, void>;
 type FinishReason = 'stop' | 'tool-calls' | 'error';
@@ -164,4 +164,87 @@ function usage(input: number, output: number): LanguageModelV4Usage {
     inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
     outputTokens: { total: output, text: output, reasoning: 0 },
   };
+}
+
+type Part = Exclude<LanguageModelV4Message, { role: 'system' }>['content'][number];
+
+/** The text of the last user message. */
+function lastRequest(prompt: LanguageModelV4Prompt): string {
+  const message = prompt.findLast(({ role }) => role === 'user');
+  return message ? partsOf(message).map(textOf).join('\n') : '';
+}
+
+/** The results of the tools that were called since the last user message, in order. */
+function resultsSince(prompt: LanguageModelV4Prompt): LanguageModelV4ToolResultPart[] {
+  const request = prompt.findLastIndex(({ role }) => role === 'user');
+  return prompt
+    .slice(request + 1)
+    .flatMap(partsOf)
+    .filter((part) => part.type === 'tool-result');
+}
+
+function countToolCalls(prompt: LanguageModelV4Prompt): number {
+  return prompt.flatMap(partsOf).filter((part) => part.type === 'tool-call').length;
+}
+
+function countPromptWords(prompt: LanguageModelV4Prompt): number {
+  let words = 0;
+  for (const message of prompt) {
+    if (message.role === 'system') words += countWords(message.content);
+    for (const part of partsOf(message)) words += countWords(textOf(part));
+  }
+  return words;
+}
+
+function partsOf(message: LanguageModelV4Message): Part[] {
+  return message.role === 'system' ? [] : message.content;
+}
+
+function textOf(part: Part): string {
+  if (part.type === 'tool-result') return reportToolResult(part);
+  if (part.type === 'file') return `[${part.filename ?? 'file'}, ${part.mediaType}]`;
+  return part.type === 'text' ? part.text : '';
+}
+
+const MAX_DEPTH = 20;
+
+/**
+ * A value that fits a JSON Schema of types, properties, items, constants and choices. One with other rules can refuse it.
+ * @param text the value of texts
+ */
+function sampleOf(schema: unknown, text: string, depth = 0): unknown {
+  if (!isRecord(schema) || depth > MAX_DEPTH) return null;
+  if ('const' in schema) return schema['const'];
+  if (Array.isArray(schema['enum'])) return schema['enum'][0];
+  const { type } = schema;
+  switch (Array.isArray(type) ? (type[0] as unknown) : type) {
+    case 'object': {
+      const { properties } = schema;
+      const named = isRecord(properties) ? Object.entries(properties) : [];
+      return Object.fromEntries(named.map(([name, inner]) => [name, sampleOf(inner, text, depth + 1)]));
+    }
+    case 'array':
+      return 'minItems' in schema ? [sampleOf(schema['items'], text, depth + 1)] : [];
+    case 'number':
+    case 'integer':
+      return Number(schema['minimum'] ?? 0);
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    default:
+      return text;
+  }
+}
+
+/** The number of words in a text: the built-in model's tokens. */
+function countWords(text: string): number {
+  let count = 0;
+  for (const _ of text.matchAll(/\S+/g)) count += 1;
+  return count;
+}
+
+/** Splits a text into words, each with the space that follows it. Joined, they give the original text. */
+function* splitWords(text: string): Generator<string> {
+  for (const [piece] of text.matchAll(/\s*\S+\s*|\s+/g)) yield piece;
 }

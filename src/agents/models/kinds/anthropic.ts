@@ -1,7 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
-import { withToolMedia } from '../tool-media.js';
-import { IMAGES_AND_PDF } from './media-types.js';
+import { withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 
 /** Anthropic itself. */
 @ModelKind('anthropic')

@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
+import { parseRecord } from '../../../core/is-record.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';
 import { SealedRequestIds } from '../../forwarding/session/sealed-request-ids.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
-import type { InboundMessage } from '../../protocol/inbound-message.js';
-import { takesStream } from '../../protocol/inbound-message.js';
+import { type InboundMessage, takesStream } from '../../protocol/inbound-message.js';
 import { AskApprovals, type AskedQuestion, mayAnswer, type RunQuestions } from './ask-approvals.js';
 import { type AskExchange, principalOf } from './asked-runs.js';
 

@@ -24,7 +24,7 @@ import { RequestIdCodec } from './request-id.codec.js';
 import { SessionComposition } from './session-composition.js';
 import { SessionResources } from './session-resources.js';
 import { type AnswerBody, discard } from '../../../upstreams/messages/answer-body.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
+import { parseRecord } from '../../../core/is-record.js';
 import { filteredEvent } from '../../forwarding/relay/relay-unsolicited.js';
 
 /** How many bytes of events are buffered for a slow caller before reading from the upstreams pauses. */

@@ -6,7 +6,7 @@ import { messagesIn } from '../../../upstreams/messages/messages-in.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../../upstreams/pool/upstream-health.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
+import { parseRecord } from '../../../core/is-record.js';
 import { storedInitialize } from '../../forwarding/session/initialize-request.js';
 import { headersOf, type ClientUpstreamSession } from './client-upstream-session.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';

@@ -1,5 +1,5 @@
 import { dataOf, withData } from '../../../upstreams/messages/sse-parts.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
+import { parseRecord } from '../../../core/is-record.js';
 import { isUpdate, renameUpdate } from '../offering/renamed-resource.js';
 
 /** Maps the ids in the messages of an agent's upstream to those that the agent's caller sees. */

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { OfferKind, Source } from '../../../agents/composition/composition.js';
 import { type Connection, hasOwnSessions } from '../../../connections/connection.js';
 import { withTimeout } from '../../../core/with-timeout.js';
-import type { ServerDescription } from '../../../upstreams/contract/server-description.js';
+import type { ServerDescription } from '../../../upstreams/contract/upstream.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { UpstreamEras } from '../../translation/upstream-eras.js';
-import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
+import { TASKS_EXTENSION } from '../../protocol/client-capabilities.js';
 import { holdsAnyOf, mayUse } from './agent-permissions.js';
 
 /** The capabilities that an agent declares to a caller in addition to tools (MCP, "Capability negotiation"). */

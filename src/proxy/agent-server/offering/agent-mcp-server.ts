@@ -19,7 +19,7 @@ import { rpcErrorBody, SERVER_ERROR, URL_ELICITATION_REQUIRED } from '../../prot
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
-import { TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
+import { TASKS_EXTENSION } from '../../protocol/client-capabilities.js';
 import { AskTool } from '../ask/ask-tool.js';
 import type { AskExchange } from '../ask/asked-runs.js';
 import type { SessionRequest } from '../ask/session-questions.js';

@@ -4,8 +4,8 @@ import {
   isWaiting,
   type ListedPlace,
   type UnavailableMember,
+  isForModels,
 } from '../../../agents/composition/composition.js';
-import { isForModels } from '../../../agents/search/places-for-models.js';
 import { CALL_FOR_CLIENTS, SEARCH_FOR_CLIENTS } from '../../../agents/search/search-tools.js';
 import { appliedMode } from '../../../agents/search/tool-mode.js';
 import { DomainError } from '../../../core/domain-error.js';

@@ -1,10 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
-import { type Composition, connectionOf, type ToolPlace } from '../../../agents/composition/composition.js';
-import { refusalOfChange } from '../../../agents/dressing/current-fit.js';
+import {
+  type Composition,
+  connectionOf,
+  type ToolPlace,
+  isForModels,
+  placesForModels,
+} from '../../../agents/composition/composition.js';
+import { refusalOfChange } from '../../../agents/dressing/shown-schema.js';
 import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
 import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
-import { isForModels, placesForModels } from '../../../agents/search/places-for-models.js';
 import { suggestionFor } from '../../../core/closest-name.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
@@ -22,12 +27,11 @@ import {
 import { refuseTask } from '../../forwarding/tasks/task-messages.js';
 import { credentialMissing, ProxyCaller } from '../../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
-import { withoutTaskParameter } from '../../protocol/withheld-tasks.js';
+import { withoutTaskParameter } from '../../protocol/client-capabilities.js';
 import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
 import { agentCallOf } from '../agent-call.js';
-import { callWithin } from './call-tool.js';
+import { callWithin, renameTool } from './rename-tool.js';
 import { mirroredArguments } from './mirrored-arguments.js';
-import { renameTool } from './rename-tool.js';
 import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
 import { type Connection, requireActive } from '../../../connections/connection.js';

@@ -9,8 +9,10 @@ import type { InboundMessage } from '../../protocol/inbound-message.js';
 import { STATE_AGE_MS } from '../session/request-states.js';
 import { SealedRequestIds } from '../session/sealed-request-ids.js';
 import type { Session } from '../session/sealed-sessions.js';
-import { THIS_PROCESS } from './this-process.js';
 import { WaitingPlaces } from './waiting-places.js';
+
+/** This process, which alone can take the answers to what it has asked. */
+export const THIS_PROCESS = newId();
 
 /** A request in this process. */
 interface WaitingRequest extends PromiseWithResolvers<object> {

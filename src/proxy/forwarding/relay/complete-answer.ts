@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { parseRecord } from '../../../core/json/parse-record.js';
-import { isRecord } from '../../../core/is-record.js';
+import { parseRecord, isRecord } from '../../../core/is-record.js';
 import { countMembers, memberRange, withMember } from '../../../core/json/json-member.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';

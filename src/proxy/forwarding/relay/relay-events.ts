@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
-import { isRecord } from '../../../core/is-record.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
+import { isRecord, parseRecord } from '../../../core/is-record.js';
 import { type InvocationOutcome, outcomeOf } from '../../../upstreams/invocation.js';
 import {
   type AnswerBody,

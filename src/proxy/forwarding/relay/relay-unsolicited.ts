@@ -2,7 +2,7 @@ import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
+import { parseRecord } from '../../../core/is-record.js';
 import { saysToolsChanged } from './tools-changed.js';
 import { reserializeEvent, reserializeMessage } from './reserialize.js';
 import { passesWhole } from './tool-list-filter.js';

@@ -1,6 +1,5 @@
 import { isRecord } from '../../../core/is-record.js';
-import { isTool } from '../../../upstreams/contract/is-tool.js';
-import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
+import { isTool, type UpstreamTool } from '../../../upstreams/contract/upstream.js';
 import type { CallerFilter } from '../../protocol/proxy-caller.js';
 
 const TOOLS = 'tools';

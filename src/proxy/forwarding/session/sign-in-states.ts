@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../../../core/domain-error.js';
 import { isRecord } from '../../../core/is-record.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
-import { withoutInputResponses } from '../../protocol/input-responses.js';
+import { withoutInputResponses } from '../../protocol/client-capabilities.js';
 import { SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { hasState, invalidState, RequestStates, STATE_AGE_MS } from './request-states.js';
 import { UsedSignIns } from './used-sign-ins.repository.js';

@@ -4,7 +4,7 @@ import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { namedHeaders } from '../../protocol/modern-headers.js';
 import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller.js';
-import { withoutTasksExtension } from '../../protocol/withheld-tasks.js';
+import { withoutTasksExtension } from '../../protocol/client-capabilities.js';
 import type { McpRequestContext } from '../upstream-router.js';
 import { SealedTaskIds } from './sealed-task-ids.js';
 import { refuseTask } from './task-messages.js';

@@ -1,7 +1,7 @@
 import { DomainError } from '../../../core/domain-error.js';
 import { memberRange, withMember } from '../../../core/json/json-member.js';
 import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
-import { declaresTasks, TASKS_EXTENSION } from '../../protocol/withheld-tasks.js';
+import { declaresTasks, TASKS_EXTENSION } from '../../protocol/client-capabilities.js';
 
 /** The requests about a task (MCP 2026-07-28, tasks extension). */
 const METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);

@@ -1,8 +1,7 @@
-import { isRecord } from '../../../core/is-record.js';
+import { isRecord, parseRecord } from '../../../core/is-record.js';
 import { memberRange, withMember } from '../../../core/json/json-member.js';
 import { dataOf, withData } from '../../../upstreams/messages/sse-parts.js';
 import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
 import { taskIdOf } from './task-messages.js';
 
 /** The ids of tasks in `subscriptions/listen` (MCP 2026-07-28, tasks extension); undefined if it names none. */

@@ -2,8 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientCapabilities, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
-import { isRecord } from '../../../core/is-record.js';
-import { parseRecord } from '../../../core/json/parse-record.js';
+import { isRecord, parseRecord } from '../../../core/is-record.js';
 import { CallDeadline, NO_LIMIT_MS } from '../../../upstreams/contract/call-deadline.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import {

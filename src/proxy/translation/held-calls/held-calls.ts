@@ -5,7 +5,7 @@ import { DomainError } from '../../../core/domain-error.js';
 import { isRecord } from '../../../core/is-record.js';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import { onceRead } from '../../../upstreams/messages/answer-body.js';
-import { THIS_PROCESS } from '../../forwarding/asked-clients/this-process.js';
+import { THIS_PROCESS } from '../../forwarding/asked-clients/open-requests.js';
 import { hasState, RequestStates } from '../../forwarding/session/request-states.js';
 import type { McpRequestContext } from '../../forwarding/upstream-router.js';
 import { ownAnswer, type Sent, uniqueId, UpstreamSender } from '../../forwarding/upstream-sender.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
-import type { ServerDescription } from '../../../upstreams/contract/server-description.js';
+import type { ServerDescription } from '../../../upstreams/contract/upstream.js';
 import type { McpRequestContext } from '../../forwarding/upstream-router.js';
 import type { Sent } from '../../forwarding/upstream-sender.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';

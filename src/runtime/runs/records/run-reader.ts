@@ -20,7 +20,7 @@ import { RunQuestions } from './run-questions.js';
 import type { RunDetails, RunItem, RunPage } from './run.dto.js';
 import { RUN_LIST, RUN_TEXTS, runDuration } from './run-list.js';
 import { RunEntity } from './run.entity.js';
-import { type RunTrace, traceOf } from './run-trace.js';
+import { parseTraceparent } from '../../../platform/telemetry/trace-context.js';
 
 /** The fields of a run that a stream needs. */
 export type RunState = Pick<RunEntity, 'id' | 'status'>;
@@ -258,4 +258,24 @@ function toRunItem(
     created_at: run.createdAt.toISOString(),
     updated_at: run.updatedAt.toISOString(),
   };
+}
+
+/** The trace of a run, for callers. */
+interface RunTrace {
+  trace_id: string | null;
+  trace_url: string | null;
+}
+
+const SAMPLED = 0x01;
+const NO_TRACE: RunTrace = { trace_id: null, trace_url: null };
+
+/**
+ * The trace that the attempts of a run continue. A trace that is not sampled is not exported, so callers do not see its
+ * id.
+ * @param template the setting `TRACE_URL`
+ */
+function traceOf(traceparent: string | null, template: string | undefined): RunTrace {
+  const trace = traceparent === null ? undefined : parseTraceparent(traceparent);
+  if (trace === undefined || (trace.flags & SAMPLED) === 0) return NO_TRACE;
+  return { trace_id: trace.traceId, trace_url: template?.replaceAll('{traceId}', trace.traceId) ?? null };
 }

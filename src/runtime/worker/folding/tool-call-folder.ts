@@ -10,7 +10,6 @@ import {
   type ToolPart,
   type ToolUpdate,
 } from './tool-part.js';
-import { withoutUndefined } from './without-undefined.js';
 
 type ToolChunk = Extract<UIMessageChunk, { toolCallId: string } | { approvalId: string }>;
 type ChunkOf<Type extends ToolChunk['type']> = Extract<ToolChunk, { type: Type }>;
@@ -155,4 +154,11 @@ function neverStarted(chunkType: string, chunkId: string): never {
     chunkId,
     message: `${chunkType} for "${chunkId}", which never started.`,
   });
+}
+
+/** Returns a shallow copy without undefined fields, as in JSON. */
+export function withoutUndefined<T extends object>(value: T): T {
+  const copy = { ...value };
+  for (const key in copy) if (copy[key] === undefined) delete copy[key];
+  return copy;
 }
