@@ -1,18 +1,9 @@
 import { Type } from 'class-transformer';
-import {
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsObject,
-  IsString,
-  IsUUID,
-  registerDecorator,
-  ValidateNested,
-} from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
+import { IsArray, IsBoolean, IsIn, IsObject, IsString, IsUUID, ValidateNested } from 'class-validator';
 import { isRecord } from '../core/is-record.js';
 import { OpenMap } from '../core/validation/validate-input.js';
 import { MayBeAbsent } from '../core/validation/presence.js';
+import { rule } from '../core/validation/rule.js';
 
 const MAX_ENTRIES = 200;
 
@@ -59,16 +50,10 @@ export class ConnectionImportOutput {
 }
 
 function IsServerMap(): PropertyDecorator {
-  return (target, property) => {
-    JSONSchema({ type: 'object', maxProperties: MAX_ENTRIES, additionalProperties: true })(target, property as string);
-    registerDecorator({
-      name: 'isServerMap',
-      target: target.constructor,
-      propertyName: property as string,
-      validator: {
-        validate: (value: unknown) => isRecord(value) && Object.keys(value).length <= MAX_ENTRIES,
-        defaultMessage: () => `must be an object of at most ${MAX_ENTRIES} servers`,
-      },
-    });
-  };
+  return rule(
+    'isServerMap',
+    { type: 'object', maxProperties: MAX_ENTRIES, additionalProperties: true },
+    (value) => isRecord(value) && Object.keys(value).length <= MAX_ENTRIES,
+    `must be an object of at most ${MAX_ENTRIES} servers`,
+  );
 }

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
-import { Matches, MaxLength, registerDecorator } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
+import { Matches, MaxLength } from 'class-validator';
 import { isRecord } from '../core/is-record.js';
+import { rule } from '../core/validation/rule.js';
 
 const MAX_URL_LENGTH = 2048;
 /** Maximum length of a stored header value; `headerFaults` bounds all headers together. */
@@ -48,41 +48,28 @@ export function IsScope(): PropertyDecorator {
  * one that is dialed. The address policy decides whether its address is allowed.
  */
 export function IsHttpUrl(): PropertyDecorator {
-  return (target, property) => {
-    JSONSchema({ type: 'string', format: 'uri', maxLength: MAX_URL_LENGTH })(target, property as string);
-    registerDecorator({
-      name: 'isHttpUrl',
-      target: target.constructor,
-      propertyName: property as string,
-      validator: {
-        validate: isHttpUrl,
-        defaultMessage: () => `must be an http or https URL of at most ${MAX_URL_LENGTH} characters`,
-      },
-    });
-  };
+  return rule(
+    'isHttpUrl',
+    { type: 'string', format: 'uri', maxLength: MAX_URL_LENGTH },
+    isHttpUrl,
+    `must be an http or https URL of at most ${MAX_URL_LENGTH} characters`,
+  );
 }
 
 /** An object of header name → value. `headerFaults` checks the names and values. */
 export function IsHeaderMap(): PropertyDecorator {
-  return (target, property) => {
-    JSONSchema({
+  return rule(
+    'isHeaderMap',
+    {
       type: 'object',
       additionalProperties: { type: 'string', maxLength: MAX_HEADER_VALUE_LENGTH },
       description:
         'Header name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored ' +
         'value.',
-    })(target, property as string);
-    registerDecorator({
-      name: 'isHeaderMap',
-      target: target.constructor,
-      propertyName: property as string,
-      validator: {
-        validate: isHeaderMap,
-        defaultMessage: () =>
-          `must be an object whose values are strings of at most ${MAX_HEADER_VALUE_LENGTH} characters`,
-      },
-    });
-  };
+    },
+    isHeaderMap,
+    `must be an object whose values are strings of at most ${MAX_HEADER_VALUE_LENGTH} characters`,
+  );
 }
 
 function isHttpUrl(value: unknown): boolean {

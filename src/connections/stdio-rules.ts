@@ -1,6 +1,5 @@
-import { registerDecorator } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
 import { isRecord } from '../core/is-record.js';
+import { rule } from '../core/validation/rule.js';
 
 const MAX_COMMAND_LENGTH = 256;
 const MAX_ARGS = 64;
@@ -62,21 +61,4 @@ export function IsAbsolutePath(): PropertyDecorator {
 
 function isTextWithin(value: unknown, maxLength: number): value is string {
   return typeof value === 'string' && value.length <= maxLength;
-}
-
-function rule(
-  name: string,
-  schema: Record<string, unknown>,
-  validate: (value: unknown) => boolean,
-  message: string,
-): PropertyDecorator {
-  return (target, property) => {
-    JSONSchema(schema)(target, property as string);
-    registerDecorator({
-      name,
-      target: target.constructor,
-      propertyName: property as string,
-      validator: { validate, defaultMessage: () => message },
-    });
-  };
 }

@@ -51,9 +51,8 @@ export class ToolInvoker {
    * Requests the upstream's tools, stores them as the last known ones, and returns those that the connection offers.
    * @throws DomainError `not_found` or `connection_unavailable`, UpstreamError
    */
-  async listTools(ref: ConnectionRef, { signal }: { signal?: AbortSignal } = {}): Promise<UpstreamTool[]> {
-    const connection = await this.requireConnection(ref);
-    return this.listNow(connection, signal);
+  async listTools(ref: ConnectionRef): Promise<UpstreamTool[]> {
+    return this.listNow(await this.requireConnection(ref));
   }
 
   /**
@@ -73,7 +72,7 @@ export class ToolInvoker {
     }
   }
 
-  private async listNow(connection: Connection, signal: AbortSignal | undefined): Promise<UpstreamTool[]> {
+  private async listNow(connection: Connection, signal?: AbortSignal): Promise<UpstreamTool[]> {
     requireActive(connection);
     const tools = await this.lister.list(connection, signal);
     this.catalog.learn(connection, tools);

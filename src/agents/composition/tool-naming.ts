@@ -56,7 +56,7 @@ interface Tool {
  * connection and tool is added. Names are unique and do not depend on the order of connections and tools.
  */
 export function composeToolNames(connections: readonly NamedConnection[]): ToolNames {
-  const steps = naming(connections);
+  const steps = naming(connections, []);
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -70,7 +70,7 @@ export function composeToolNames(connections: readonly NamedConnection[]): ToolN
 export async function composeToolNamesInSlices(
   connections: readonly NamedConnection[],
   slices: TimeSlices,
-  reserved: readonly string[] = [],
+  reserved: readonly string[],
 ): Promise<ToolNames> {
   const steps = naming(connections, reserved);
   for (;;) {
@@ -83,7 +83,7 @@ export async function composeToolNamesInSlices(
 /** Yields after each short piece of the work. */
 function* naming(
   connections: readonly NamedConnection[],
-  reserved: readonly string[] = [],
+  reserved: readonly string[],
 ): Generator<undefined, ToolNames> {
   const names = new Map<string, Map<string, string>>(connections.map(({ connectionId }) => [connectionId, new Map()]));
   const taken = new Set(reserved);

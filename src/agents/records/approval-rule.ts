@@ -1,5 +1,4 @@
-import { registerDecorator } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
+import { rule } from '../../core/validation/rule.js';
 
 const WORDS: readonly unknown[] = ['none', 'destructive', 'all'];
 const MAX_TOOLS = 1000;
@@ -8,8 +7,9 @@ const TOOL_NAME = /^[^\x00]{1,256}$/u;
 
 /** An `ApprovalRule`: one of its words, or a list of tools. */
 export function IsApprovalRule(): PropertyDecorator {
-  return (target, property) => {
-    JSONSchema({
+  return rule(
+    'isApprovalRule',
+    {
       anyOf: [
         { type: 'string', enum: [...WORDS] },
         {
@@ -19,18 +19,10 @@ export function IsApprovalRule(): PropertyDecorator {
           uniqueItems: true,
         },
       ],
-    })(target, property as string);
-    registerDecorator({
-      name: 'isApprovalRule',
-      target: target.constructor,
-      propertyName: property as string,
-      validator: {
-        validate: isApprovalRule,
-        defaultMessage: () =>
-          `must be none, destructive, all, or a list of at most ${MAX_TOOLS} different names of tools`,
-      },
-    });
-  };
+    },
+    isApprovalRule,
+    `must be none, destructive, all, or a list of at most ${MAX_TOOLS} different names of tools`,
+  );
 }
 
 function isApprovalRule(value: unknown): boolean {

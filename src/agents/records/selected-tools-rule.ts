@@ -1,6 +1,5 @@
-import { registerDecorator } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
 import { isRecord } from '../../core/is-record.js';
+import { type PropertySchema, rule } from '../../core/validation/rule.js';
 import { type SelectedTool, wantedNameOf } from './selected-tool.js';
 
 const MAX_SELECTED_TOOLS = 1000;
@@ -15,10 +14,8 @@ const DRESSED_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** A JSON Pointer of 1 to 8 names (RFC 6901). */
 const PATH = /^(?:\/(?:[^~/]|~[01])*){1,8}$/u;
 
-type Schema = Exclude<Parameters<typeof JSONSchema>[0], (...args: never[]) => unknown>;
-
-const PATH_SCHEMA: Schema = { type: 'string', pattern: PATH.source, maxLength: MAX_PATH_LENGTH };
-const DRESSED_SCHEMA: Schema = {
+const PATH_SCHEMA: PropertySchema = { type: 'string', pattern: PATH.source, maxLength: MAX_PATH_LENGTH };
+const DRESSED_SCHEMA: PropertySchema = {
   type: 'object',
   properties: {
     tool: { type: 'string', minLength: 1, maxLength: 256 },
@@ -39,22 +36,16 @@ const DRESSED_SCHEMA: Schema = {
 
 /** Names of tools, and tools as an agent dresses them, under different names. */
 export function IsSelectedTools(): PropertyDecorator {
-  return (target, property) => {
-    JSONSchema({
+  return rule(
+    'isSelectedTools',
+    {
       type: 'array',
       items: { anyOf: [{ type: 'string', minLength: 1, maxLength: 256 }, DRESSED_SCHEMA] },
       maxItems: MAX_SELECTED_TOOLS,
-    })(target, property as string);
-    registerDecorator({
-      name: 'isSelectedTools',
-      target: target.constructor,
-      propertyName: property as string,
-      validator: {
-        validate: (value) => faultOf(value) === undefined,
-        defaultMessage: (args) => faultOf(args?.value) ?? '',
-      },
-    });
-  };
+    },
+    (value) => faultOf(value) === undefined,
+    (value) => faultOf(value) ?? '',
+  );
 }
 
 /** What is wrong with a list of selected tools, in a sentence; undefined if nothing is. */

@@ -17,7 +17,7 @@ export class ComponentSchemas {
   private readonly names = new Map<InputClass, string>();
 
   /** @param given schemas that no class describes, by name */
-  constructor(private readonly given: Readonly<Record<string, JsonSchema>> = {}) {
+  constructor(private readonly given: Readonly<Record<string, JsonSchema>>) {
     for (const [name, schema] of Object.entries(given)) this.named.set(name, schema);
   }
 

@@ -19,10 +19,7 @@ export class AuditEventRepository {
   }
 
   /** For `paginate`; the alias is `event`. */
-  queryOfOrganization(
-    organizationId: string,
-    manager: EntityManager = this.events.manager,
-  ): SelectQueryBuilder<AuditEventEntity> {
+  queryOfOrganization(organizationId: string, manager: EntityManager): SelectQueryBuilder<AuditEventEntity> {
     return manager
       .createQueryBuilder(AuditEventEntity, 'event')
       .where('event.organizationId = :organizationId', { organizationId });

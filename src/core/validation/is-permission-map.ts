@@ -1,9 +1,10 @@
-import { registerDecorator, type ValidationArguments } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
+import { applyDecorators } from '@nestjs/common';
+import { ValidateBy } from 'class-validator';
 import { suggestionFor } from '../closest-name.js';
 import { isRecord } from '../is-record.js';
 import { ANY, SELF } from '../permissions.js';
 import { declaredPermissions, isDeclaredPermission } from '../self-permissions.js';
+import { rule } from './rule.js';
 
 const MAX_RESOURCES = 1000;
 const MAX_TOOLS = 1000;
@@ -13,34 +14,28 @@ const MAX_BYTES = 32_768;
 
 /** Checks that a property is a permission map: an object of resource name → array of tool names. */
 export function IsPermissionMap(): PropertyDecorator {
-  return (target, property) => {
-    JSONSchema({
-      type: 'object',
-      additionalProperties: { type: 'array', items: { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH } },
-      description:
-        '`self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; ' +
-        `\`*\` as tool: all tools. At most ${MAX_RESOURCES} resources, ${MAX_TOOLS} tools of each, and ` +
-        `${MAX_BYTES} bytes of JSON.`,
-    })(target, property as string);
-    registerDecorator({
-      name: 'isPermissionMap',
-      target: target.constructor,
-      propertyName: property as string,
-      validator: {
-        validate: isPermissionMap,
-        defaultMessage: () => `must be an object whose values are arrays of tool names, of at most ${MAX_BYTES} bytes`,
+  return applyDecorators(
+    rule(
+      'isPermissionMap',
+      {
+        type: 'object',
+        additionalProperties: { type: 'array', items: { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH } },
+        description:
+          '`self` → management tools; a connection id or agent id → tools; `*` as resource: every connection; ' +
+          `\`*\` as tool: all tools. At most ${MAX_RESOURCES} resources, ${MAX_TOOLS} tools of each, and ` +
+          `${MAX_BYTES} bytes of JSON.`,
       },
-    });
-    registerDecorator({
+      isPermissionMap,
+      `must be an object whose values are arrays of tool names, of at most ${MAX_BYTES} bytes`,
+    ),
+    ValidateBy({
       name: 'knownPermissions',
-      target: target.constructor,
-      propertyName: property as string,
       validator: {
         validate: (value) => unknownPermissionsOf(value).length === 0,
-        defaultMessage: ({ value } = {} as ValidationArguments) => describeUnknown(value),
+        defaultMessage: (args) => describeUnknown(args?.value),
       },
-    });
-  };
+    }),
+  );
 }
 
 /**

@@ -178,8 +178,8 @@ export class MemberRepository {
     await manager.insert(PasswordLinkEntity, link);
   }
 
-  async findPasswordLink(tokenHash: string, manager = this.members.manager): Promise<PasswordLinkEntity | null> {
-    return manager.findOneBy(PasswordLinkEntity, [
+  async findPasswordLink(tokenHash: string): Promise<PasswordLinkEntity | null> {
+    return this.members.manager.findOneBy(PasswordLinkEntity, [
       { tokenHash, expiresAt: IsNull() },
       { tokenHash, expiresAt: MoreThan(databaseDate()) },
     ]);

@@ -31,7 +31,7 @@ export class PasswordHasher {
    * @returns a PHC string
    * @throws DomainError `service_unavailable` if too many passwords of the organization wait
    */
-  hash(password: string, organizationId: string | null = null): Promise<string> {
+  hash(password: string, organizationId: string | null): Promise<string> {
     return this.inTurn(organizationId, () => hash(normalized(password), PARAMETERS));
   }
 

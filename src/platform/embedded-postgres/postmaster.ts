@@ -14,6 +14,7 @@ interface Postmaster {
 }
 
 const POLL_MS = 20;
+const GRACE_MS = 30_000;
 
 /**
  * The server that runs on the cluster, or undefined. Waits while a server is starting or stopping.
@@ -61,13 +62,13 @@ function parseLockFile(text: string): Postmaster | undefined {
   return { pid: Number(pid), port: Number(port ?? 0), status: parseStatus(status?.trim()) };
 }
 
-/** Stops the server and waits for its end. Requests a fast shutdown, and after `graceMs` an immediate one. */
-export async function stopPostmaster(folder: string, graceMs = 30_000): Promise<void> {
+/** Stops the server and waits for its end. Requests a fast shutdown, and after 30 seconds an immediate one. */
+export async function stopPostmaster(folder: string): Promise<void> {
   const postmaster = await readLockFile(folder);
   if (!postmaster || !(await isPostmasterOf(postmaster.pid, folder))) return;
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     sendSignal(postmaster.pid, signal);
-    const deadline = Date.now() + graceMs;
+    const deadline = Date.now() + GRACE_MS;
     while (Date.now() < deadline) {
       if (!(await isPostmasterOf(postmaster.pid, folder))) return;
       await sleep(POLL_MS);

@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from 'ai';
 import { STREAM_START } from '../events/frame-position.js';
 import type { FrameBatch } from '../events/run-event-store.js';
-import { type FrameForm, UiMessageForm } from './frame-form.js';
+import type { FrameForm } from './frame-form.js';
 import { frameId, type ReaderPosition } from './reader-position.js';
 
 const STEP_START = '{"type":"start-step"';
@@ -25,7 +25,7 @@ export class RunFrames {
   constructor(
     private readonly runId: string,
     after: ReaderPosition,
-    readonly form: FrameForm = new UiMessageForm(),
+    readonly form: FrameForm,
   ) {
     this.current = after;
   }

@@ -53,17 +53,13 @@ interface UpstreamRequest {
 export class UpstreamSockets {
   /** By origin: one that never ends its answers gets only its share. Beyond it, connections are closed. */
   private readonly remainders = new Shares(MAX_REMAINDERS, [half]);
-  private readonly callPlaces: SocketPlaces;
-  private readonly notificationPlaces: SocketPlaces;
+  private readonly callPlaces = new SocketPlaces(CALL_LIMITS);
+  private readonly notificationPlaces = new SocketPlaces(NOTIFICATION_LIMITS);
 
   constructor(
     private readonly calls: Dispatcher,
     private readonly notifications: Dispatcher = calls,
-    limits: { readonly calls?: SocketLimits; readonly notifications?: SocketLimits } = {},
-  ) {
-    this.callPlaces = new SocketPlaces(limits.calls ?? CALL_LIMITS);
-    this.notificationPlaces = new SocketPlaces(limits.notifications ?? NOTIFICATION_LIMITS);
-  }
+  ) {}
 
   /**
    * Sends a request, with an access token if the upstream demands OAuth, and waits for the head of its answer.
