@@ -38,8 +38,11 @@ import {
   IsScope,
   IsText,
   IsTitle,
+  IsAbsolutePath,
+  IsArgumentList,
+  IsCommand,
+  IsEnvironment,
 } from './field-rules.js';
-import { IsAbsolutePath, IsArgumentList, IsCommand, IsEnvironment } from './stdio-rules.js';
 import { type ConnectionRateLimit, MAX_LIMIT_VALUE } from '../core/limits.js';
 import { IsLimit } from '../core/validation/is-limit.js';
 import { IsOptionalObject, Nested } from '../core/validation/nested.js';

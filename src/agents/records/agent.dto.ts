@@ -43,11 +43,9 @@ import {
   TOOL_MODES,
   type ToolMode,
 } from './agent.js';
-import { IsApprovalRule } from './approval-rule.js';
+import { IsApprovalRule, IsSelectedTools, IsOutputSchema } from './agent-rules.js';
 import { IsAgentSlug } from './agent-slug.js';
-import { IsOutputSchema } from './output-schema.js';
 import type { SelectedTool } from './selected-tool.js';
-import { IsSelectedTools } from './selected-tools-rule.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;

@@ -10,8 +10,12 @@ import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
 import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
-import { declaresApps, declaresUrlElicitation, hasUrlElicitation } from '../protocol/client-capabilities.js';
-import { answeredRequests } from '../protocol/client-requests.js';
+import {
+  declaresApps,
+  declaresUrlElicitation,
+  hasUrlElicitation,
+  answeredRequests,
+} from '../protocol/client-capabilities.js';
 import { type InboundMessage, type InboundRequest, isModernMessage, takesStream } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { ANSWERING } from '../translation/modern-envelope.js';

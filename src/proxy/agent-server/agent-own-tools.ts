@@ -3,7 +3,7 @@ import { AgentComposition } from '../../agents/composition/agent-composition.js'
 import { isAskName } from '../../agents/composition/tool-naming.js';
 import { requireActive } from '../../connections/connection.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
-import { isTaskRequest } from '../forwarding/tasks/task-requests.js';
+import { isTaskRequest } from '../forwarding/tasks/task-messages.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
 import { credentialMissing } from '../protocol/proxy-caller.js';

@@ -4,7 +4,7 @@ import type { Session } from '../forwarding/session/sealed-sessions.js';
 import { SessionStreams } from '../forwarding/session/session-streams.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
-import { isOfSession, requiredLevel, requiredUri } from '../protocol/session-requests.js';
+import { isOfSession, requiredLevel, requiredUri } from '../protocol/protocol-eras.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { SessionSubscriptions } from '../translation/subscriptions/session-subscriptions.js';
 import type { SessionOwner } from './client-upstream-sessions/client-upstream-session.js';

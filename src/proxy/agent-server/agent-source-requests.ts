@@ -3,8 +3,7 @@ import { AgentComposition } from '../../agents/composition/agent-composition.js'
 import type { Source } from '../../agents/composition/composition.js';
 import type { Connection } from '../../connections/connection.js';
 import { DomainError } from '../../core/domain-error.js';
-import { refuseTask } from '../forwarding/tasks/task-messages.js';
-import { isTaskRequest } from '../forwarding/tasks/task-requests.js';
+import { refuseTask, isTaskRequest } from '../forwarding/tasks/task-messages.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type McpRequestContext, pooledRoute, type PooledRoute, startRequest } from '../forwarding/upstream-router.js';
 import { type InboundMessage, type InboundRequest, NAMED_BY } from '../protocol/inbound-message.js';

@@ -6,8 +6,7 @@ import { UpstreamError } from '../../upstreams/contract/upstream-error.js';
 import { type InvocationOutcome, outcomeOf, resultOf } from '../../upstreams/invocation.js';
 import { discard } from '../../upstreams/messages/answer-body.js';
 import type { UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
-import { declaresApps, declaresUrlElicitation } from '../protocol/client-capabilities.js';
-import { answeredRequests } from '../protocol/client-requests.js';
+import { declaresApps, declaresUrlElicitation, answeredRequests } from '../protocol/client-capabilities.js';
 import {
   type InboundRequest,
   forwardedHeaders,
@@ -17,7 +16,7 @@ import {
 } from '../protocol/inbound-message.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import type { McpRequestContext, Route } from './upstream-router.js';
-import { AskedClients } from './asked-clients/asked-clients.js';
+import { AskedClients } from './asked-clients/asked-client.js';
 import { type Admission, RequestAdmission } from './request-admission.js';
 import { CallerFilters } from './caller-filters.js';
 import { ReplyWriter } from './reply-writer.js';

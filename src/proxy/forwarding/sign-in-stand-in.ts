@@ -1,8 +1,13 @@
 import { DomainError } from '../../core/domain-error.js';
 import type { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
-import { type InboundMessage, isModernMessage } from '../protocol/inbound-message.js';
+import {
+  type InboundMessage,
+  isModernMessage,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
+  MODERN_VERSIONS,
+} from '../protocol/inbound-message.js';
 import { signInPageOf } from '../protocol/json-rpc-error.js';
-import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { NO_SIGN_IN_NEEDED, signInTool } from '../protocol/sign-in-tool.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';

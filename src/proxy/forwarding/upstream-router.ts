@@ -5,13 +5,16 @@ import type { Connection } from '../../connections/connection.js';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
-import { type InboundMessage, type InboundRequest, isModernMessage } from '../protocol/inbound-message.js';
+import {
+  type InboundMessage,
+  type InboundRequest,
+  isModernMessage,
+  LEGACY_VERSIONS,
+} from '../protocol/inbound-message.js';
 import { requireSessionless, type ProxyCaller } from '../protocol/proxy-caller.js';
 import { SealedSessions, type Session, unknownSession } from './session/sealed-sessions.js';
-import { isOfSession } from '../protocol/session-requests.js';
-import { answeredRequests } from '../protocol/client-requests.js';
-import { requireTranslatable } from '../protocol/translatable-methods.js';
-import { LEGACY_VERSIONS } from '../protocol/protocol-versions.js';
+import { isOfSession, requireTranslatable } from '../protocol/protocol-eras.js';
+import { answeredRequests } from '../protocol/client-capabilities.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import { ownerOfCaller, ownerOfSession, type StateOwner } from '../../upstreams/contract/callers.js';
 import { CallDeadline } from '../../upstreams/contract/call-deadline.js';

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntryPoint } from '../../audit/calls/audit-record.js';
 import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
 import { isRequest, type McpRequestContext, startRequest, UpstreamRouter } from '../forwarding/upstream-router.js';
-import { SignInStates } from '../forwarding/session/sign-in-states.js';
+import { SignInStates } from '../forwarding/session/request-states.js';
 import { declaresApps } from '../protocol/client-capabilities.js';
 import { type InboundRequest, readMessage, checkHeaders, requireTakesStream } from '../protocol/inbound-message.js';
 import { sendNoAnswer } from '../protocol/no-answer.js';

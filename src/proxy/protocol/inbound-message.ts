@@ -5,7 +5,13 @@ import { isRecord } from '../../core/is-record.js';
 import { inspectJson, type TextRange } from '../../core/json/inspect-json.js';
 import { memberRange, withoutMember } from '../../core/json/json-member.js';
 import type { IncomingHttpHeaders } from 'node:http';
-import { MODERN_VERSIONS } from './protocol-versions.js';
+
+/** The revisions of MCP that have sessions. */
+export const LEGACY_VERSIONS: ReadonlySet<string> = new Set(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']);
+export const LATEST_LEGACY_VERSION = '2025-11-25';
+
+/** The revisions without sessions; their requests name the revision in a header and in the body. */
+export const MODERN_VERSIONS: readonly string[] = ['2026-07-28'];
 
 /** A range of a body, in bytes. */
 interface ByteRange {

@@ -9,7 +9,7 @@ import { untilClosed } from '../../platform/http/once-closed.js';
 import type { ToolListing } from '../../api/tools/tool-listing.dto.js';
 import { ToolsService } from '../../api/tools/tools.service.js';
 import { version } from '../../core/version.js';
-import { toolFailure } from '../protocol/tool-failure.js';
+import { toolFailure } from '../protocol/to-proxy-error.js';
 
 /** The caller of the management tools. */
 export interface SelfCaller {

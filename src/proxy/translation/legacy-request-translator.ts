@@ -5,8 +5,13 @@ import { SessionStreams } from '../forwarding/session/session-streams.js';
 import { type McpRequestContext, pooledRoute } from '../forwarding/upstream-router.js';
 import { type MessageSender, ownAnswer, type Sent } from '../forwarding/upstream-sender.js';
 import type { InboundRequest } from '../protocol/inbound-message.js';
-import { isOfSession, refusedSubscription, requiredLevel, requiredUri } from '../protocol/session-requests.js';
-import { requireTranslatable } from '../protocol/translatable-methods.js';
+import {
+  isOfSession,
+  refusedSubscription,
+  requiredLevel,
+  requiredUri,
+  requireTranslatable,
+} from '../protocol/protocol-eras.js';
 import { InitializeNegotiator } from './initialize-negotiator.js';
 import { sessionFeatures } from './session-features.js';
 import { type FindPlace, SessionSubscriptions } from './subscriptions/session-subscriptions.js';

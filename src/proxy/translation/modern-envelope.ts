@@ -7,9 +7,9 @@ import {
   modernVersionOf,
   NAMED_BY,
   readRequest,
+  MODERN_VERSIONS,
 } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import { memberRange } from '../../core/json/json-member.js';
 
 const PREFIX = 'io.modelcontextprotocol/';

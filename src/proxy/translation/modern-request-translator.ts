@@ -15,16 +15,11 @@ import {
 } from '../forwarding/upstream-router.js';
 import { RequestForwarder } from '../forwarding/request-forwarder.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
-import { type InboundRequest, isSubscription } from '../protocol/inbound-message.js';
+import { type InboundRequest, isSubscription, MODERN_VERSIONS } from '../protocol/inbound-message.js';
 import { withoutInputResponses, declaresUrlElicitation } from '../protocol/client-capabilities.js';
 import { canAsk } from '../protocol/json-rpc-error.js';
-import { MODERN_VERSIONS } from '../protocol/protocol-versions.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import {
-  requireTranslatable,
-  sessionCapabilities,
-  translatableCapabilities,
-} from '../protocol/translatable-methods.js';
+import { requireTranslatable, sessionCapabilities, translatableCapabilities } from '../protocol/protocol-eras.js';
 import { logLevelIn } from './held-calls/call-notifications.js';
 import { type AskableRequest, bringsAnswers, HeldCalls } from './held-calls/held-calls.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';

@@ -2,7 +2,7 @@ import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import { hasOwnSessions } from '../../connections/connection.js';
 import type { ServerDescription } from '../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
-import { sessionCapabilities } from '../protocol/translatable-methods.js';
+import { sessionCapabilities } from '../protocol/protocol-eras.js';
 
 /** What a client of the legacy era can use in a session that exists only in this service, in addition to requests. */
 export function sessionFeatures(

@@ -2,7 +2,7 @@ import { collectTools, type ToolPage } from '../contract/tool-listing.js';
 import { type UpstreamTool, isTool } from '../contract/upstream.js';
 import { UpstreamError, UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
-import { messagesIn } from '../messages/messages-in.js';
+import { messagesIn } from '../messages/sse-parts.js';
 import type { ExchangeOptions, UpstreamChannel } from '../messages/upstream-channel.js';
 
 type PostingChannel = Pick<UpstreamChannel, 'postMessage'>;

@@ -7,14 +7,15 @@ import { SERVICE } from '../contract/callers.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
 import { beginningOf } from '../messages/answer-body.js';
-import { type ChannelSession, isSessionLost } from '../session/channel-session.js';
-import type { HttpAnswer } from '../sockets/http-answer.js';
-import type {
-  ExchangeOptions,
-  OutgoingMessage,
-  UpstreamAnswer,
-  UpstreamChannel,
+import {
+  type ChannelSession,
+  isSessionLost,
+  type ExchangeOptions,
+  type OutgoingMessage,
+  type UpstreamAnswer,
+  type UpstreamChannel,
 } from '../messages/upstream-channel.js';
+import type { HttpAnswer } from '../sockets/http-answer.js';
 
 type Method = 'POST' | 'GET' | 'DELETE';
 

@@ -1,6 +1,9 @@
 import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
-import { type AnswerBody, chunksOf, requireRoom } from './answer-body.js';
+import { type AnswerBody, chunksOf, requireRoom, wholeOf } from './answer-body.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
+import { UpstreamMisbehaviour, UpstreamError } from '../contract/upstream-error.js';
+import type { UpstreamAnswer } from './upstream-channel.js';
+import { Readable } from 'node:stream';
 
 /** A whole event with the empty line that ends it, or a piece of an event that is too large to buffer. */
 export interface SsePart {
@@ -150,4 +153,42 @@ export function withData(event: Buffer, data: string): Buffer {
 /** An event with a JSON text. Between its values a line end is white space; in strings it is escaped. */
 export function messageEvent(json: string): Buffer {
   return Buffer.from(`event: message\ndata: ${json.replaceAll(/[\r\n]+/g, ' ')}\n\n`);
+}
+
+/** The JSON texts of the messages in an answer. @throws UpstreamMisbehaviour if an answer is too costly to parse */
+export async function* messagesIn({ body, contentType }: UpstreamAnswer): AsyncGenerator<string> {
+  if (contentType === 'text/event-stream') {
+    for await (const { bytes, isWhole } of sseParts(body)) {
+      const data = isWhole ? dataOf(bytes) : undefined;
+      // An event can consist of its id alone (MCP 2025-11-25, transports, "Resumability").
+      if (data !== undefined && data !== '') yield data;
+    }
+    return;
+  }
+  const tooLarge = (): Error => new UpstreamMisbehaviour('answered with more than the service accepts');
+  yield (await wholeOf(body, tooLarge)).toString('utf8');
+}
+
+/** How many bytes a reader can be behind before the stream is destroyed; one further message can be buffered. */
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
+
+/** Server-sent events (WHATWG HTML §9.2), one for each message. */
+export class EventStream extends Readable {
+  // Data is pushed when it arrives.
+  override _read(): void {}
+
+  /** Returns false if the stream has ended or its reader is too slow. @param line JSON text without line breaks */
+  send(line: Buffer): boolean {
+    if (this.destroyed) return false;
+    if (this.readableLength > MAX_UNREAD_BYTES) {
+      this.destroy(new UpstreamError('cancelled', 'The reader of the stream is too slow.'));
+      return false;
+    }
+    this.push(Buffer.concat([Buffer.from('event: message\ndata: '), line, Buffer.from('\n\n')]));
+    return true;
+  }
+
+  finish(): void {
+    if (!this.destroyed) this.push(null);
+  }
 }

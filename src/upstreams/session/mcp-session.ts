@@ -14,7 +14,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { version } from '../../core/version.js';
 import { endsWithin, unlessAborted } from '../../core/with-timeout.js';
-import { type ChannelSession, isSessionLost } from './channel-session.js';
+import { type ChannelSession, isSessionLost } from '../messages/upstream-channel.js';
 import type { StateOwner } from '../contract/callers.js';
 import {
   LISTED_KINDS,

@@ -1,6 +1,6 @@
 import type { UpstreamError } from '../contract/upstream-error.js';
 import type { ChildMessage } from './child-message.js';
-import type { EventStream } from '../messages/event-stream.js';
+import type { EventStream } from '../messages/sse-parts.js';
 import type { StdioExchange } from './stdio-exchange.js';
 
 /** Limits on the messages kept for the next listener; the oldest are dropped first. */

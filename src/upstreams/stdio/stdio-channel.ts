@@ -1,4 +1,4 @@
-import { messagesIn } from '../messages/messages-in.js';
+import { messagesIn, EventStream } from '../messages/sse-parts.js';
 import type {
   ExchangeOptions,
   OutgoingMessage,
@@ -8,7 +8,6 @@ import type {
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 import { cancellationOf, canonicalId, oneLine, progressTokenOf, readMessage } from './child-message.js';
-import { EventStream } from '../messages/event-stream.js';
 import { MessageRouter } from './message-router.js';
 import type { ProgramLog } from './program-log.js';
 import { plainAnswer, StdioExchange, streamAnswer } from './stdio-exchange.js';

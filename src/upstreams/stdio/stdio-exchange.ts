@@ -1,6 +1,6 @@
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import type { UpstreamError } from '../contract/upstream-error.js';
-import { EventStream } from '../messages/event-stream.js';
+import { EventStream } from '../messages/sse-parts.js';
 
 /** An answer of JSON text, or without a body. */
 export function plainAnswer(status: number, json?: Buffer): UpstreamAnswer {

@@ -131,7 +131,7 @@ CREATE UNLOGGED TABLE rate_limits (
 );
 CREATE INDEX rate_limits_expire_idx ON rate_limits (expire);
 
--- The states of sign-ins that were used: each is valid once (`src/proxy/forwarding/session/sign-in-states.ts`).
+-- The states of sign-ins that were used: each is valid once (`src/proxy/forwarding/session/request-states.ts`).
 CREATE TABLE used_sign_ins (
   id uuid PRIMARY KEY,
   expires_at timestamptz NOT NULL

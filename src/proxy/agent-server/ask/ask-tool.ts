@@ -7,7 +7,7 @@ import { RunCancellationService } from '../../../runtime/runs/run-cancellation.s
 import type { WaitingEnd } from '../../../runtime/turns/run-waiting.js';
 import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from '../../../upstreams/invocation.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
-import { toolFailure } from '../../protocol/tool-failure.js';
+import { toolFailure } from '../../protocol/to-proxy-error.js';
 import { agentCallOf } from '../agent-call.js';
 import { namingRun, toToolResult } from './ask-result.js';
 import { AskApprovals } from './ask-approvals.js';

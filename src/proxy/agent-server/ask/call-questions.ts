@@ -4,7 +4,7 @@ import { isRecord } from '../../../core/is-record.js';
 import type { RunEntity } from '../../../runtime/runs/records/run.entity.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';
 import { hasState, invalidState, RequestStates } from '../../forwarding/session/request-states.js';
-import { answeredRequests } from '../../protocol/client-requests.js';
+import { answeredRequests } from '../../protocol/client-capabilities.js';
 import { isModernMessage } from '../../protocol/inbound-message.js';
 import { AskApprovals, mayAnswer } from './ask-approvals.js';
 import { type AskExchange, principalOf } from './asked-runs.js';

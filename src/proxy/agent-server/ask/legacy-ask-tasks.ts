@@ -6,7 +6,7 @@ import { RunCancellationService } from '../../../runtime/runs/run-cancellation.s
 import type { RunEntity } from '../../../runtime/runs/records/run.entity.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';
 import { SealedTaskIds } from '../../forwarding/tasks/sealed-task-ids.js';
-import { unknownTask } from '../../forwarding/tasks/task-requests.js';
+import { unknownTask } from '../../forwarding/tasks/task-messages.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { AskApprovals, type RunQuestions } from './ask-approvals.js';
 import { AskTasks, POLL_MS, timesOf } from './ask-tasks.js';

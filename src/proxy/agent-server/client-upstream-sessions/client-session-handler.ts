@@ -20,7 +20,7 @@ import {
   takesStream,
 } from '../../protocol/inbound-message.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
-import { requiredLevel } from '../../protocol/session-requests.js';
+import { requiredLevel } from '../../protocol/protocol-eras.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
 import { mayUseAny } from '../offering/agent-permissions.js';
 import { AgentToolRouter } from '../offering/agent-tool-router.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { databaseNow } from '../../../core/database-time.js';
 import { newId } from '../../../core/ids.js';
 import type { Connection } from '../../../connections/connection.js';
-import { messagesIn } from '../../../upstreams/messages/messages-in.js';
+import { messagesIn } from '../../../upstreams/messages/sse-parts.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../../upstreams/pool/upstream-health.js';

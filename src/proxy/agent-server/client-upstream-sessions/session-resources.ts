@@ -4,7 +4,7 @@ import { composedAddress, isReserved } from '../../../agents/composition/resourc
 import { DomainError } from '../../../core/domain-error.js';
 import { isRecord, parseRecord } from '../../../core/is-record.js';
 import type { Connection } from '../../../connections/connection.js';
-import { messagesIn } from '../../../upstreams/messages/messages-in.js';
+import { messagesIn } from '../../../upstreams/messages/sse-parts.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
 import { AgentPromptsAndResources } from '../offering/agent-prompts-and-resources.js';

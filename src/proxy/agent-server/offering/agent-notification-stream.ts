@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InMemoryServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isRecord } from '../../../core/is-record.js';
-import { EventStream } from '../../../upstreams/messages/event-stream.js';
+import { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import { listChangedMethod } from '../../../upstreams/contract/list-change.js';
 import { untilClosed } from '../../../platform/http/once-closed.js';
 import { ReplyWriter } from '../../forwarding/reply-writer.js';

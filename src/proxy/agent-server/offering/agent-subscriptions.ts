@@ -9,7 +9,7 @@ import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { answeringRoute, pooledRoute, usableCapabilities } from '../../forwarding/upstream-router.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
 import { ProxyCaller } from '../../protocol/proxy-caller.js';
-import { refusedSubscription } from '../../protocol/session-requests.js';
+import { refusedSubscription } from '../../protocol/protocol-eras.js';
 import { ChangeSubscriptions, MAX_RESOURCES_OF_CALLER } from '../../translation/subscriptions/change-subscriptions.js';
 import { SessionSubscriptions } from '../../translation/subscriptions/session-subscriptions.js';
 import { type SubscribedPlace, WatchedResources } from '../../translation/subscriptions/watched-resources.js';

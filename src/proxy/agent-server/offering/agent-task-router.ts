@@ -3,7 +3,7 @@ import { AgentComposition } from '../../../agents/composition/agent-composition.
 import type { ToolPlace } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { SealedTaskIds } from '../../forwarding/tasks/sealed-task-ids.js';
-import { deniedTask, requireTasksExtension, unknownTask, withTaskId } from '../../forwarding/tasks/task-requests.js';
+import { deniedTask, requireTasksExtension, unknownTask, withTaskId } from '../../forwarding/tasks/task-messages.js';
 import { type McpRequestContext, startRequest } from '../../forwarding/upstream-router.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { credentialMissing } from '../../protocol/proxy-caller.js';

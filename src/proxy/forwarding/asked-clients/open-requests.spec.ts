@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { OpenConnections } from '../../../connections/open-connections.js';
 import type { SealedRequestIds } from '../session/sealed-request-ids.js';
 import type { Session } from '../session/sealed-sessions.js';
-import { type OpenRequest, OpenRequests } from './open-requests.js';
-import { WaitingPlaces } from './waiting-places.js';
+import { type OpenRequest, OpenRequests, WaitingPlaces } from './open-requests.js';
 
 const connection = { organizationId: 'o', id: 'c', revision: 1 };
 const CALLER = { connection, key: 'caller' };

@@ -13,15 +13,12 @@ import { isFrom } from '../../../upstreams/contract/log-level.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
-import { judgeEnds } from './answer-judge.js';
-import { AnsweredId, wrongAnswerError } from './answered-id.js';
-import { brokenAnswer } from './broken-answer.js';
-import { type CompleteAnswer, completeAnswer, completeSmall, isResponse } from './complete-answer.js';
+import { judgeEnds, type CompleteAnswer, completeAnswer, completeSmall, isResponse } from './complete-answer.js';
+import { AnsweredId, wrongAnswerError, replaceAll, StreamingReplacement } from './answered-id.js';
+import { brokenAnswer, needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { keepAlive } from './keep-alive.js';
 import { Silence } from './silence.js';
-import { needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
-import { replaceAll, StreamingReplacement } from './replace-id.js';
-import { saysToolsChanged } from './tools-changed.js';
+import { saysToolsChanged } from './relay-unsolicited.js';
 import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './reserialize.js';
 import {
   dataOf,

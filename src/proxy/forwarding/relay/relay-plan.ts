@@ -4,6 +4,8 @@ import type { AskedRequest } from '../../../upstreams/channels/upstream-channels
 import type { LogLevel } from '../../../upstreams/contract/log-level.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import type { TaskIdMapping } from '../tasks/task-messages.js';
+import { DomainError } from '../../../core/domain-error.js';
+import { toUpstreamError } from '../../../upstreams/contract/to-upstream-error.js';
 
 /** How an upstream's answer is relayed to the caller. */
 export interface RelayPlan extends AnsweredWithRoom {
@@ -57,4 +59,16 @@ export interface RelayedAnswer {
   readonly body: Buffer | string | AsyncGenerator<Buffer>;
   /** True if memory has been reserved for a complete body. */
   readonly isHeld?: boolean;
+}
+
+const ADDRESS = 'the other end';
+
+/** The error for an answer that could not be read to its end. */
+export function brokenAnswer(error: unknown, plan: Pick<RelayPlan, 'explain'>): unknown {
+  const cause = plan.explain(error);
+  if (cause instanceof DomainError) return cause;
+  // Socket errors have codes. An error without one is a fault of this service and must not be attributed to the
+  // upstream.
+  const isOfSocket = typeof cause === 'object' && cause !== null && 'code' in cause && typeof cause.code === 'string';
+  return isOfSocket ? toUpstreamError(cause, ADDRESS) : cause;
 }

@@ -3,9 +3,7 @@ import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import { type AnswerBody, discard, GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { dataOf, sseParts } from '../../../upstreams/messages/sse-parts.js';
 import { parseRecord } from '../../../core/is-record.js';
-import { saysToolsChanged } from './tools-changed.js';
-import { reserializeEvent, reserializeMessage } from './reserialize.js';
-import { passesWhole } from './tool-list-filter.js';
+import { reserializeEvent, reserializeMessage, passesWhole } from './reserialize.js';
 
 /**
  * Relays the stream of messages that belong to no request (GET). A stream that resumes another one can contain an
@@ -43,4 +41,14 @@ export function filteredEvent(event: Buffer, filter: CallerFilter): Buffer | und
   if (message === undefined ? filter.holdsAll === true : passesWhole(message, filter)) return event;
   const text = message && reserializeMessage(message, filter);
   return text === undefined ? undefined : reserializeEvent(event, text);
+}
+
+const NAMES = ['tools/list_changed', String.raw`tools\/list_changed`];
+
+/**
+ * True if this event might report that the list of tools has changed (MCP, `notifications/tools/list_changed`). The
+ * event is searched, not parsed: a needless lookup of the list does no harm. Some servers escape slashes (RFC 8259 §7).
+ */
+export function saysToolsChanged(event: Buffer): boolean {
+  return NAMES.some((name) => event.includes(name));
 }

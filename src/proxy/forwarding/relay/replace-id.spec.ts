@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { replaceAll, StreamingReplacement } from './replace-id.js';
+import { replaceAll, StreamingReplacement } from './answered-id.js';
 
 const FROM = '"aab"';
 /** Texts with many complete and partial occurrences of the id. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { saysToolsChanged } from './tools-changed.js';
+import { saysToolsChanged } from './relay-unsolicited.js';
 
 describe('saysToolsChanged', () => {
   it.each([

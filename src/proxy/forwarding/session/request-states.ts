@@ -6,6 +6,10 @@ import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 import type { InboundMessage } from '../../protocol/inbound-message.js';
+import { isRecord } from '../../../core/is-record.js';
+import { withoutInputResponses } from '../../protocol/client-capabilities.js';
+import { SIGN_IN } from '../../protocol/sign-in-tool.js';
+import { UsedSignIns } from './used-sign-ins.repository.js';
 
 /** How long a state is valid, in milliseconds. */
 export const STATE_AGE_MS = 10 * 60_000;
@@ -89,4 +93,36 @@ function contextOf(kind: string, { params, principal }: FastifyRequest): string 
 function digestOf({ message: { method, params }, target }: RepeatedRequest): string {
   const { name, uri, arguments: args } = params;
   return hash('sha256', JSON.stringify([method, name, uri, args, target]));
+}
+
+const KIND = 'sign-in';
+
+/** The states of requests that wait until a person has signed in at the upstream. Each can be used once. */
+@Injectable()
+export class SignInStates {
+  constructor(
+    private readonly states: RequestStates,
+    private readonly used: UsedSignIns,
+  ) {}
+
+  seal(request: FastifyRequest, message: InboundMessage): string {
+    return this.states.seal(KIND, { request, message }).state;
+  }
+
+  /**
+   * Returns the request that is repeated after a sign-in as it was sent at first; any other message unchanged.
+   * @throws DomainError `invalid_rpc_request` for a state that is not valid, `upstream_authorization_required` if the
+   *   person refused
+   */
+  async resume<M extends InboundMessage>(request: FastifyRequest, message: M): Promise<M> {
+    if (message.kind !== 'request' || !hasState(KIND, message)) return message;
+    const { id } = this.states.open(KIND, { request, message });
+    if (!(await this.used.use(id, STATE_AGE_MS))) throw invalidState();
+    const { inputResponses } = message.params;
+    const answer = isRecord(inputResponses) ? inputResponses[SIGN_IN] : undefined;
+    if (isRecord(answer) && answer['action'] !== 'accept') {
+      throw new DomainError('upstream_authorization_required', 'The person did not open the page to sign in.');
+    }
+    return withoutInputResponses(message) as M;
+  }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { LogLevel } from '../../../upstreams/contract/log-level.js';
-import type { EventStream } from '../../../upstreams/messages/event-stream.js';
+import type { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import { MAX_AGE_MS, type Session } from './sealed-sessions.js';
 
 const MAX_LEVELS = 50_000;

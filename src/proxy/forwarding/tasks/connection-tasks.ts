@@ -7,8 +7,7 @@ import { credentialMissing, type ProxyCaller } from '../../protocol/proxy-caller
 import { withoutTasksExtension } from '../../protocol/client-capabilities.js';
 import type { McpRequestContext } from '../upstream-router.js';
 import { SealedTaskIds } from './sealed-task-ids.js';
-import { refuseTask } from './task-messages.js';
-import { deniedTask, isTaskRequest, requireTasksExtension, withTaskId } from './task-requests.js';
+import { refuseTask, deniedTask, isTaskRequest, requireTasksExtension, withTaskId } from './task-messages.js';
 import { renameSubscribedTasks, subscribedTasks, withSubscribedTasks } from './task-subscriptions.js';
 
 /**

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
-import { unknownTask } from './task-requests.js';
+import { unknownTask } from './task-messages.js';
 
 /** Where to send requests about a task. */
 interface TaskPlace {

@@ -4,9 +4,8 @@ import { LRUCache } from 'lru-cache';
 import { ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { credentialMissing, type ProxyCaller, type CallerFilter } from '../../protocol/proxy-caller.js';
-import { taskIdOf } from './task-messages.js';
+import { taskIdOf, deniedTask, unknownTask } from './task-messages.js';
 import { type TaskHolder, TaskOwnerRepository } from './task-owner.repository.js';
-import { deniedTask, unknownTask } from './task-requests.js';
 
 const LIST = 'tasks/list';
 /** How many callers' tasks a process caches. */

@@ -11,10 +11,9 @@ import {
   type UpstreamRequest,
 } from '../../../upstreams/contract/upstream-request.js';
 import { dataOf, messageEvent, sseParts } from '../../../upstreams/messages/sse-parts.js';
-import { noAnswer } from '../../forwarding/asked-clients/open-requests.js';
-import { MAX_QUESTION_SIZE, MAX_QUESTIONS } from '../../forwarding/asked-clients/waiting-places.js';
+import { noAnswer, MAX_QUESTION_SIZE, MAX_QUESTIONS } from '../../forwarding/asked-clients/open-requests.js';
 import type { Sent } from '../../forwarding/upstream-sender.js';
-import { answers, toInputRequest } from '../../protocol/client-requests.js';
+import { answers, toInputRequest } from '../../protocol/client-capabilities.js';
 import { gather } from '../to-modern-answer.js';
 import { notificationFor } from './call-notifications.js';
 

@@ -4,7 +4,7 @@ import type { OpenConnections } from '../../../connections/open-connections.js';
 import type { Principal } from '../../../core/principal.js';
 import type { OpenCredentials } from '../../../identity/credentials/open-credentials.js';
 import type { VaultService } from '../../../platform/vault/vault.service.js';
-import { WaitingPlaces } from '../../forwarding/asked-clients/waiting-places.js';
+import { WaitingPlaces } from '../../forwarding/asked-clients/open-requests.js';
 import type { HeldCall } from './held-call.js';
 import { OpenQuestions } from './open-questions.js';
 

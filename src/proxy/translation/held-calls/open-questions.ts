@@ -5,7 +5,7 @@ import { type Claim, half, type Holder, Shares } from '../../../core/sharing/sha
 import { OpenConnections } from '../../../connections/open-connections.js';
 import { OpenCredentials } from '../../../identity/credentials/open-credentials.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
-import { WaitingPlaces } from '../../forwarding/asked-clients/waiting-places.js';
+import { WaitingPlaces } from '../../forwarding/asked-clients/open-requests.js';
 import { invalidState, STATE_AGE_MS } from '../../forwarding/session/request-states.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import type { HeldCall } from './held-call.js';

@@ -6,7 +6,7 @@ import type { ChangeReader } from '../../../upstreams/channels/upstream-subscrip
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
 import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import type { EventStream } from '../../../upstreams/messages/event-stream.js';
+import type { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import { UpstreamHealth } from '../../../upstreams/pool/upstream-health.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 

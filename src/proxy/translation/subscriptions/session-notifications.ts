@@ -3,7 +3,7 @@ import { DomainError } from '../../../core/domain-error.js';
 import { onceClosed, untilClosed } from '../../../platform/http/once-closed.js';
 import { type ListedKind, listChangedMethod } from '../../../upstreams/contract/list-change.js';
 import type { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import { EventStream } from '../../../upstreams/messages/event-stream.js';
+import { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import type { SessionRequest } from '../../forwarding/connection-sessions.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { SessionStreams } from '../../forwarding/session/session-streams.js';

@@ -5,7 +5,7 @@ import type { WantedChanges } from '../../../upstreams/contract/change-listener.
 import { LISTED_KINDS, type ListedKind, subscriptionTo } from '../../../upstreams/contract/list-change.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
-import { isUri, URI_FORM } from '../../protocol/session-requests.js';
+import { isUri, URI_FORM } from '../../protocol/protocol-eras.js';
 
 /**
  * The part of a subscription (MCP 2026-07-28, "Subscriptions") that a legacy upstream has, and that the caller is

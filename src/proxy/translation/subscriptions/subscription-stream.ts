@@ -3,7 +3,7 @@ import type { ChangeReader } from '../../../upstreams/channels/upstream-subscrip
 import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
 import { type ListedKind, listChangedMethod, RESOURCE_UPDATED } from '../../../upstreams/contract/list-change.js';
 import type { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import { EventStream } from '../../../upstreams/messages/event-stream.js';
+import { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import { SERVER_INFO } from '../to-modern-answer.js';
 import { filterOf } from './subscription-filter.js';
 

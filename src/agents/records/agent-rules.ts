@@ -1,6 +1,7 @@
 import { isRecord } from '../../core/is-record.js';
 import { type PropertySchema, rule } from '../../core/validation/rule.js';
 import { type SelectedTool, wantedNameOf } from './selected-tool.js';
+import { exceededLimit, type JsonLimits } from '../../core/json-size.js';
 
 const MAX_SELECTED_TOOLS = 1000;
 const MAX_DESCRIPTION_LENGTH = 10_000;
@@ -105,4 +106,58 @@ function isToolName(name: unknown): name is string {
 
 function isPath(path: unknown): path is string {
   return typeof path === 'string' && path.length <= MAX_PATH_LENGTH && PATH.test(path);
+}
+
+const WORDS: readonly unknown[] = ['none', 'destructive', 'all'];
+const MAX_TOOLS = 1000;
+
+/** An `ApprovalRule`: one of its words, or a list of tools. */
+export function IsApprovalRule(): PropertyDecorator {
+  return rule(
+    'isApprovalRule',
+    {
+      anyOf: [
+        { type: 'string', enum: [...WORDS] },
+        {
+          type: 'array',
+          items: { type: 'string', minLength: 1, maxLength: 256 },
+          maxItems: MAX_TOOLS,
+          uniqueItems: true,
+        },
+      ],
+    },
+    isApprovalRule,
+    `must be none, destructive, all, or a list of at most ${MAX_TOOLS} different names of tools`,
+  );
+}
+
+function isApprovalRule(value: unknown): boolean {
+  if (!Array.isArray(value)) return WORDS.includes(value);
+  const isEachName = value.every((name) => typeof name === 'string' && TOOL_NAME.test(name));
+  return isEachName && value.length <= MAX_TOOLS && new Set(value).size === value.length;
+}
+
+/** As JSON text. */
+const MAX_BYTES = 65_536;
+/** Makes the schema safe to serialize. */
+const LIMITS: JsonLimits = { nodes: MAX_BYTES, depth: 100, characters: MAX_BYTES };
+
+/** The schema of an agent's answers. Whether it can be used is checked elsewhere. */
+export function IsOutputSchema(): PropertyDecorator {
+  return rule(
+    'isOutputSchema',
+    {
+      type: 'object',
+      required: ['type'],
+      properties: { type: { type: 'string', enum: ['object'] } },
+      additionalProperties: true,
+    },
+    isOutputSchema,
+    `must be a JSON Schema whose type is "object", of at most ${MAX_BYTES} bytes of JSON`,
+  );
+}
+
+function isOutputSchema(value: unknown): boolean {
+  if (!isRecord(value) || value['type'] !== 'object' || exceededLimit(value, LIMITS) !== undefined) return false;
+  return Buffer.byteLength(JSON.stringify(value)) <= MAX_BYTES;
 }
