@@ -5,13 +5,21 @@ import { newId } from '../core/ids.js';
 import type { ListInput } from '../core/paging/list-input.js';
 import { paginate } from '../core/paging/paginate.js';
 import type { Principal } from '../core/principal.js';
-import type { ConnectionCreateData, ConnectionItem, ConnectionPage, ConnectionUpdateData } from './connection.dto.js';
+import {
+  type ConnectionCreateData,
+  type ConnectionItem,
+  type ConnectionPage,
+  type ConnectionUpdateData,
+  type ConnectionAuthItem,
+  MASK,
+  type StdioItem,
+} from './connection.dto.js';
 import { ConnectionEditor } from './connection-editor.js';
-import { toItem } from './connection-item.js';
 import { ConnectionPins } from './connection-pins.js';
 import { ConnectionRepository } from './connection.repository.js';
 import type { ListSpec } from '../core/paging/list-spec.js';
-import { CONNECTION_STATUSES, CONNECTION_TYPES } from './connection.js';
+import { CONNECTION_STATUSES, CONNECTION_TYPES, type AuthType, type OauthSettings } from './connection.js';
+import type { ConnectionEntity } from './connection.entity.js';
 
 /** The fields that COLLECTION_CONNECTIONS_LIST publishes. */
 const CONNECTION_LIST: ListSpec = {
@@ -93,4 +101,75 @@ export class ConnectionService {
 
 function unknownConnection(): DomainError {
   return new DomainError('not_found', 'There is no connection with this id in the organization.');
+}
+
+/**
+ * The connection as returned to callers. It shows which secrets exist (headers and environment variables by name),
+ * never their values.
+ */
+function toItem(connection: ConnectionEntity): ConnectionItem {
+  return {
+    id: connection.id,
+    title: connection.title,
+    description: connection.description,
+    connection_type: connection.connectionType,
+    connection_url: connection.connectionUrl,
+    connection_token: connection.connectionToken === null ? null : MASK,
+    auth: toAuth(connection),
+    connection_headers:
+      connection.connectionHeaders === null ? null : { headers: masked(connection.connectionHeaderNames) },
+    stdio: toStdio(connection),
+    timeout: connection.timeout,
+    status: connection.status,
+    status_reason: connection.statusReason,
+    status_since: connection.statusSince?.toISOString() ?? null,
+    public_tools: connection.publicTools,
+    rate_limit: connection.rateLimit,
+    shared_state: connection.sharedState,
+    pin: connection.pin,
+    tools_refreshed_at: connection.toolsRefreshedAt?.toISOString() ?? null,
+    tool_count: connection.toolCount,
+    import_name: connection.importName,
+    created_at: connection.createdAt.toISOString(),
+    updated_at: connection.updatedAt.toISOString(),
+  };
+}
+
+function toAuth({
+  connectionType,
+  oauth,
+  oauthClientSecret,
+  connectionToken,
+}: ConnectionEntity): ConnectionAuthItem | null {
+  if (connectionType !== 'HTTP') return null;
+  if (oauth === null) {
+    const type = connectionToken === null ? 'none' : 'token';
+    return { type, account: 'connection', scope: null, client_id: null, client_secret: null, private_key: null };
+  }
+  const { machine, account, scope, clientId } = oauth;
+  const secret = oauthClientSecret === null ? null : MASK;
+  const hasKey = machine === 'private_key';
+  return {
+    type: oauthTypeOf(oauth),
+    account,
+    scope,
+    client_id: clientId,
+    client_secret: hasKey ? null : secret,
+    private_key: hasKey ? secret : null,
+  };
+}
+
+function oauthTypeOf({ isEnterprise, machine }: OauthSettings): AuthType {
+  if (machine !== undefined) return 'client_credentials';
+  return isEnterprise === true ? 'enterprise' : 'oauth';
+}
+
+function toStdio({ stdio, stdioEnvNames }: ConnectionEntity): StdioItem | null {
+  if (stdio === null) return null;
+  const { command, args, cwd } = stdio;
+  return { command, args: [...args], env: masked(stdioEnvNames), cwd };
+}
+
+function masked(names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, MASK]));
 }

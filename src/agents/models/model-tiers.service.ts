@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import type { ModelTiersChange, ModelTiersItem, TierTarget } from './model-tiers.dto.js';
-import { ModelTiersRepository, type TierChanges } from './model-tiers.repository.js';
-import { modelsOf, toColumns, toTarget } from './tier-target.js';
+import { ModelTiersRepository, type TierChanges, modelsOf, toColumns, toTarget } from './model-tiers.repository.js';
 import { type Tier, TIERS } from '../../core/tier.js';
 
 /** Which models serve each tier of an organization. */

@@ -5,11 +5,9 @@ import { AppConfig } from '../../core/config/app-config.js';
 import { newId } from '../../core/ids.js';
 import { isoTime } from '../../core/iso-time.js';
 import { withTimeout } from '../../core/with-timeout.js';
-import { notRecorded } from './audit-batch.js';
+import { notRecorded, AuditWriter, CallsInFlight } from './audit-writer.js';
 import { AuditConnection } from './audit-connection.js';
 import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
-import { AuditWriter } from './audit-writer.js';
-import { CallsInFlight } from './calls-in-flight.js';
 import { copyLine } from './copy-line.js';
 
 const SOON_MS = 1_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CallsInFlight } from './calls-in-flight.js';
+import { CallsInFlight } from './audit-writer.js';
 
 describe('calls in flight', () => {
   it('are counted until they end', () => {

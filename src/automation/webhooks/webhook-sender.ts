@@ -4,8 +4,58 @@ import { databaseNow } from '../../core/database-time.js';
 import { AddressPolicy, AddressRefusedError } from '../../platform/net/address-policy.js';
 import { GuardedDispatcher } from '../../platform/net/guarded-dispatcher.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
-import { webhookHeaders } from './webhook-signature.js';
-import { openWebhookSecrets, type SealedWebhookSecrets, UnreadableSecretError } from './webhook-secrets.js';
+import { createHmac, randomBytes } from 'node:crypto';
+import { SEALED_COLUMNS } from '../../platform/vault/sealed-columns.js';
+
+/** What stored webhooks and claimed deliveries hold of the secrets of a webhook. */
+interface SealedWebhookSecrets {
+  /** The id of the webhook. */
+  readonly id: string;
+  readonly secret: string;
+  readonly previousSecret: string | null;
+  readonly previousSecretUntil: Date | null;
+}
+
+/** Thrown when the vault has no key for the secret. The message is a sentence for people. */
+class UnreadableSecretError extends Error {
+  override readonly name = 'UnreadableSecretError';
+}
+
+const { webhookSecret, webhookPreviousSecret } = SEALED_COLUMNS;
+
+/**
+ * The secrets that sign now, the current one first.
+ * @throws UnreadableSecretError
+ */
+function openWebhookSecrets(vault: VaultService, webhook: SealedWebhookSecrets): string[] {
+  const { id, secret, previousSecret, previousSecretUntil } = webhook;
+  try {
+    const current = vault.open(secret, webhookSecret.contextOf(id));
+    const isInUse =
+      previousSecret !== null && previousSecretUntil !== null && previousSecretUntil.getTime() > databaseNow();
+    return isInUse ? [current, vault.open(previousSecret, webhookPreviousSecret.contextOf(id))] : [current];
+  } catch (error) {
+    throw new UnreadableSecretError('The stored secret of the webhook cannot be decrypted. Rotate it.', {
+      cause: error,
+    });
+  }
+}
+
+/** A new secret, sealed for storage. */
+export function sealWebhookSecret(vault: VaultService, webhookId: string, secret: string): string {
+  return vault.seal(secret, webhookSecret.contextOf(webhookId));
+}
+
+/**
+ * The current secret of a webhook, sealed as its previous one; null if it cannot be decrypted.
+ */
+export function resealAsPrevious(vault: VaultService, { id, secret }: SealedWebhookSecrets): string | null {
+  try {
+    return vault.seal(vault.open(secret, webhookSecret.contextOf(id)), webhookPreviousSecret.contextOf(id));
+  } catch {
+    return null;
+  }
+}
 
 /** Time limit of a try, in milliseconds, from the name resolution to the end of the answer. */
 export const TRY_TIMEOUT_MS = 15_000;
@@ -112,4 +162,30 @@ function sentenceOf(error: unknown): string {
   if (error instanceof AddressRefusedError || UNKNOWN_NAME.includes(code)) return NO_ADDRESS;
   const shown = typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? ` (${code})` : '';
   return `The receiver cannot be reached${shown}.`;
+}
+
+const PREFIX = 'whsec_';
+const KEY_BYTES = 32;
+
+/** A new secret: `whsec_` and 32 random bytes in base64 (Standard Webhooks, "Signature scheme"). */
+export function newWebhookSecret(): string {
+  return PREFIX + randomBytes(KEY_BYTES).toString('base64');
+}
+
+/**
+ * The headers of one try (Standard Webhooks, "Webhook headers"). The signature is over id, timestamp and body, once for
+ * each secret.
+ * @param secrets the current one first
+ * @param at the time of the try, in milliseconds
+ */
+export function webhookHeaders(
+  { id, body, secrets }: { id: string; body: string; secrets: readonly string[] },
+  at: number,
+): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
+  const timestamp = String(Math.floor(at / 1000));
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
-import { newWebhookSecret, webhookHeaders } from './webhook-signature.js';
+import { newWebhookSecret, webhookHeaders } from './webhook-sender.js';
 
 const MESSAGE = { id: '0199a1b2-0000-7000-8000-000000000000', body: '{"type":"run.completed","text":"ünïcode"}' };
 

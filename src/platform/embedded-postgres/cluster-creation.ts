@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { lchown, mkdir, readdir, rename, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Binaries } from './binaries.js';
-import { ensureFolder, type DataFolder } from './data-folder.js';
+import { ensureFolder, type DataFolder, canEnter } from './data-folder.js';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { isAlive } from './postmaster.js';
 import { failureReason, runProgram, type SystemUser } from './program.js';
 import { clustersFolder } from './shared-clusters.js';
-import { canEnter } from './system-user.js';
 
 interface NewCluster {
   folder: DataFolder;

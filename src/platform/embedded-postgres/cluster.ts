@@ -1,10 +1,9 @@
 import { readFile, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Binaries } from './binaries.js';
-import type { DataFolder } from './data-folder.js';
+import { type DataFolder, canEnter, isRoot, systemUser } from './data-folder.js';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { failureReason, runProgram, type SystemUser } from './program.js';
-import { canEnter, isRoot, systemUser } from './system-user.js';
 
 /** A PostgreSQL cluster on disk, with everything needed to start its server. */
 export interface Cluster {

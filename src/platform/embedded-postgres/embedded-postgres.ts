@@ -1,14 +1,20 @@
 import { locateBinaries, prepareBinaries } from './binaries.js';
 import { createCluster } from './cluster-creation.js';
 import { findClusterFolder, ownerOfCluster, type Cluster } from './cluster.js';
-import { findDataFolder, openDataFolder, readOrCreatePassword, readPassword, type DataFolder } from './data-folder.js';
+import {
+  findDataFolder,
+  openDataFolder,
+  readOrCreatePassword,
+  readPassword,
+  type DataFolder,
+  chooseUser,
+} from './data-folder.js';
 import { EmbeddedPostgresError, toEmbeddedPostgresError } from './embedded-postgres-error.js';
 import { OwnedServer } from './owned-server.js';
 import { connect, OwnerLock } from './owner-lock.js';
 import { findPostmaster, stopPostmaster } from './postmaster.js';
 import { ensureServer } from './server.js';
 import { noteOwner, removeAbandonedClusters } from './shared-clusters.js';
-import { chooseUser } from './system-user.js';
 
 interface EmbeddedPostgresOptions {
   /** DATA_DIR. Created if it is missing; the cluster is its folder `postgres`. */

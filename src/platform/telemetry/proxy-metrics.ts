@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Attributes } from '@opentelemetry/api';
 import type { CollectionResult, MetricData, MetricProducer } from '@opentelemetry/sdk-metrics';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { CallLedger } from './call-ledger.js';
-import type { CallSeries } from './call-series.js';
+import { CallLedger, type CallSeries } from './call-ledger.js';
 import { DURATION_BOUNDARIES, DurationHistogram } from './duration-histogram.js';
 import { collected, counterOf, histogramOf, hrTime, type MeasuredGroup, type MeasuredTime } from './metric-data.js';
 import {

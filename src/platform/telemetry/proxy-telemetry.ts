@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import { withoutCredentials } from '../../core/credential-forms.js';
-import { CallLedger } from './call-ledger.js';
-import type { CallSeries } from './call-series.js';
+import { CallLedger, type CallSeries } from './call-ledger.js';
 import {
   CALL_STREAMABLE_TOOL_SPAN,
   CALL_TOOL_SPAN,

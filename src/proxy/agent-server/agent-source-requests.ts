@@ -16,8 +16,7 @@ import { ModernRequestTranslator } from '../translation/modern-request-translato
 import { UpstreamEras } from '../translation/upstream-eras.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
 import { AgentTaskRouter } from './offering/agent-task-router.js';
-import { AgentToolRouter, type RoutedToolCall } from './offering/agent-tool-router.js';
-import { renameTool } from './offering/rename-tool.js';
+import { AgentToolRouter, type RoutedToolCall, renameTool } from './offering/agent-tool-router.js';
 
 type AgentRequest = McpRequestContext<InboundMessage, PooledRoute>;
 

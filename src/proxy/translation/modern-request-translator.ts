@@ -24,9 +24,8 @@ import { logLevelIn } from './held-calls/call-notifications.js';
 import { type AskableRequest, bringsAnswers, HeldCalls } from './held-calls/held-calls.js';
 import { needsSession, requireEnvelope, unsupportedVersion, withoutEnvelope } from './modern-envelope.js';
 import { LegacySubscriptions } from './subscriptions/legacy-subscriptions.js';
-import { toModernAnswer, toModernMessage } from './to-modern-answer.js';
+import { toModernAnswer, toModernMessage, refusalOfUrls } from './to-modern-answer.js';
 import { UpstreamEras } from './upstream-eras.js';
-import { refusalOfUrls } from './url-requests.js';
 
 /** MCP 2026-07-28, "Error codes". */
 const UNSUPPORTED_VERSION = -32022;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decodeNotice, encodeNotice, type RunNotice } from './run-notice.js';
+import { decodeNotice, encodeNotice, type RunNotice } from './run-events.js';
 
 describe('a notice', () => {
   it.each<RunNotice>([

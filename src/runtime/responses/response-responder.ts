@@ -5,12 +5,11 @@ import { DomainError } from '../../core/domain-error.js';
 import { RequestLimits } from '../../platform/limits/request-limits.js';
 import { RunCancellationService } from '../runs/run-cancellation.service.js';
 import { RunWaiting } from '../turns/run-waiting.js';
-import { type ResponseExchange, ResponseStreams } from './response-streams.js';
+import { type ResponseExchange, ResponseStreams, UnstoredResponses } from './response-streams.js';
 import { responseId } from './response-ids.js';
 import type { ResponseObject } from './response-object.js';
 import { type CheckedResponse, isContinuedElsewhere } from './response-posting.js';
 import { type FoundResponse, ResponseReader } from './response-reader.js';
-import { UnstoredResponses } from './unstored-responses.js';
 import { withAnswer } from './with-answer.js';
 
 /** As long as OpenAI's clients wait for an answer. */

@@ -17,8 +17,7 @@ import { OpenAiModelsController } from './openai-models.controller.js';
 import { ResponsePosting } from './response-posting.js';
 import { ResponseReader } from './response-reader.js';
 import { ResponseResponder } from './response-responder.js';
-import { ResponseStreams } from './response-streams.js';
-import { UnstoredResponses } from './unstored-responses.js';
+import { ResponseStreams, UnstoredResponses } from './response-streams.js';
 import { ResponsesController } from './responses.controller.js';
 
 /** OpenAI's Responses API: a face of threads and runs, without a store of its own. */

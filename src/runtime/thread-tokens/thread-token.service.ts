@@ -6,8 +6,7 @@ import { requireRunAccess } from '../../core/run-access.js';
 import { hashSecret } from '../../core/secret-form.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { ThreadTokenCreated, ThreadTokenCreateInput } from './thread-token.dto.js';
-import { requireHeld } from './thread-token-rights.js';
-import { THREAD_TOKEN } from './thread-token.verifier.js';
+import { requireHeld, THREAD_TOKEN } from './thread-token.verifier.js';
 import { ThreadTokenRepository } from './thread-token.repository.js';
 
 const DEFAULT_LIFETIME_SECONDS = 900;

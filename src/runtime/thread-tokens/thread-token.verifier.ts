@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { databaseNow } from '../../core/database-time.js';
 import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
-import type { PermissionMap } from '../../core/permissions.js';
-import { type Principal, principalOrganization } from '../../core/principal.js';
+import { type PermissionMap, allows, ANY, intersectionOf, SELF } from '../../core/permissions.js';
+import { type Principal, principalOrganization, type ThreadPermission } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
 import { hashSecret, SecretForm } from '../../core/secret-form.js';
 import { type CredentialSource, VerifiesCredentials } from '../../identity/credentials/credential-source.js';
 import { CredentialSources } from '../../identity/credentials/credential-sources.js';
 import { permissionsDigest } from '../../identity/credentials/permissions-digest.js';
-import { permissionsOfToken } from './thread-token-rights.js';
 import { type StoredThreadToken, ThreadTokenRepository } from './thread-token.repository.js';
+import { declarePermissions } from '../../core/self-permissions.js';
 
 /** The form of browser tokens: `sbt_` and 49 characters. */
 export const THREAD_TOKEN = new SecretForm('sbt_');
@@ -113,4 +113,48 @@ function toPrincipal(token: StoredThreadToken, permissions: PermissionMap): Prin
     permissions,
     permissionsDigest: permissionsDigest(permissions),
   };
+}
+
+interface ToolsOfPermission {
+  /** The maker of a token must hold all of these. */
+  readonly required: readonly string[];
+  /** A token has those of these that its maker holds. */
+  readonly optional: readonly string[];
+}
+
+const NONE: ToolsOfPermission = { required: [], optional: [] };
+
+/** What each permission of a token needs in the list `self`: management tools, and the word for approvals. */
+const SELF_PERMISSIONS: Readonly<Record<ThreadPermission, ToolsOfPermission>> = {
+  post: NONE,
+  cancel: NONE,
+  read: { required: ['COLLECTION_THREADS_GET', 'COLLECTION_THREAD_MESSAGES_LIST'], optional: ['RUN_GET'] },
+  approve: { required: ['RUN_APPROVE'], optional: [] },
+};
+
+declarePermissions('RUN_APPROVE');
+
+/**
+ * Checks that the maker of a token holds what the token is to open.
+ * @throws DomainError `permission_widening`
+ */
+export function requireHeld(maker: PermissionMap, permissions: readonly ThreadPermission[]): void {
+  const missing = permissions
+    .flatMap((each) => SELF_PERMISSIONS[each].required)
+    .filter((name) => !allows(maker, SELF, name));
+  if (missing.length === 0) return;
+  throw new DomainError(
+    'permission_widening',
+    `The caller cannot grant permissions that it does not hold: ${missing.map((name) => `self:${name}`).join(', ')}.`,
+  );
+}
+
+/** The permission map of a token: what it opens, as far as its maker holds it now. */
+function permissionsOfToken(
+  maker: PermissionMap,
+  { permissions, agentId }: { readonly permissions: readonly ThreadPermission[]; readonly agentId: string },
+): PermissionMap {
+  const tools = permissions.flatMap((each) => [...SELF_PERMISSIONS[each].required, ...SELF_PERMISSIONS[each].optional]);
+  const held = intersectionOf({ [SELF]: tools, [agentId]: [ANY] }, maker);
+  return { [SELF]: held[SELF] ?? [], [agentId]: held[agentId] ?? [] };
 }

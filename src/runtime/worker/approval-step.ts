@@ -1,6 +1,5 @@
 import type { UIMessageChunk } from 'ai';
-import type { AgentTool } from '../../agents/agent-toolset.js';
-import type { ToolTarget } from '../../agents/tool-target.js';
+import type { AgentTool, ToolTarget } from '../../agents/agent-toolset.js';
 import { isRecord } from '../../core/is-record.js';
 import type { GatedCall } from '../runs/records/run-approvals.js';
 import type { AttemptApprovals, Decision } from './attempt-approvals.js';

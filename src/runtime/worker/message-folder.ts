@@ -1,7 +1,6 @@
 import { UIMessageStreamError, type ReasoningUIPart, type TextUIPart, type UIMessage, type UIMessageChunk } from 'ai';
 import { isRecord } from '../../core/is-record.js';
-import { MessageParts, type MessagePart } from './folding/message-parts.js';
-import { ToolCallFolder, withoutUndefined } from './folding/tool-call-folder.js';
+import { MessageParts, type MessagePart, ToolCallFolder, withoutUndefined } from './folding/tool-call-folder.js';
 import { inputOf, isToolPart } from './folding/tool-part.js';
 
 type ChunkOf<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;

@@ -1,8 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
 import { databaseNow } from '../../core/database-time.js';
-import { RunEvents } from '../events/run-events.js';
-import type { RunNotice } from '../events/run-notice.js';
+import { RunEvents, type RunNotice } from '../events/run-events.js';
 import { endsWithin } from '../../core/with-timeout.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';

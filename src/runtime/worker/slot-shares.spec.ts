@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SlotShares } from './slot-shares.js';
+import { SlotShares } from './run-slots.js';
 
 function taken(shares: SlotShares, organizationId: string, holderId: string): number {
   const tenant = { organizationId, holderId };

@@ -4,9 +4,8 @@ import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import { isRecord } from '../../core/is-record.js';
 import { MAX_TOOLS } from '../contract/tool-listing.js';
 import type { UpstreamTool } from '../contract/upstream.js';
-import { type PinState, type ToolStatus } from '../pins/pin-state.js';
-import { isPinnable } from '../pins/pinnable-tool.js';
-import { computeFingerprints, ToolPins } from '../pins/tool-pins.js';
+import type { PinState, ToolStatus } from '../pins/pin-state.js';
+import { isPinnable, computeFingerprints, ToolPins } from '../pins/tool-pins.js';
 import { type KnownTool, METADATA_KEY, type ToolList } from './tool-list.js';
 
 /** What a connection offers of a list, for one state of its pin. */

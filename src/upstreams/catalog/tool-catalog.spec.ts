@@ -4,8 +4,7 @@ import type { Connection } from '../../connections/connection.js';
 import type { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ListChangeFeed } from './list-change-feed.js';
 import type { OfferedTools } from './offered-tools.js';
-import type { ToolLister } from './tool-lister.js';
-import { ToolCatalog } from './tool-catalog.js';
+import { type ToolLister, ToolCatalog } from './tool-catalog.js';
 
 Logger.overrideLogger(false);
 

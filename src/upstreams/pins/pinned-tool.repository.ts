@@ -5,9 +5,8 @@ import type { Connection, PinRule } from '../../connections/connection.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import { deleteFound } from '../../platform/database/delete-batch.js';
 import type { UpstreamTool } from '../contract/upstream.js';
-import { type KnownForm, PinState } from './pin-state.js';
+import { type KnownForm, PinState, fingerprintOf, namelessFingerprintOf } from './pin-state.js';
 import { PinnedToolEntity } from './pinned-tool.entity.js';
-import { fingerprintOf, namelessFingerprintOf } from './tool-fingerprint.js';
 
 /**
  * Of the definitions of a connection that are approved, and of the others, as stored. Each is more than one list can

@@ -3,9 +3,8 @@ import type { Connection } from '../../connections/connection.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import type { ConnectionDirectory } from '../../connections/connection-directory.js';
 import type { UpstreamTool } from '../contract/upstream.js';
-import { PinState } from './pin-state.js';
+import { PinState, fingerprintOf } from './pin-state.js';
 import type { PinnedToolRepository } from './pinned-tool.repository.js';
-import { fingerprintOf } from './tool-fingerprint.js';
 import { ToolPins } from './tool-pins.js';
 
 const connectionAt = (pinEpoch: number) => ({ id: 'c1', pin: 'block', pinEpoch }) as Connection;

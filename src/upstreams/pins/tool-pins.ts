@@ -6,10 +6,8 @@ import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { DomainError } from '../../core/domain-error.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import type { UpstreamTool } from '../contract/upstream.js';
-import { PinState } from './pin-state.js';
-import { isPinnable } from './pinnable-tool.js';
+import { PinState, fingerprintOf } from './pin-state.js';
 import { PinnedToolRepository } from './pinned-tool.repository.js';
-import { fingerprintOf } from './tool-fingerprint.js';
 
 const MAX_CONNECTIONS = 10_000;
 /** The total of all cached states, as they measure it: more than a single one can have. */
@@ -122,4 +120,14 @@ export async function computeFingerprints(tools: readonly UpstreamTool[]): Promi
     fingerprintOf(tool);
     if (slices.isOver) await slices.next();
   }
+}
+
+const MAX_NAME_BYTES = 1024;
+
+/**
+ * False for a tool whose name takes more than 1 KiB as JSON text: every process keeps the names of recorded tools. A
+ * pinned connection neither records nor offers such a tool.
+ */
+export function isPinnable({ name }: UpstreamTool): boolean {
+  return Buffer.byteLength(JSON.stringify(name)) <= MAX_NAME_BYTES;
 }

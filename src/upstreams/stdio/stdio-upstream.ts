@@ -9,10 +9,34 @@ import { listenToResources } from '../notifications/resource-listener.js';
 import { McpSession } from '../session/mcp-session.js';
 import { SessionUpstream } from '../session/session-upstream.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
-import { LegacyPrograms } from './legacy-programs.js';
 import { labelOf } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
 import { StdioTransport } from './stdio-transport.js';
+import { LRUCache } from 'lru-cache';
+
+const MAX_PROGRAMS = 10_000;
+/** A restarted program can be a newer one. A slow start, or a busy machine, can have hidden the modern era. */
+const KNOWN_MS = 60 * 60_000;
+
+/**
+ * The targets whose programs have not answered in the modern era, so that for a while the next process is not probed
+ * for it.
+ */
+export class LegacyPrograms {
+  private readonly known = new LRUCache<string, true>({ max: MAX_PROGRAMS, ttl: KNOWN_MS, ttlResolution: 1_000 });
+
+  has(target: StdioTarget): boolean {
+    return this.known.has(keyOf(target));
+  }
+
+  add(target: StdioTarget): void {
+    this.known.set(keyOf(target), true);
+  }
+}
+
+function keyOf({ connectionId, revision }: StdioTarget): string {
+  return `${connectionId}@${revision}`;
+}
 
 /** How long the probe for the modern era waits for an answer; silence means the legacy era. */
 const PROBE_TIMEOUT_MS = 10_000;

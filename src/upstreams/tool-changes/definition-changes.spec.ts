@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UpstreamTool } from '../contract/upstream.js';
-import { changesBetween } from './definition-changes.js';
+import { changesBetween } from './tool-changes.js';
 
 /** What JSON text allows as a schema, whatever the types say. */
 function toolWith(properties: unknown, more: object = {}): UpstreamTool {

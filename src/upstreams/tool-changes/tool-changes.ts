@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Connection } from '../../connections/connection.js';
-import { requireActive } from '../../connections/connection.js';
+import { type Connection, requireActive } from '../../connections/connection.js';
 import { connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ConnectionPins } from '../../connections/connection-pins.js';
@@ -8,24 +7,24 @@ import { type HeldAnswer, HELD_PER_JSON_BYTE } from '../../core/answers/answer-b
 import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { withTimeout } from '../../core/with-timeout.js';
-import { ToolCatalog } from '../catalog/tool-catalog.js';
+import { ToolCatalog, ToolLister } from '../catalog/tool-catalog.js';
 import { type ToolList, toToolList } from '../catalog/tool-list.js';
-import { ToolLister } from '../catalog/tool-lister.js';
 import type { UpstreamTool } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import type { PinState } from '../pins/pin-state.js';
-import { isPinnable } from '../pins/pinnable-tool.js';
+import { type PinState, fingerprintOf, namelessFingerprintOf } from '../pins/pin-state.js';
+import { isPinnable, ToolPins } from '../pins/tool-pins.js';
 import { PinnedToolRepository } from '../pins/pinned-tool.repository.js';
-import { fingerprintOf, namelessFingerprintOf } from '../pins/tool-fingerprint.js';
-import { ToolPins } from '../pins/tool-pins.js';
-import { changesBetween } from './definition-changes.js';
 import {
   type ChangedTool,
   MAX_NAMED_TOOLS,
   type ToolsApproved,
   type ToolsApproveInput,
   type ToolsDiff,
+  type DefinitionChange,
 } from './tool-changes.dto.js';
+import { isObject } from '../../core/is-record.js';
+import { canonicalText } from '../../core/json/canonical-text.js';
+import { pointerTo } from '../../core/json/json-pointer.js';
 
 const MAX_ITEMS = 100;
 /** How long switching a pin on waits for the upstream's list, in milliseconds. */
@@ -159,4 +158,56 @@ function changedIn(list: ToolList | undefined, state: PinState): UpstreamTool[] 
 
 function removedFrom(list: ToolList | undefined, state: PinState): string[] {
   return [...state.names].filter((name) => list?.tools.has(name) === false).slice(0, MAX_NAMED_TOOLS);
+}
+
+const MAX_CHANGES = 200;
+const MAX_DEPTH = 32;
+const MAX_PATH_BYTES = 1024;
+
+/**
+ * What differs between an approved definition and a listed one. What takes more than 200 changes, or lies deeper than 32
+ * levels or under a path of more than 1 KiB, is one change of the value around it: the changes are then never much
+ * larger than the two definitions.
+ */
+export function changesBetween(approved: UpstreamTool, listed: UpstreamTool): DefinitionChange[] {
+  return changesAt('', approved, listed, 0);
+}
+
+/** @param before undefined if there is no such member, as is `after` */
+function changesAt(path: string, before: unknown, after: unknown, depth: number): DefinitionChange[] {
+  if (after === undefined) return before === undefined ? [] : [{ op: 'remove', path, before }];
+  if (before === undefined) return [{ op: 'add', path, after }];
+  const replacement: DefinitionChange = { op: 'replace', path, before, after };
+  if (!isObject(before) || !isObject(after) || Array.isArray(before) !== Array.isArray(after))
+    return before === after ? [] : [replacement];
+  if (depth < MAX_DEPTH) return changesOfMembers(path, before, after, depth) ?? [replacement];
+  return canonicalText(before) === canonicalText(after) ? [] : [replacement];
+}
+
+/** @returns undefined if they are too many, or the path of one is too long */
+function changesOfMembers(
+  path: string,
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+  depth: number,
+): DefinitionChange[] | undefined {
+  const changes: DefinitionChange[] = [];
+  /** One for each member. */
+  const summary: DefinitionChange[] = [];
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const inner = `${path}${pointerTo([key])}`;
+    const [left, right] = [ownMember(before, key), ownMember(after, key)];
+    const isTooLong = Buffer.byteLength(inner) > MAX_PATH_BYTES;
+    const found = changesAt(inner, left, right, isTooLong ? MAX_DEPTH : depth + 1);
+    const [first] = found;
+    if (first === undefined) continue;
+    if (isTooLong || summary.length === MAX_CHANGES) return undefined;
+    summary.push(found.length === 1 ? first : { op: 'replace', path: inner, before: left, after: right });
+    changes.push(...found);
+  }
+  return changes.length > MAX_CHANGES ? summary : changes;
+}
+
+function ownMember(value: Record<string, unknown>, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { MAX_WAITING } from '../../../src/platform/database/bounded-pool.js';
-import { dataSourceOptions } from '../../../src/platform/database/data-source-options.js';
+import { MAX_WAITING, dataSourceOptions } from '../../../src/platform/database/data-source-options.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { startTcpProxy, type TcpProxy, through } from '../../support/tcp-proxy.js';
 

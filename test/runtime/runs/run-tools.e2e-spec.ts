@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { notRecorded } from '../../../src/audit/calls/audit-batch.js';
+import { notRecorded } from '../../../src/audit/calls/audit-writer.js';
 import { AuditLog } from '../../../src/audit/calls/audit-log.js';
 import { succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';

@@ -17,7 +17,12 @@ import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
 import type { ToolCall } from '../../../upstreams/tool-call.js';
-import { type InboundMessage, type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
+import {
+  type InboundMessage,
+  type InboundRequest,
+  readRequest,
+  ARGUMENT_HEADER,
+} from '../../protocol/inbound-message.js';
 import {
   type McpRequestContext,
   pooledRoute,
@@ -30,12 +35,13 @@ import { NO_SIGN_IN_NEEDED, SIGN_IN } from '../../protocol/sign-in-tool.js';
 import { withoutTaskParameter } from '../../protocol/client-capabilities.js';
 import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
 import { agentCallOf } from '../agent-call.js';
-import { callWithin, renameTool } from './rename-tool.js';
-import { mirroredArguments } from './mirrored-arguments.js';
 import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
 import { type Connection, requireActive } from '../../../connections/connection.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
+import { isRecord } from '../../../core/is-record.js';
+import { requireToolCall } from '../../../agents/search/search-tools.js';
+import { memberRange } from '../../../core/json/json-member.js';
 
 /** A tool call for the tool's connection. */
 export interface RoutedToolCall extends McpRequestContext<InboundRequest> {
@@ -205,4 +211,68 @@ class AgentToolCaller extends ProxyCaller {
 /** The request with the fixed arguments put in. Only their bytes change. */
 function fillRequest({ body }: InboundRequest, dressing: ToolDressing): InboundRequest {
   return readRequest(Buffer.from(fillRequestText(dressing, body.toString('utf8'))));
+}
+
+/** A field name (RFC 9110, section 5.1): it comes from the upstream. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/**
+ * The headers that repeat arguments of a tool (MCP 2026-07-28, `x-mcp-header`), in lower case, with values that are not
+ * encoded yet.
+ * @param schema of the tool's arguments, unchecked
+ */
+export function mirroredArguments(schema: unknown, args: unknown): Record<string, string> {
+  if (!isRecord(schema) || !isRecord(schema['properties']) || !isRecord(args)) return {};
+  const headers: Record<string, string> = {};
+  for (const [name, property] of Object.entries(schema['properties'])) {
+    const header = isRecord(property) ? property['x-mcp-header'] : undefined;
+    const value = Object.hasOwn(args, name) ? args[name] : undefined;
+    if (isRecord(value)) Object.assign(headers, mirroredArguments(property, value));
+    else if (typeof header === 'string' && TOKEN.test(header) && isRepeated(value)) {
+      headers[ARGUMENT_HEADER + header.toLowerCase()] = String(value);
+    }
+  }
+  return headers;
+}
+
+function isRepeated(value: unknown): value is string | number | boolean {
+  return typeof value === 'string' || typeof value === 'boolean' || Number.isInteger(value);
+}
+
+/**
+ * Returns the request with another tool name. Only the bytes of the name change.
+ * @throws Error for a request without `params.name`
+ */
+export function renameTool(request: InboundRequest, newName: string): InboundRequest {
+  const { nameRange, body, params, idStart, idEnd } = request;
+  if (params['name'] === newName) return request;
+  if (nameRange === undefined) throw new Error('The position of the tool name is not known.');
+  const name = Buffer.from(JSON.stringify(newName));
+  const { start, end } = nameRange;
+  const growth = name.length - (end - start);
+  const isIdAfter = idStart > start;
+  return {
+    ...request,
+    body: Buffer.concat([body.subarray(0, start), name, body.subarray(end)]),
+    params: { ...params, name: newName },
+    nameRange: { start, end: start + name.length },
+    idStart: isIdAfter ? idStart + growth : idStart,
+    idEnd: isIdAfter ? idEnd + growth : idEnd,
+  };
+}
+
+/**
+ * The call that a call of `call_tool` stands for: with the name and the bytes of the arguments that it holds, and
+ * otherwise byte for byte the same. It is read as if it were sent so.
+ * @throws DomainError `invalid_arguments`, `invalid_rpc_request`
+ */
+export function callWithin(message: InboundRequest): InboundRequest {
+  const { name } = requireToolCall(message.params['arguments']);
+  const text = renameTool(message, name).body.toString('utf8');
+  const params = memberRange(text, 0, 'params');
+  const outer = params && memberRange(text, params.start, 'arguments');
+  if (outer === undefined) throw new Error('Checked arguments must be in the body.');
+  const inner = memberRange(text, outer.start, 'arguments');
+  const args = inner === undefined ? '{}' : text.slice(inner.start, inner.end);
+  return readRequest(Buffer.from(text.slice(0, outer.start) + args + text.slice(outer.end)));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '../../../core/api-key-value.js';
 import { type InboundRequest, readRequest } from '../../protocol/inbound-message.js';
-import { callWithin } from './rename-tool.js';
+import { callWithin } from './agent-tool-router.js';
 
 const request = (text: string): InboundRequest => readRequest(Buffer.from(text));
 const callOf = (args: string): InboundRequest =>

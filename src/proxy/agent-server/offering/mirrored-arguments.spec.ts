@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { mirroredArguments } from './mirrored-arguments.js';
+import { mirroredArguments } from './agent-tool-router.js';
 
 const schema = {
   properties: {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readMessage } from '../../protocol/inbound-message.js';
-import { renameTool } from './rename-tool.js';
+import { renameTool } from './agent-tool-router.js';
 
 function renamed(body: string, to: string) {
   const message = readMessage(Buffer.from(body));

@@ -4,8 +4,7 @@ import type { ModelPrice } from '../../../agents/models/model-price.js';
 import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
 import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/recorded-call.js';
 import { countInputTokens } from '../input-tokens.js';
-import { recordedRequest, type SentRequest, toolNamesOf } from './recorded-request.js';
-import { RecordedTexts } from './recorded-texts.js';
+import { recordedRequest, type SentRequest, toolNamesOf, RecordedTexts } from './recorded-request.js';
 
 /** What is recorded of one call at most, in bytes of JSON. */
 const MAX_BYTES = 524_288;
