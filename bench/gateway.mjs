@@ -9,11 +9,10 @@
  * --seconds <n>       duration of each row (4); the targets alternate call by call
  * --against <folder>  another checkout with a current build, such as the previous commit; measures its proxy and agents too
  */
-import { mkdir, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { makeFolder } from './lib/folder.mjs';
+import { openWorkplace } from './lib/folder.mjs';
 import { Child } from './lib/child.mjs';
 import { Caller } from './lib/gateway-caller.mjs';
 import { postJson } from './lib/http-client.mjs';
@@ -47,8 +46,8 @@ const { values } = parseArgs({
   },
 });
 const ms = Number(values.seconds) * 1000;
-const folder = await makeFolder();
-const started = [];
+const workplace = await openWorkplace();
+const { keep, subfolder } = workplace;
 
 try {
   const kinds = kindsOf(values.upstream);
@@ -90,14 +89,13 @@ try {
     await underLoad(targets);
   }
 } finally {
-  for (const target of started.toReversed()) await target.stop();
-  await rm(folder, { recursive: true, force: true });
+  await workplace.stop();
+  await workplace.remove();
 }
 
 /** Starts the service of a checkout. */
 async function startService(upstreams, options) {
-  const data = join(folder, options.checkout === undefined ? 'ours' : 'before');
-  await mkdir(data, { mode: 0o711 });
+  const data = await subfolder(options.checkout === undefined ? 'ours' : 'before');
   const { origin, pid, records } = await keep(startOurs(upstreams, data, options));
   const { tools, bootstrapHeaders } = records;
   const create = async (kind, item) =>
@@ -234,11 +232,4 @@ async function startTools(listMs) {
   const child = new Child(process.execPath, [path, String(TOOLS), String(listMs)], { NODE_ENV: 'production' });
   const url = `${await child.line(/^listening on (\S+)/)}/mcp`;
   return { url, headers: MCP_HEADERS, pid: child.pid, stop: () => child.stop() };
-}
-
-/** Registers a target that must be stopped at the end. */
-async function keep(starting) {
-  const target = await starting;
-  started.push(target);
-  return target;
 }

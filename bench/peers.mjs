@@ -11,10 +11,8 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeFolder } from './lib/folder.mjs';
+import { openWorkplace } from './lib/folder.mjs';
 import { postJson } from './lib/http-client.mjs';
 import {
   EVERYTHING_PROGRAM,
@@ -45,8 +43,8 @@ const [ms, rounds] = [Number(values.seconds) * 1000, Number(values.rounds)];
 const isMeasured = (name) => values.only.split(',').includes(name);
 
 await installPeers();
-const folder = await makeFolder();
-const started = [];
+const workplace = await openWorkplace();
+const { keep, subfolder } = workplace;
 const callers = startCallers();
 
 try {
@@ -64,8 +62,8 @@ try {
   console.log('CPU is the time of the proxy process per call, without its programs (direct: of the upstream).');
 } finally {
   callers.stop();
-  for (const target of started.toReversed()) await target.stop();
-  await rm(folder, { recursive: true, force: true });
+  await workplace.stop();
+  await workplace.remove();
 }
 
 /** Targets by transport of the upstream and name. */
@@ -169,17 +167,4 @@ function startCallers() {
     measure: async (name, count, forMs) => (await ask({ measure: { name, callers: count, ms: forMs } })).times,
     stop: () => child.disconnect(),
   };
-}
-
-async function subfolder(name) {
-  const path = join(folder, name);
-  await mkdir(path, { mode: 0o711 });
-  return path;
-}
-
-/** Registers a target that must be stopped at the end. */
-async function keep(starting) {
-  const target = await starting;
-  started.push(target);
-  return target;
 }

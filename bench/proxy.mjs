@@ -14,10 +14,9 @@
  * --oauth             also calls the service with an OAuth access token instead of an API key
  * --cpu-prof          profiles the service and prints where its main thread spent its time
  */
-import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeFolder } from './lib/folder.mjs';
+import { openWorkplace } from './lib/folder.mjs';
 import { oauthToken } from './lib/oauth-token.mjs';
 import { topOfProfile } from './lib/proxy-profile.mjs';
 import { recordedCalls } from './lib/proxy-recorded.mjs';
@@ -45,10 +44,10 @@ const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
 const only = values.only.split(',');
 const isMeasured = (name) => only.includes(name);
 
-const folder = await makeFolder();
+const workplace = await openWorkplace();
+const { folder, keep, subfolder } = workplace;
 const profiles = join(folder, 'profiles');
 const profiling = values['cpu-prof'] ? ['--cpu-prof', '--cpu-prof-dir', profiles] : [];
-const started = [];
 let measuredSince;
 
 try {
@@ -89,11 +88,11 @@ try {
   console.log(methodOf(rounds, seconds));
   measuredSince = since;
 } finally {
-  for (const target of started.toReversed()) await target.stop();
+  await workplace.stop();
   if (values['cpu-prof'] && measuredSince !== undefined) {
     console.log(`\n${await topOfProfile(profiles, measuredSince)}`);
   }
-  await rm(folder, { recursive: true, force: true });
+  await workplace.remove();
 }
 
 /** The same targets for callers who signed in. A token is valid for one endpoint. */
@@ -104,17 +103,4 @@ async function withOauthToken(targets) {
     entries.push([kind, { ...target, headers: { ...target.headers, authorization } }]);
   }
   return Object.fromEntries(entries);
-}
-
-async function subfolder(name) {
-  const path = join(folder, name);
-  await mkdir(path, { mode: 0o711 });
-  return path;
-}
-
-/** Registers a target that must be stopped at the end. */
-async function keep(starting) {
-  const target = await starting;
-  started.push(target);
-  return target;
 }

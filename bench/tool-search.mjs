@@ -5,12 +5,11 @@
  * and a later search over 400 and 10,000 tools, and how long each blocks the service for another request.
  * Everything runs on loopback, in a temporary folder.
  */
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startScriptedModel } from '../dist/boot/testing/scripted-model.js';
 import { generateApiKey } from '../dist/core/api-key-value.js';
 import { Child } from './lib/child.mjs';
-import { makeFolder } from './lib/folder.mjs';
+import { openWorkplace } from './lib/folder.mjs';
 import { EventReader, postJson } from './lib/http-client.mjs';
 import { layOut, machine, quantile } from './lib/report.mjs';
 import { startService } from './lib/service.mjs';
@@ -22,13 +21,12 @@ const TASK = 'Refund the order 4711.';
 const LOOK_UP = { name: 'orders_look_up', arguments: { text: '4711' } };
 const REFUND = { name: 'orders_refund', arguments: { text: '4711' } };
 
-const folder = await makeFolder();
-const started = [];
+const workplace = await openWorkplace();
+const { folder, keep } = workplace;
 try {
   const model = await startScriptedModel({ answer: answerTo });
-  started.push({ stop: () => model.close() });
-  const service = await startService({ dataDir: join(folder, 'data'), apiKey: generateApiKey() });
-  started.push(service);
+  await keep({ stop: () => model.close() });
+  const service = await keep(startService({ dataDir: join(folder, 'data'), apiKey: generateApiKey() }));
   const api = `${service.url}/api/default`;
   const tool = (name, input) => postJson(`${api}/tools/${name}`, service.headers, input);
   await useModel(tool, model.baseUrl);
@@ -36,8 +34,8 @@ try {
   console.log(`${await modesTable({ service, tool, model })}\n`);
   console.log(await searchTable({ api, service, tool }));
 } finally {
-  for (const one of started.toReversed()) await one.stop();
-  await rm(folder, { recursive: true, force: true });
+  await workplace.stop();
+  await workplace.remove();
 }
 
 async function useModel(tool, baseUrl) {
@@ -75,8 +73,7 @@ async function modesTable({ service, tool, model }) {
 /** An agent over a server with so many tools, two of which belong to the task. */
 async function agentOver(tool, count, mode) {
   const path = new URL('./lib/search-upstream.mjs', import.meta.url).pathname;
-  const upstream = new Child(process.execPath, [path, String(count)]);
-  started.push(upstream);
+  const upstream = await keep(new Child(process.execPath, [path, String(count)]));
   const origin = await upstream.line(/listening on (\S+)/);
   const connection = { connection_type: 'HTTP', title: `Over ${count}`, connection_url: `${origin}/mcp` };
   const { item } = await tool('COLLECTION_CONNECTIONS_CREATE', { data: connection });

@@ -1,10 +1,9 @@
 /**
- * An upstream of the benchmark of tool searches: an MCP server (2025-11-25, no sessions) on bare node:http. Argument:
- * the number of tools. Two belong to the task, the others are of other domains. Schemas have the usual size, unless the
- * list would be larger than the service accepts.
- * Prints `listening on <origin>`.
+ * An upstream of the benchmark of tool searches. Argument: the number of tools. Two belong to the task, the others are
+ * of other domains. Schemas have the usual size, unless the list would be larger than the service accepts. Prints
+ * `listening on <origin>`.
  */
-import { createServer } from 'node:http';
+import { serveTools } from './tool-server.mjs';
 
 const count = Number(process.argv[2]);
 const DOMAINS = ['calendar', 'invoices', 'tickets', 'wiki', 'mail', 'builds', 'contacts', 'assets', 'surveys', 'hosts'];
@@ -32,34 +31,8 @@ const tools = [
   ...Array.from({ length: count - 2 }, (_, i) => fillerAt(i)),
 ];
 
-const ANSWERS = {
-  initialize: () => ({
-    protocolVersion: '2025-11-25',
-    capabilities: { tools: {} },
-    serverInfo: { name: 'search-benchmark', version: '1' },
-  }),
-  'tools/list': () => ({ tools }),
-  'tools/call': ({ name, arguments: { text } }) => ({ content: [{ type: 'text', text: `${name}: ${text}` }] }),
-};
-
-const server = createServer((request, response) => {
-  let body = '';
-  request.setEncoding('utf8').on('data', (text) => {
-    body += text;
-  });
-  request.on('end', () => answer(request.method, response, body));
+serveTools({
+  name: 'search-benchmark',
+  tools,
+  call: ({ name, arguments: { text } }) => ({ content: [{ type: 'text', text: `${name}: ${text}` }] }),
 });
-
-function answer(method, response, body) {
-  if (method !== 'POST') return void response.writeHead(405).end();
-  const { id, method: name, params } = JSON.parse(body);
-  if (id === undefined) return void response.writeHead(202).end();
-  const result = ANSWERS[name]?.(params);
-  const outcome = result === undefined ? { error: { code: -32601, message: 'Method not found' } } : { result };
-  const text = JSON.stringify({ jsonrpc: '2.0', id, ...outcome });
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
-}
-
-server.keepAliveTimeout = 0;
-server.listen(0, '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${server.address().port}`));
-process.once('SIGTERM', () => process.exit(0));
