@@ -31,6 +31,9 @@ export interface Endpoint {
   apiKey: string;
 }
 
+/** A message that the built-in model answers with silence, for so long that only a cancellation ends the run. */
+export const LONG = '/wait 600000';
+
 export interface PostOptions {
   tier?: string;
   temperature?: number;

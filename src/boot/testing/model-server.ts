@@ -116,6 +116,7 @@ export async function startModelServer<Body>(
       if (delayMs > 0) await sleep(delayMs);
       await answering.text(delta);
     }
+    if ('until' in behaviour) await behaviour.until;
     if ('call' in behaviour && behaviour.call !== undefined) {
       if (answering.beginCall === undefined) throw new Error('This API does not send the beginning of a call.');
       await answering.beginCall(0, behaviour.call);
