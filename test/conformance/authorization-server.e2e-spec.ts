@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { follow } from '../identity/oauth/oauth-client.js';
 import { addPerson, Browser, newEmail } from '../identity/sign-in/people.js';
@@ -12,22 +12,21 @@ import { COMPILED } from '../support/service-process.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { freePort } from '../support/free-port.js';
 import { type Checks, readChecks } from './run-suite.js';
+import { useStarted } from '../support/use-started.js';
 
 const TIMEOUT_MS = 120_000;
 /** Where the suite tells the person to go. */
 const AUTHORIZATION_URL = /http:\/\/\S+\/oauth\/authorize\?\S+/;
 
-let service: Tenant;
+const service = useStarted(newTenant);
 let browser: Browser;
 
 beforeAll(async () => {
-  service = await newTenant();
   const email = newEmail();
   await addPerson(service, { email, role: 'admin' });
   browser = new Browser(service.url);
   await browser.signIn(email);
 });
-afterAll(() => service?.close());
 
 it('the authorization server passes the official scenarios, the browser included', async () => {
   const port = await freePort();

@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '../../src/core/config/settings.js';
 import { S3FileStore } from '../../src/runtime/files/s3-file-store.js';
-import { startTestService, type TestService } from '../support/service.js';
+import { startTestService } from '../support/service.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { Program } from '../support/program.js';
 import { fileStoreContract } from '../runtime/files/file-store.contract.js';
 import { download, png, uploaded } from '../runtime/files/files.support.js';
 import { npm } from './npm.js';
+import { useStarted } from '../support/use-started.js';
 
 /** Its packages are too old for those of the repository. */
 const SERVER = 's3rver@3.7.1';
@@ -68,11 +69,7 @@ describe('the store in S3', () => {
   });
 
   describe('as a service uses it', () => {
-    let app: TestService;
-    beforeAll(async () => {
-      app = await startTestService({ env: { FILES_S3_URL: server.url } });
-    });
-    afterAll(() => app?.close());
+    const app = useStarted(() => startTestService({ env: { FILES_S3_URL: server.url } }));
 
     it('has the bytes, which are in the database no more', async () => {
       const bytes = png(Buffer.alloc(6_000_000, 'x'));

@@ -6,12 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
 import { StdioUpstream } from '../../src/upstreams/stdio/stdio-upstream.js';
 import { succeed } from '../support/agent-runs.js';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
 import { type ChangingServer, startLegacyServer, startModernServer } from '../support/changing-server.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
+import { useStarted } from '../support/use-started.js';
 
 const GROWING_SERVER = new URL('../support/stdio-fixtures/growing-server.mjs', import.meta.url).pathname;
 /** Less than the 30 s after which prompts would be refreshed without an announcement, and tools after 60 s. */
@@ -21,13 +22,9 @@ const ERAS = [
   ['modern', () => startModernServer()],
 ] as const;
 
-let app: Tenant;
+const app = useStarted(newTenant);
 const closing: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });

@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { newTenant } from '../support/tenant.js';
 import { callProxy, openProxy, type ProxyAnswer, type RpcAnswer, rpcOf, TAKES_JSON } from '../support/proxy-calls.js';
 import { connectProgram, keyWith } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
+import { useStarted } from '../support/use-started.js';
 
 const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
 /** One key can have a quarter of this, one connection half of it. */
@@ -11,14 +12,12 @@ const MAX_PROCESSES = 8;
 const ALL = { '*': ['*'] };
 const REFUSED = { status: 503, headers: { 'retry-after': '1' } };
 
-let app: Tenant;
+const app = useStarted(() => newTenant({ STDIO_MAX_PROCESSES: String(MAX_PROCESSES) }));
 let connectionId: string;
 
 beforeAll(async () => {
-  app = await newTenant({ STDIO_MAX_PROCESSES: String(MAX_PROCESSES) });
   connectionId = await connectProgram(app, [SERVER]);
 });
-afterAll(() => app?.close());
 
 interface Caller {
   key?: string | undefined;

@@ -3,17 +3,18 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callbackify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { MonitoringService } from '../../../src/audit/calls/monitoring.service.js';
 import { AnswerBudget } from '../../../src/core/answers/answer-budget.js';
 import { LongReads } from '../../../src/platform/database/long-reads.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
 const PATH = '/api/default/monitoring/export';
 /** Before the 10 s after which a long read ends in any case. */
@@ -21,14 +22,12 @@ const LONG_READ_MS = 9_000;
 /** Far more than the buffers of a connection hold. */
 const MANY = 40_000;
 
-let service: TestApp;
+const service = useStarted(startTestApp);
 let database: DataSource;
 
 beforeAll(async () => {
-  service = await startTestApp();
   database = service.app.get(DataSource);
 });
-afterAll(() => service?.close());
 beforeEach(() => database.query('DELETE FROM audit_records'));
 afterEach(() => void jest.restoreAllMocks());
 

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import supertest from 'supertest';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: Tenant;
-
-beforeAll(async () => {
-  service = await newTenant();
-});
-afterAll(() => service?.close());
+const service = useStarted(newTenant);
 
 function endpoint(): URL {
   return new URL(`${service.url}/api/${service.org}/mcp/self`);

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { request as httpRequest } from 'node:http';
 import supertest from 'supertest';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: Tenant;
-
-beforeAll(async () => {
-  service = await newTenant();
-});
-afterAll(() => service?.close());
+const service = useStarted(newTenant);
 
 /** Sends a body as it is, JSON or not. */
 function send(name: string, body: string, contentType = 'application/json'): supertest.Test {

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import type { MonitoringLogItem } from '../../../src/audit/calls/monitoring.dto.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: Tenant;
-
-beforeAll(async () => {
-  service = await newTenant();
-});
-afterAll(() => service?.close());
+const service = useStarted(newTenant);
 
 /** The records of one request. */
 async function recordsOf(requestId: string): Promise<MonitoringLogItem[]> {

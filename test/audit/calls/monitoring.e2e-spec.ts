@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { AuditLog } from '../../../src/audit/calls/audit-log.js';
 import type { InvocationFacts, InvocationOutcome } from '../../../src/audit/calls/audit-record.js';
@@ -7,9 +7,10 @@ import { MonitoringService } from '../../../src/audit/calls/monitoring.service.j
 import { newId } from '../../../src/core/ids.js';
 import { AnswerBudget } from '../../../src/core/answers/answer-budget.js';
 import type { Principal } from '../../../src/core/principal.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { useStarted } from '../../support/use-started.js';
 
 interface Item {
   id: string;
@@ -29,13 +30,12 @@ const CONNECTION = newId();
 const AGENT = newId();
 const RUN = newId();
 
-let service: TestApp;
+const service = useStarted(startTestApp);
 let database: DataSource;
 let other: Awaited<ReturnType<typeof startSecondOrganization>>;
 let organizationId: string;
 
 beforeAll(async () => {
-  service = await startTestApp();
   database = service.app.get(DataSource);
   other = await startSecondOrganization(service, 'other');
   const [own] = await database.query(`SELECT id FROM organizations WHERE slug = 'default'`);
@@ -47,7 +47,6 @@ beforeAll(async () => {
   await record('fifth', { entryPoint: 'self', connectionId: null, toolName: 'API_KEY_LIST' });
   await record('foreign', { organizationId: other.id });
 });
-afterAll(() => service?.close());
 
 async function record(
   requestId: string,

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { AuditLog } from '../../../src/audit/calls/audit-log.js';
 import { newId } from '../../../src/core/ids.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: TestApp;
+const service = useStarted(startTestApp);
 let database: DataSource;
 let organizationId: string;
 
 beforeAll(async () => {
-  service = await startTestApp();
   database = service.app.get(DataSource);
   const [own] = await database.query(`SELECT id FROM organizations WHERE slug = 'default'`);
   organizationId = own.id as string;
 });
-afterAll(() => service?.close());
 
 async function made(name: string, input: object): Promise<{ id: string; key: string }> {
   const { body } = await service.tool(name, input).expect(200);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { personAsActor } from '../../../src/audit/events/audit-event.js';
 import type { AuditEventItem } from '../../../src/audit/events/audit-event.dto.js';
@@ -6,23 +6,22 @@ import { AuditEventRepository } from '../../../src/audit/events/audit-event.repo
 import { Names } from '../../../src/core/names/names.js';
 import { AuditEvents } from '../../../src/audit/events/audit-events.js';
 import { newId } from '../../../src/core/ids.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: TestApp;
+const service = useStarted(startTestApp);
 let database: DataSource;
 let other: Awaited<ReturnType<typeof startSecondOrganization>>;
 let organizationId: string;
 
 beforeAll(async () => {
-  service = await startTestApp();
   database = service.app.get(DataSource);
   other = await startSecondOrganization(service, 'other');
   const [own] = await database.query(`SELECT id FROM organizations WHERE slug = 'default'`);
   organizationId = own.id as string;
 });
-afterAll(() => service?.close());
 
 /** The events about a target, newest first. */
 async function eventsOf(targetId: string): Promise<AuditEventItem[]> {

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { newEmail } from '../sign-in/people.js';
-import { newTenant, newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { addKeyHolder, findMember, invite, pathOf, type Person } from './organizations.support.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted, useTenantOfTwo } from '../../support/use-started.js';
 
-let service: Tenant;
+const [service, elsewhere] = useTenantOfTwo();
 /** Another process of the service. */
-let elsewhere: Tenant;
 let owner: Person;
 let admin: Person;
 
 beforeAll(async () => {
-  [service, elsewhere] = await newTenantOfTwo();
   owner = await addKeyHolder(service, 'owner');
   admin = await addKeyHolder(service, 'admin');
 });
-afterAll(() => service?.close());
 
 describe('MEMBER_INVITE and MEMBER_LIST', () => {
   it('lists members and invitations', async () => {
@@ -232,14 +230,12 @@ describe('a changed role', () => {
 });
 
 describe('the last owner', () => {
-  let only: Tenant;
+  const only = useStarted(newTenant);
   let owners: Person[];
 
   beforeAll(async () => {
-    only = await newTenant();
     owners = [await addKeyHolder(only, 'owner'), await addKeyHolder(only, 'owner')];
   });
-  afterAll(() => only?.close());
 
   it('cannot leave or be demoted, also when two leave at once', async () => {
     const leave = owners.map(({ memberId, key }) => only.tool('MEMBER_REMOVE', { id: memberId }, key));

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { McpOauthClient } from '../oauth/oauth-client.js';
 import { addPerson, Browser, newEmail } from '../sign-in/people.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { addKeyHolder, findMember, invite } from './organizations.support.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: Tenant;
+const service = useStarted(newTenant);
 let other: Awaited<ReturnType<typeof startSecondOrganization>>;
 
 beforeAll(async () => {
-  service = await newTenant();
   other = await startSecondOrganization(service, 'other');
 });
-afterAll(() => service?.close());
 
 /** One of everything that belongs to the default organization, by the name of its id. */
 async function makeOneOfEverything() {

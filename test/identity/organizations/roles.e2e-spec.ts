@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { describe, expect, it } from '@jest/globals';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { addKeyHolder } from './organizations.support.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: Tenant;
-
-beforeAll(async () => {
-  service = await newTenant();
-});
-afterAll(() => service?.close());
+const service = useStarted(newTenant);
 
 describe('roles', () => {
   const permissions = { self: ['API_KEY_LIST'] };

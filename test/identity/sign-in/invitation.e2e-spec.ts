@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { findMember, invite, pathOf } from '../organizations/organizations.support.js';
-import { startTestService, type TestService } from '../../support/service.js';
+import { startTestService } from '../../support/service.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { addPerson, Browser, newEmail, PASSWORD } from './people.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service?.close());
+const service = useStarted(startTestService);
 
 const ENTERED = { name: 'Grace', password: PASSWORD };
 

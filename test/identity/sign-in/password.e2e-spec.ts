@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { UserService } from '../../../src/identity/users/user.service.js';
 import { McpOauthClient } from '../oauth/oauth-client.js';
@@ -6,16 +6,12 @@ import { startTestApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { Issuer } from './issuer.js';
 import { addPerson, Browser, hiddenFieldsOf, newEmail, PASSWORD } from './people.js';
+import { useStarted } from '../../support/use-started.js';
 
 const NEW_PASSWORD = 'walnut kettle orbit marble';
 const MAX_FAILURES = 10;
 
-let service: TestApp;
-
-beforeAll(async () => {
-  service = await startTestApp();
-});
-afterAll(() => service?.close());
+const service = useStarted(startTestApp);
 
 interface Person {
   id: string;

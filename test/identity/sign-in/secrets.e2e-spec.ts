@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { follow, McpOauthClient } from '../oauth/oauth-client.js';
 import { findMember, pathOf } from '../organizations/organizations.support.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { Browser, newEmail, PASSWORD } from './people.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: TestApp;
+const service = useStarted(() => startTestApp({ env: { LOG_LEVEL: 'trace' }, onLogLine: (line) => (log += line) }));
 let log = '';
-
-beforeAll(async () => {
-  service = await startTestApp({ env: { LOG_LEVEL: 'trace' }, onLogLine: (line) => (log += line) });
-});
-afterAll(() => service?.close());
 
 it('no secret of a person is in a log, in an event or in the clear in a table', async () => {
   const email = newEmail();

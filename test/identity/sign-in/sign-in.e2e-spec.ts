@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { startTestService } from '../../support/service.js';
-import type { Tenant } from '../../support/tenant.js';
 import { addPerson, Browser, hiddenFieldsOf, newEmail, PASSWORD } from './people.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: Tenant;
-
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service?.close());
+const service = useStarted(startTestService);
 
 async function personWithBrowser() {
   const email = newEmail();

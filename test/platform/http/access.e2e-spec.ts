@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { request } from 'node:http';
 import { RouteAccessTable } from '../../../src/identity/auth/route-access-table.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import { useStarted } from '../../support/use-started.js';
 
 interface Route {
   method: string;
@@ -9,16 +10,13 @@ interface Route {
 }
 
 const routes: Route[] = [];
-let service: TestApp;
-
-beforeAll(async () => {
-  service = await startTestApp({
+const service = useStarted(() =>
+  startTestApp({
     onRoute: ({ method, url }) => {
       routes.push(...[method].flat().map((name) => ({ method: name, path: url })));
     },
-  });
-});
-afterAll(() => service?.close());
+  }),
+);
 
 /**
  * The access that the guard requires, and how browser tokens have it. Routes outside controllers (the reference) have

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { afterEach } from '@jest/globals';
 import { Controller, Module, Post } from '@nestjs/common';
 import { Access } from '../../../src/core/access.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { RawConnection } from '../../support/raw-http.js';
+import { useStarted } from '../../support/use-started.js';
 
 export const MEBIBYTE = 1_048_576;
 export const JSON_TYPE = { 'content-type': 'application/json' };
@@ -52,16 +53,12 @@ interface StrictApp {
 
 /** Starts the service before the tests of a spec, and stops it after them. */
 export function useStrictApp(): StrictApp {
-  let app: TestApp;
+  const app = useStarted(() => startTestApp({ env: ENV, modules: [ExtensionModule] }));
   const open: RawConnection[] = [];
 
-  beforeAll(async () => {
-    app = await startTestApp({ env: ENV, modules: [ExtensionModule] });
-  });
   afterEach(() => {
     for (const connection of open.splice(0)) connection.close();
   });
-  afterAll(() => app?.close());
 
   const connection = async (from?: string): Promise<RawConnection> => {
     const opened = await RawConnection.open(app.url, from);

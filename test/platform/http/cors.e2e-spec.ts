@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Module, type NestModule, type MiddlewareConsumer } from '@nestjs/common';
 import supertest from 'supertest';
 import { createAgent, createThread } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
+import { useStarted } from '../../support/use-started.js';
 
 const PAGE = 'https://app.example.com';
 const EXPOSED =
   'WWW-Authenticate, Mcp-Session-Id, x-request-id, x-task-id, Location, Preference-Applied, Retry-After, RateLimit, RateLimit-Policy, Content-Range, Content-Disposition, Accept-Ranges, ETag';
 const CORS = /^access-control-/;
 
-let service: TestApp;
+const service = useStarted(() => startTestApp({ env: { ALLOWED_ORIGINS: `${PAGE},http://localhost:5173` } }));
 let threadId: string;
 
 beforeAll(async () => {
-  service = await startTestApp({ env: { ALLOWED_ORIGINS: `${PAGE},http://localhost:5173` } });
   threadId = await createThread(service, await createAgent(service));
 });
-afterAll(() => service?.close());
 
 type Method = 'get' | 'post' | 'delete' | 'options';
 

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
+import { useStarted } from '../../support/use-started.js';
 
 interface Thread {
   id: string;
@@ -16,17 +17,15 @@ interface Page {
 
 const TITLES = ['alpha', 'Beta', 'gamma', '100%', '100 percent'];
 
-let service: Tenant;
+const service = useStarted(newTenant);
 
 beforeAll(async () => {
-  service = await newTenant();
   const agent = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } });
   for (const [index, title] of TITLES.entries()) {
     const data = { id: `thread-${index}`, title, virtual_mcp_id: agent.body.item.id };
     await service.tool('COLLECTION_THREADS_CREATE', { data }).expect(200);
   }
 });
-afterAll(() => service?.close());
 
 async function list(input: object): Promise<Page> {
   const answer = await service.tool('COLLECTION_THREADS_LIST', input);

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import addFormats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import supertest from 'supertest';
 import { ERROR_CODES } from '../../../src/core/error-codes.js';
 import { ToolRegistry } from '../../../src/api/tools/tool-registry.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import { useStarted } from '../../support/use-started.js';
 
 type Json = { [key: string]: unknown };
 
@@ -35,14 +36,12 @@ interface Document {
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
 
-let service: TestApp;
+const service = useStarted(startTestApp);
 let document: Document;
 
 beforeAll(async () => {
-  service = await startTestApp();
   document = (await supertest(service.url).get('/openapi.json').expect(200)).body as Document;
 });
-afterAll(() => service?.close());
 
 function operations(): { path: string; method: string; operation: Operation }[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>

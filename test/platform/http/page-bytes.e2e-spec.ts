@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -7,8 +7,9 @@ import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { AnswerBudget } from '../../../src/core/answers/answer-budget.js';
 import { MAX_PAGE_BYTES } from '../../../src/core/paging/paginate.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
 const MEGABYTE = 1_000_000;
 const MESSAGES = 12;
@@ -20,17 +21,15 @@ interface Page {
   nextCursor: string | null;
 }
 
-let service: TestApp;
+const service = useStarted(startTestApp);
 let database: DataSource;
 let organizationId: string;
 
 beforeAll(async () => {
-  service = await startTestApp();
   database = service.app.get(DataSource);
   const [organization] = await database.query<{ id: string }[]>('SELECT id FROM organizations');
   organizationId = organization?.id ?? '';
 });
-afterAll(() => service?.close());
 
 async function createAgent(data: object = {}): Promise<string> {
   const answer = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent', ...data } }).expect(200);

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { MetricsExport } from '../../../src/platform/telemetry/metrics-export.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { RawConnection, requestText } from '../../support/raw-http.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: TestApp;
-
-beforeAll(async () => {
-  app = await startTestApp({ env: { METRICS_ALLOWED_HOSTS: 'metrics.internal' } });
-});
-afterAll(() => app?.close());
+const app = useStarted(() => startTestApp({ env: { METRICS_ALLOWED_HOSTS: 'metrics.internal' } }));
 
 async function answerTo(url: string, text: string): Promise<string> {
   const connection = await RawConnection.open(url);

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { createAgent, createThread, ThreadClient } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { keyWith } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { useStarted } from '../../support/use-started.js';
 
 const EVERYTHING = { self: ['*'], '*': ['*'] };
 
-let service: Tenant;
-
-beforeAll(async () => {
-  service = await newTenant();
-});
-afterAll(() => service?.close());
+const service = useStarted(newTenant);
 
 const list = (key: string): supertest.Test => service.tool('API_KEY_LIST', {}, key);
 

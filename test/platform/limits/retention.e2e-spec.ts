@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { createAgent, ThreadClient } from '../../support/agent-runs.js';
-import { startTestService, type TestService } from '../../support/service.js';
+import { startTestService } from '../../support/service.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { useStarted } from '../../support/use-started.js';
 
 /** With days of one second, an hour: older than anything that a test has just made. */
 const HOUR = 3_600;
@@ -12,16 +13,14 @@ const MANY_ID = /^many-/;
 const POSTS = 200;
 const LONG_AGO = new Date(Date.now() - 3 * 3_600_000);
 
-let app: TestService;
+const app = useStarted(() => startTestService({ env: { RETENTION_DAY_MS: '1000' } }));
 let agentId: string;
 let organizationId: string;
 
 beforeAll(async () => {
-  app = await startTestService({ env: { RETENTION_DAY_MS: '1000' } });
   agentId = await createAgent(app);
   organizationId = (await app.tool('ORGANIZATION_GET').expect(200)).body.item.id;
 });
-afterAll(() => app?.close());
 
 const retain = async (retention: unknown) => app.tool('ORGANIZATION_UPDATE', { retention });
 

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAgent, createThread, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, createThread, LONG, ThreadClient } from '../../support/agent-runs.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { expectProblem } from '../../support/problem.js';
 import { eventually } from '../../support/eventually.js';
 import { newTenant, newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
-
-const LONG = '/wait 600000';
 
 interface Posted {
   thread: ThreadClient;

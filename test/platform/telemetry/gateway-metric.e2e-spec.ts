@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { MetricsExport } from '../../../src/platform/telemetry/metrics-export.js';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, rpc } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { DEAD_URL, Upstreams } from '../../support/upstreams.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: TestApp;
+const app = useStarted(startTestApp);
 const upstreams = new Upstreams();
 
-beforeAll(async () => {
-  app = await startTestApp();
-});
 afterAll(async () => {
-  await app?.close();
   await upstreams.close();
 });
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import supertest from 'supertest';
 import { Access } from '../../../src/core/access.js';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
-import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { ServiceProcess } from '../../support/service-process.js';
@@ -102,7 +102,7 @@ describe('a run that fails', () => {
   it('logs one line even before it has started', async () => {
     const created = await app.tool('API_KEY_CREATE', { name: 'lost', permissions: { self: ['*'] } });
     const thread = await ThreadClient.create(app, await createAgent(app));
-    const running = await thread.postMessage('/wait 20000');
+    const running = await thread.postMessage(LONG);
     const headers = { 'x-request-id': 'failing-2' };
     const posted = await thread.post(thread.request('waits'), { key: created.body.key, headers }).expect(202);
     await succeed(app, 'API_KEY_DELETE', { id: created.body.id });

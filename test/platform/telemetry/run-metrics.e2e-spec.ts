@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { MistralApi } from '../../support/model-apis/mistral-api.js';
 import { startModelServer } from '../../../src/boot/testing/model-server.js';
@@ -43,7 +43,7 @@ describe('the metrics of runs', () => {
     const thread = await newThread();
     await thread.ask('hello');
     await thread.ask('/fail words of the failure');
-    const running = await thread.postMessage('/wait 20000');
+    const running = await thread.postMessage(LONG);
     const waiting = await thread.postMessage('never started');
     await thread.waitFor(running, 'running');
     await thread.cancel(waiting).expect(202);

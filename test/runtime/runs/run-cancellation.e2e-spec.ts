@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UIMessageChunk } from 'ai';
-import { succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import { LONG, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { toolPartsOf, useRunsApp } from './runs.support.js';
 
 const runsApp = useRunsApp();
@@ -9,7 +9,7 @@ describe('cancelling', () => {
   it('a running run keeps the answer so far', async () => {
     const thread = await ThreadClient.create(runsApp.app, runsApp.agentId);
     const stream = await thread.stream();
-    const taskId = await thread.postMessage('This much\n/wait 20000\n/words 5');
+    const taskId = await thread.postMessage(`This much\n${LONG}\n/words 5`);
     await thread.waitFor(taskId, 'running');
     const seen = stream.collectUntilDone();
     await untilText(thread, taskId);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { HELD_PER_JSON_BYTE } from '../../../src/core/answers/answer-budget.js';
@@ -7,22 +7,21 @@ import { historyBytesFor, HISTORY, MAX_HISTORY_BYTES } from '../../../src/runtim
 import { ANSWER_ORDINAL } from '../../../src/runtime/threads/message.entity.js';
 import type { RunEntity } from '../../../src/runtime/runs/records/run.entity.js';
 import { TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import { useStarted } from '../../support/use-started.js';
 
-let service: TestApp;
+const service = useStarted(startTestApp);
 let database: DataSource;
 let organizationId: string;
 let agentId: string;
 
 beforeAll(async () => {
-  service = await startTestApp();
   database = service.app.get(DataSource);
   const [organization] = await database.query<{ id: string }[]>('SELECT id FROM organizations');
   organizationId = organization?.id ?? '';
   const data = { title: 'Agent', history: { max_messages: MAX_HISTORY_MESSAGES, max_tokens: MAX_HISTORY_TOKENS } };
   agentId = (await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data }).expect(200)).body.item.id as string;
 });
-afterAll(() => service?.close());
 
 /** What one run brought and wrote, in bytes of text. */
 interface Turn {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import { connect, createAgent, LONG, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { toolPartsOf, useRunsApp } from './runs.support.js';
 import { eventually } from '../../support/eventually.js';
 
@@ -120,7 +120,7 @@ describe('a run', () => {
 
   it('shows its answer so far in the transcript, also while the model is silent', async () => {
     const thread = await ThreadClient.create(runsApp.app, runsApp.agentId);
-    const taskId = await thread.postMessage('So far\n/wait 20000');
+    const taskId = await thread.postMessage(`So far\n${LONG}`);
     await eventually(async () => {
       const [, answer] = await thread.messages();
       expect(answer?.parts).toMatchObject([{ type: 'step-start' }, { type: 'text', text: 'You said: So far' }]);

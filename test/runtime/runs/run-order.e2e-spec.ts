@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { succeed, ThreadClient } from '../../support/agent-runs.js';
+import { LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { keyWith } from '../../support/proxy-connections.js';
 import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
 import { useRunsApp } from './runs.support.js';
@@ -71,7 +71,7 @@ describe('the runs of a thread', () => {
 
   it('queue up to a hundred; one more is refused', async () => {
     const thread = await ThreadClient.create(runsApp.app, runsApp.agentId);
-    const running = await thread.postMessage('/wait 20000');
+    const running = await thread.postMessage(LONG);
     await thread.waitFor(running, 'running');
     for (let n = 0; n < 100; n++) await thread.postMessage('waiting');
     const refused = await thread.post(thread.request('one too many'));

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let agentId: string;
 let thread: ThreadClient;
 let other: Awaited<ReturnType<typeof startSecondOrganization>>;
 
 beforeAll(async () => {
-  app = await newTenant();
   agentId = await createAgent(app);
   thread = await ThreadClient.create(app, agentId);
   other = await startSecondOrganization(app, 'other');
 });
-
-afterAll(() => app?.close());
 
 const part = { type: 'text', text: 'Hello' };
 const user = { role: 'user', parts: [part] };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { connect, createAgent, LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { type RedisServer, redisServerCommand, startRedisServer } from '../../support/redis-server.js';
@@ -8,7 +8,6 @@ import { legacyServer, type ScriptedServer, sendResult, startScripted } from '..
 import { eventually } from '../../support/eventually.js';
 
 const STEP_MS = 300;
-const LONG = '/wait 600000';
 
 let upstream: ScriptedServer;
 

@@ -209,10 +209,12 @@ describe('a spending limit', () => {
   ])('ends a run under way when it is set, before a call %s', async (_what, price, refused, cost) => {
     await setTier({ price });
     const calls = provider.requests.length;
-    script(calling(80, { deltas: ['so far', ' so', ' good'], delayMs: 500 }));
+    const limited = Promise.withResolvers<void>();
+    script(calling(80, { deltas: ['so far'], until: limited.promise }));
     const taskId = await thread.postMessage('hello');
     await eventually(async () => expect((await thread.answer(taskId)).parts).toContainEqual(SO_FAR));
     await limitAgent({ usd_per_day: 1 });
+    limited.resolve();
     const run = await thread.waitFor(taskId, 'completed', 'failed');
     expect(run).toMatchObject({ ...refused, cost_usd: cost });
     expect(provider.requests).toHaveLength(calls + 1);

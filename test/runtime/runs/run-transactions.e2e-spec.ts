@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { newId } from '../../../src/core/ids.js';
 import type { ClaimedRun, NewRun } from '../../../src/runtime/runs/records/new-run.js';
@@ -8,7 +8,8 @@ import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js
 import { RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
 import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import { useStarted } from '../../support/use-started.js';
 
 const ANSWER = {
   parts: [{ type: 'text' as const, text: 'yes' }],
@@ -22,7 +23,7 @@ const COMPLETED = { status: 'completed' as const, error: null, finishReason: 'st
 const FAILED = { status: 'failed' as const, error: { code: 'internal', message: 'no' }, finishReason: 'error' };
 const SILENT_MS = 30_000;
 
-let app: TestApp;
+const app = useStarted(() => startTestApp({ env: { ROLE: 'api' } }));
 let database: DataSource;
 let posting: RunPosting;
 let execution: RunExecution;
@@ -32,14 +33,12 @@ let request: NewRun;
 
 // Nobody executes what is posted here.
 beforeAll(async () => {
-  app = await startTestApp({ env: { ROLE: 'api' } });
   database = app.app.get(DataSource);
   posting = app.app.get(RunPosting);
   execution = app.app.get(RunExecution);
   agentId = await createAgent(app);
   otherAgentId = await createAgent(app);
 });
-afterAll(() => app?.close());
 
 beforeEach(async () => {
   // Other tests leave runs open, which would be claimed first.

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import type { QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import { PreparedStatements } from '../../../src/platform/database/prepared-statements.js';
 import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
 import { createAgent } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
+import { useStarted } from '../../support/use-started.js';
 
 const WAITING = 5000;
 const SILENT_MS = 30_000;
 
-let app: TestApp;
+const app = useStarted(() => startTestApp({ env: { ROLE: 'api' } }));
 let database: DataSource;
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { ROLE: 'api' } });
   database = app.app.get(DataSource);
   const agentId = await createAgent(app);
   await database.query(
@@ -34,7 +34,6 @@ beforeAll(async () => {
   );
   await database.query('ANALYZE runs');
 });
-afterAll(() => app?.close());
 
 it('claims the first run of a tenant, whichever tenants are passed over', async () => {
   const turns = app.app.get(RunTurns, { strict: false });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import type { UsageStats } from '../../../src/runtime/runs/usage.dto.js';
-import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { expectProblem } from '../../support/problem.js';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const completed = await one.ask('hello');
   const failed = await one.ask('/fail words');
   const large = await two.ask('hello', { tier: 'thinking' });
-  const { taskId } = (await two.post(two.request('/wait 20000'), { key: otherKey.key }).expect(202)).body;
+  const { taskId } = (await two.post(two.request(LONG), { key: otherKey.key }).expect(202)).body;
   await two.waitFor(taskId, 'running');
   await two.cancel(taskId).expect(202);
   await two.waitFor(taskId, 'cancelled');

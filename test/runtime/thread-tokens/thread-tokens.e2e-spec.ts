@@ -1,14 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Module } from '@nestjs/common';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { Access } from '../../../src/core/access.js';
 import { newId } from '../../../src/core/ids.js';
 import { createAgent, createThread, openStream } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
 /** A route of a platform team that knows nothing of browser tokens. */
 @Controller('api/:org/threads/:threadId/notes')
@@ -25,20 +26,20 @@ class NotesModule {}
 
 const THREAD_TOOLS = ['THREAD_TOKEN_CREATE', 'COLLECTION_THREADS_GET', 'COLLECTION_THREAD_MESSAGES_LIST', 'RUN_GET'];
 
-let service: TestApp;
+const service = useStarted(() =>
+  startTestApp({ modules: [NotesModule], env: { TRACE_URL: 'https://traces.example/{traceId}' } }),
+);
 let database: DataSource;
 let agentId: string;
 let threadId: string;
 let otherThreadId: string;
 
 beforeAll(async () => {
-  service = await startTestApp({ modules: [NotesModule], env: { TRACE_URL: 'https://traces.example/{traceId}' } });
   database = service.app.get(DataSource);
   agentId = await createAgent(service);
   threadId = await createThread(service, agentId);
   otherThreadId = await createThread(service, agentId);
 });
-afterAll(() => service?.close());
 
 async function makeKey(permissions: object, more: object = {}): Promise<{ id: string; key: string }> {
   return (await service.tool('API_KEY_CREATE', { name: 'key', permissions, ...more }).expect(200)).body;

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { MessageItem, ThreadItem } from '../../../src/runtime/threads/thread.dto.js';
-import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { createAgent, LONG, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { useStarted } from '../../support/use-started.js';
 
-const LONG = '/wait 600000';
 const PREFER = { prefer: 'wait=60' };
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let agentId: string;
 
 beforeAll(async () => {
-  app = await newTenant();
   agentId = await createAgent(app);
 });
-afterAll(() => app?.close());
 
 const copy = (input: object) => app.tool('THREAD_COPY', input);
 const copied = async (input: object): Promise<{ item: ThreadItem; thread: ThreadClient }> => {

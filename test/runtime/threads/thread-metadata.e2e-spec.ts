@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ThreadItem, ThreadPage } from '../../../src/runtime/threads/thread.dto.js';
 import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let agentId: string;
 
 beforeAll(async () => {
-  app = await newTenant();
   agentId = await createAgent(app);
 });
-afterAll(() => app?.close());
 
 const create = (data: object) =>
   app.tool('COLLECTION_THREADS_CREATE', { data: { title: 'Thread', virtual_mcp_id: agentId, ...data } });

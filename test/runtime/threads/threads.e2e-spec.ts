@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import supertest from 'supertest';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { eventually } from '../../support/eventually.js';
+import { LONG } from '../../support/agent-runs.js';
+import { useStarted } from '../../support/use-started.js';
 
 interface Thread {
   id: string;
@@ -20,15 +22,13 @@ interface MessagePage {
   nextCursor: string | null;
 }
 
-let service: Tenant;
+const service = useStarted(newTenant);
 let agentId: string;
 let otherAgentId: string;
 
 beforeAll(async () => {
-  service = await newTenant();
   [agentId, otherAgentId] = [await createAgent(), await createAgent()];
 });
-afterAll(() => service?.close());
 
 async function createAgent(): Promise<string> {
   const answer = await service.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent' } }).expect(200);
@@ -208,7 +208,7 @@ describe("an id of the caller's own", () => {
 describe('a thread on which a run is in progress', () => {
   it('cannot be deleted until the run has ended', async () => {
     const { id } = await createThread();
-    await post(id, '/wait 20000');
+    await post(id, LONG);
     expect(await get(id)).toMatchObject({ status: 'in_progress' });
     expectProblem(await service.tool('COLLECTION_THREADS_DELETE', { id }), 409, 'conflict');
     await runtime(id, 'cancel', {}).expect(202);

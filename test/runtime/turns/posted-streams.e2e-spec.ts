@@ -1,24 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { createAgent, succeed, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { countSubscriptions } from '../../support/count-subscriptions.js';
 import { expectProblem } from '../../support/problem.js';
 import { eventually } from '../../support/eventually.js';
 import { startTcpProxy, through } from '../../support/tcp-proxy.js';
 import { createTestDatabase } from '../../support/database.js';
 import { collectPosted, openPosted } from './turns.support.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: TestApp;
+const app = useStarted(() => startTestApp({ env: { STREAM_KEEP_ALIVE_MS: '200' } }));
 let agentId: string;
 let thread: ThreadClient;
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { STREAM_KEEP_ALIVE_MS: '200' } });
   agentId = await createAgent(app);
   thread = await ThreadClient.create(app, agentId);
 });
-afterAll(() => app?.close());
 
 const newThread = () => ThreadClient.create(app, agentId);
 const stream = async (text: string, headers: Record<string, string> = {}, on = thread) =>

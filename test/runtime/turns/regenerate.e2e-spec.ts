@@ -1,32 +1,30 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import supertest from 'supertest';
 import type { MessageItem, MessagePage } from '../../../src/runtime/threads/thread.dto.js';
 import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import { TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
-import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { createAgent, LONG, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { startTestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { resultOf } from './turns.support.js';
+import { useStarted } from '../../support/use-started.js';
 
-const LONG = '/wait 600000';
 /** Its answers differ. */
 const QUESTION = '/random 5';
 
-let app: TestApp;
+const app = useStarted(startTestApp);
 let agentId: string;
 let thread: ThreadClient;
 
 beforeAll(async () => {
-  app = await startTestApp();
   agentId = await createAgent(app);
 });
 beforeEach(async () => {
   thread = await ThreadClient.create(app, agentId);
 });
-afterAll(() => app?.close());
 
 function regenerate(body: object = {}, headers: object = {}, on = thread, key = app.apiKey): supertest.Test {
   return supertest(app.url)

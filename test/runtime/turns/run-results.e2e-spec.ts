@@ -1,31 +1,28 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import { RunEvents } from '../../../src/runtime/events/run-events.js';
 import { RunWaiting } from '../../../src/runtime/turns/run-waiting.js';
-import { createAgent, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { createAgent, LONG, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { startTestApp } from '../../support/app.js';
 import { countSubscriptions } from '../../support/count-subscriptions.js';
 import { expectProblem } from '../../support/problem.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { ask, readRun, resultOf } from './turns.support.js';
+import { useStarted } from '../../support/use-started.js';
 
-const LONG = '/wait 600000';
-
-let app: TestApp;
+const app = useStarted(startTestApp);
 let agentId: string;
 let thread: ThreadClient;
 
 beforeAll(async () => {
-  app = await startTestApp();
   agentId = await createAgent(app);
   thread = await ThreadClient.create(app, agentId);
 });
 afterEach(() => {
   jest.restoreAllMocks();
 });
-afterAll(() => app?.close());
 
 const newThread = () => ThreadClient.create(app, agentId);
 const runPath = (taskId: string) => `/api/default/agent-runtime/runs/${taskId}`;

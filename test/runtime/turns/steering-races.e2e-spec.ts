@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../../src/core/ids.js';
-import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
-import { newTenant, newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { createAgent, LONG, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { newTenant } from '../../support/tenant.js';
 import { steer, useSteeringApp } from './steering.support.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 const RUNS = 40;
 
 describe('between two processes', () => {
-  let here: Tenant;
-  let there: Tenant;
+  const [here, there] = useTenantOfTwo();
   let agentId: string;
   beforeAll(async () => {
-    [here, there] = await newTenantOfTwo();
     agentId = await createAgent(here);
-  });
-  afterAll(async () => {
-    await here?.close();
   });
 
   /** Posts here and steers there, at a moment that differs by the run. Returns where each message ended up. */
@@ -56,7 +52,7 @@ describe('between two processes', () => {
   });
 
   it('each message is taken by its run, or is a run of its own, when the run is cancelled meanwhile', async () => {
-    const outcomes = await race('/words 3\n/wait 20000', (thread) => thread.cancel());
+    const outcomes = await race(`/words 3\n${LONG}`, (thread) => thread.cancel());
     expect(outcomes).toContain('own');
   });
 });

@@ -10,18 +10,20 @@ import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { newTenant } from '../../support/tenant.js';
 import { answer, createAskingAgent, SCRIPTED, startWaiting } from '../approvals/approvals.support.js';
 import { png } from '../files/files.support.js';
-import { HOLD, kindsOf, steer, untilChunk, useSteeringApp } from './steering.support.js';
+import { HELD_CALL, HOLD, kindsOf, steer, untilChunk, useSteeringApp } from './steering.support.js';
 
 const own = useSteeringApp(newTenant);
 
-/** Steers a run while the model says the deltas; it says the answer then. Returns what readers have got. */
+/** Steers a run whose model has said the deltas and is not done; it says the answer then. Returns what readers have got. */
 async function steerDuringAnswer(agentId: string, deltas: string[], answer: string) {
   const thread = await ThreadClient.create(own.app, agentId);
   const stream = await thread.stream();
-  own.model.script({ kind: 'text', deltas, delayMs: 1_000 }, { kind: 'text', deltas: [answer] });
+  const steered = Promise.withResolvers<void>();
+  own.model.script({ kind: 'text', deltas, until: steered.promise }, { kind: 'text', deltas: [answer] });
   const taskId = await thread.postMessage('Count', SCRIPTED);
   await untilChunk(thread, taskId, 'text-delta');
   expect(await steer(thread, 'Go on')).toEqual({ taskId, steered: true });
+  steered.resolve();
   return { thread, taskId, collected: await stream.collectUntilDone() };
 }
 
@@ -140,9 +142,9 @@ describe('a message to a run under way', () => {
   it('that interrupts ends a call that the model has begun, without making it', async () => {
     const thread = await ThreadClient.create(own.app, own.agentId);
     const stream = await thread.stream();
-    own.model.script({ kind: 'tool-calls', calls: HOLD.calls, deltas: ['a', 'b', 'c', 'd'], delayMs: 200 });
+    own.model.script({ kind: 'hang-after', deltas: ['a'], call: HELD_CALL });
     const taskId = await thread.postMessage('Call it', SCRIPTED);
-    await untilChunk(thread, taskId, 'text-delta');
+    await untilChunk(thread, taskId, 'tool-input-start');
     await steer(thread, 'Do not', { interrupt: true });
     await thread.expectWhole(taskId, await stream.collectUntilDone());
     expect(own.upstream.calls).toEqual([]);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import type { UIMessageChunk } from 'ai';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
+import type { ModelToolCall } from '../../../src/boot/testing/model-behaviour.js';
 import { connect, createAgent, type OpenedStream, type PostOptions, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
@@ -8,7 +9,8 @@ import type { Tenant } from '../../support/tenant.js';
 import { SCRIPTED, useScriptedModel } from '../approvals/approvals.support.js';
 
 /** A call of the tool that is held. */
-export const HOLD = { kind: 'tool-calls' as const, calls: [{ name: 'hold', arguments: {} }] };
+export const HELD_CALL: ModelToolCall = { name: 'hold', arguments: {} };
+export const HOLD = { kind: 'tool-calls' as const, calls: [HELD_CALL] };
 
 /** A run whose tool call is held. */
 interface HeldRun {

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import { RunWaiting } from '../../../src/runtime/turns/run-waiting.js';
-import { createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, LONG, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { ask, collectPosted, openPosted, readRun, resultOf } from './turns.support.js';
-
-const LONG = '/wait 600000';
 
 /** Waiting for runs in an installation where one process serves HTTP and another one runs agents. */
 export function waitingContract(name: string, startBackend: () => Promise<StreamBackend>): void {

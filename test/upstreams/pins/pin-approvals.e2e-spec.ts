@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { pathOf } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { type Tenant } from '../../support/tenant.js';
 import { WebhookReceiver } from '../../support/webhook-receiver.js';
 import {
   approve,
@@ -18,19 +18,15 @@ import {
   startHoldingServer,
   toolNamed,
 } from './pins.support.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 /** One organization in two processes. */
-let app: Tenant;
-let other: Tenant;
+const [app, other] = useTenantOfTwo();
 let server: HoldingServer;
 /** The connection, and its path. */
 let id: string;
 let path: string;
 
-beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
-});
-afterAll(() => app?.close());
 afterEach(() => server?.close());
 
 async function connect(rule: string, more: object = {}): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
 import { type ChangingServer, startLegacyServer, startModernServer } from '../../support/changing-server.js';
 import { MODERN, modernRequest, openLegacy, openModern } from '../../support/era-clients.js';
@@ -6,8 +6,9 @@ import { eventually } from '../../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, eventsOf, pathOf } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { type Tenant } from '../../support/tenant.js';
 import { approve, BAD, diffOf, GOOD, OTHER, pin, toolNamed } from './pins.support.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 const ERAS = [
   ['legacy', () => startLegacyServer()],
@@ -17,14 +18,9 @@ const ERAS = [
 const EVERYWHERE_MS = 2_000;
 
 /** One organization in two processes. */
-let app: Tenant;
-let other: Tenant;
+const [app, other] = useTenantOfTwo();
 const closing: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
-});
-afterAll(() => app?.close());
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
