@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
 import { expectProblem } from '../support/problem.js';
+import { useStarted } from '../support/use-started.js';
 
 const EDITING = ['COLLECTION_VIRTUAL_MCP_CREATE', 'COLLECTION_VIRTUAL_MCP_UPDATE', 'COLLECTION_CONNECTIONS_UPDATE'];
 
@@ -11,15 +12,13 @@ interface Member {
   prefix?: string | null;
 }
 
-let service: Tenant;
+const service = useStarted(newTenant);
 let bank: string;
 let mail: string;
 
 beforeAll(async () => {
-  service = await newTenant();
   [bank, mail] = [await connect('Bank'), await connect('Mail')];
 });
-afterAll(() => service?.close());
 
 async function connect(title: string, more: object = {}): Promise<string> {
   const data = { connection_type: 'HTTP', title, connection_url: 'http://127.0.0.1:9/mcp', ...more };

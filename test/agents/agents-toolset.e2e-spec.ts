@@ -1,28 +1,27 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { AgentToolset, type AgentTool, type OpenToolset } from '../../src/agents/agent-toolset.js';
 import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 import { ToolInvoker } from '../../src/upstreams/tool-invoker.js';
 import { succeed } from '../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestApp } from '../support/app.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { agentOf } from '../support/gateway-agents.js';
 import { connectTo } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
 import { DEAD_URL, Upstreams } from '../support/upstreams.js';
+import { useStarted } from '../support/use-started.js';
 
 const CALLER = { userId: randomUUID(), requestId: 'request-1' };
 const OWNER = { key: 'test', callerId: 'test' };
 
-let app: TestApp;
+const app = useStarted(startTestApp);
 let organizationId: string;
 const upstreams = new Upstreams();
 
 beforeAll(async () => {
-  app = await startTestApp();
   organizationId = (await app.app.get(OrganizationsService, { strict: false }).ensure(app.org)).id;
 });
-afterAll(() => app?.close());
 afterEach(() => upstreams.close());
 
 function open(agentId: string, signal?: AbortSignal): Promise<OpenToolset> {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { expectProblem } from '../support/problem.js';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
+import { useStarted } from '../support/use-started.js';
 
 const SCHEMA = { type: 'object', properties: { zeta: { type: 'string' }, alpha: { type: 'null' } } };
 
@@ -11,11 +12,7 @@ interface Agent {
   webhook_output: boolean;
 }
 
-let app: Tenant;
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
+const app = useStarted(newTenant);
 
 const create = (data: object, key?: string) =>
   app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Agent', ...data } }, key);

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type supertest from 'supertest';
 import type { ConnectionItem } from '../../src/connections/connection.dto.js';
 import type { ConnectionImportItem } from '../../src/connections/connection-import.dto.js';
 import { ConnectionSecrets } from '../../src/connections/connection-secrets.js';
 import { ConnectionRepository } from '../../src/connections/connection.repository.js';
 import { newId } from '../../src/core/ids.js';
-import { startTestApp, type TestApp } from '../support/app.js';
+import { startTestApp } from '../support/app.js';
 import { startLegacyServer } from '../support/changing-server.js';
 import { expectProblem } from '../support/problem.js';
 import { startSecondOrganization } from '../support/second-organization.js';
+import { useStarted } from '../support/use-started.js';
 
-let app: TestApp;
-
-beforeAll(async () => {
-  app = await startTestApp({ env: { STDIO_COMMANDS: 'node,npx', STDIO_ENV_ALLOW: 'APP_*' } });
-});
-afterAll(() => app?.close());
+const app = useStarted(() => startTestApp({ env: { STDIO_COMMANDS: 'node,npx', STDIO_ENV_ALLOW: 'APP_*' } }));
 
 const send = (mcpServers: unknown, more: object = {}, key?: string): supertest.Test =>
   app.tool('CONNECTION_IMPORT', { mcpServers, ...more }, key);

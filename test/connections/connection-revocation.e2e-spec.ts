@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../support/agent-runs.js';
-import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
 import { callProxy, openProxy, rpcOf } from '../support/proxy-calls.js';
 import { connectProgram } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
@@ -14,16 +13,15 @@ import {
   startScripted,
 } from '../support/scripted-upstream.js';
 import { isAlive } from '../support/is-alive.js';
+import { useTenantOfTwo } from '../support/use-started.js';
 
 const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
 
-let app: Tenant;
+const [app, other] = useTenantOfTwo();
 /** Another process of the service, whose programs and sessions these are. */
-let other: Tenant;
 let upstream: ScriptedServer;
 
 beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
   const { script } = legacyServer(({ message }, response) => {
     const tools = [{ name: 'hang', inputSchema: { type: 'object' } }];
     if (message.method === 'tools/list') sendResult(response, message, { tools });
@@ -36,7 +34,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await app?.close();
   await upstream?.close();
 });
 

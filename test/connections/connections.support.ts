@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { newTenant, type Tenant } from '../support/tenant.js';
+import { useStarted } from '../support/use-started.js';
 
 export const TOKEN = 'token-that-nobody-may-see-0123456789';
 export const HEADER = 'header-that-nobody-may-see-0123456789';
@@ -30,12 +31,7 @@ interface ConnectionsApp {
 
 /** Makes a tenant for the spec file that calls this; `service` is there once `beforeAll` has run. */
 export function useConnectionsApp(): ConnectionsApp {
-  let service: Tenant;
-
-  beforeAll(async () => {
-    service = await newTenant();
-  });
-  afterAll(() => service?.close());
+  const service = useStarted(newTenant);
 
   async function call<T>(name: string, body: object): Promise<T> {
     const answer = await service.tool(name, body);

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
 import { APPS, type AppServer, startAppServer } from '../support/app-server.js';
 import { openLegacy, openModern } from '../support/era-clients.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, TAKES_STREAMS } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
+import { useStarted } from '../support/use-started.js';
 
 const ERAS = ['legacy', 'modern'] as const;
 const ALL = ['plain', 'refresh', 'show'];
@@ -13,14 +14,10 @@ const ALL = ['plain', 'refresh', 'show'];
 const OTHERS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const FOR_MODELS = ['plain', 'show'];
 
-let app: Tenant;
+const app = useStarted(newTenant);
 const servers: ScriptedServer[] = [];
 
-beforeAll(async () => {
-  app = await newTenant();
-});
 afterAll(async () => {
-  await app?.close();
   await Promise.all(servers.map((server) => server.close()));
 });
 

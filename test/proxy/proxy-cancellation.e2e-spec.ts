@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { connect } from '../support/agent-runs.js';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
 import { openLegacyClient, openModernClient, type Endpoint, type FieldClient } from '../support/field-clients.js';
 import {
   legacyServer,
@@ -13,24 +13,17 @@ import {
   type SeenRequest,
 } from '../support/scripted-upstream.js';
 import { eventually } from '../support/eventually.js';
+import { useStarted } from '../support/use-started.js';
 
 const TOOLS = [{ name: 'slow', description: 'Never answers', inputSchema: { type: 'object' } }];
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let upstream: ScriptedServer | undefined;
 let client: FieldClient | undefined;
-
-beforeAll(async () => {
-  app = await newTenant();
-});
 
 afterEach(async () => {
   await client?.close();
   await upstream?.close();
-});
-
-afterAll(async () => {
-  await app?.close();
 });
 
 /** Lists one tool and never answers its calls. */

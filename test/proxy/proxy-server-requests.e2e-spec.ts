@@ -21,7 +21,8 @@ import {
   SSE_TYPE,
   startScripted,
 } from '../support/scripted-upstream.js';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
+import { useStarted } from '../support/use-started.js';
 
 /** The upstream sends this many at once, and may wait for as many answers as are sent at a time. */
 const MANY = 100;
@@ -32,7 +33,7 @@ const SCHEMA = { type: 'object' };
 
 type Answer = RpcMessage & { result?: object; error?: { code: number } };
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let upstream: ScriptedServer;
 let connectionId: string;
 /** What the service answered to the requests of the upstream, in their order. */
@@ -68,7 +69,6 @@ function send(response: ServerResponse, message: object): void {
 }
 
 beforeAll(async () => {
-  app = await newTenant();
   upstream = await startScripted((request, response) => {
     const answer: Answer = request.message;
     if (answer.method !== undefined || answer.id === undefined) return asking.script(request, response);
@@ -83,7 +83,6 @@ beforeEach(() => {
   answers = [];
 });
 afterAll(async () => {
-  await app?.close();
   await upstream?.close();
 });
 

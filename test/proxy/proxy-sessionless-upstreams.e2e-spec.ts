@@ -1,24 +1,20 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { newTenant } from '../support/tenant.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, TAKES_STREAMS } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
 import { type ScriptedServer, sendResult, startScripted } from '../support/scripted-upstream.js';
+import { useStarted } from '../support/use-started.js';
 
 const TOOLS = ['slow', 'open'].map((name) => ({ name, inputSchema: { type: 'object' } }));
 const INITIALIZE = { protocolVersion: '2025-11-25', clientInfo: { name: 'test', version: '1' }, capabilities: {} };
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let upstream: ScriptedServer;
 let path: string;
 /** The pending calls of `slow`. */
 let waiting: ServerResponse[];
-
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
 
 /** A server without sessions that distinguishes the requests of its callers only by their ids. */
 beforeEach(async () => {

@@ -1,25 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { callProxy, openProxy, pathOf, type ProxyAnswer, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
+import { useTenantOfTwo } from '../support/use-started.js';
 
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
 
 let everything: EverythingServer;
 /** Two processes of one service. */
-let app: Tenant;
-let other: Tenant;
+const [app, other] = useTenantOfTwo();
 let connectionId: string;
 
 beforeAll(async () => {
   everything = await startEverything();
-  [app, other] = await newTenantOfTwo();
   connectionId = await connectTo(app, everything.url);
 });
 afterAll(async () => {
-  await app?.close();
   await everything?.close();
 });
 

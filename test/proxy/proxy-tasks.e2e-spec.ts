@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenantOfTwo, type Tenant } from '../support/tenant.js';
 import {
   callProxy,
   eventsOf,
@@ -21,6 +20,7 @@ import {
   startScripted,
 } from '../support/scripted-upstream.js';
 import { WITH_TASKS } from '../support/task-upstream.js';
+import { useTenantOfTwo } from '../support/use-started.js';
 
 const schema = { type: 'object' };
 const TOOLS = [
@@ -87,14 +87,7 @@ async function startTaskServer(isModern: boolean): Promise<TaskServer> {
   return Object.assign(server, { tasks, cancelled, streams });
 }
 
-let app: Tenant;
-let other: Tenant;
-beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
-});
-afterAll(async () => {
-  await app?.close();
-});
+const [app, other] = useTenantOfTwo();
 
 /** One caller of a connection: sends a request and returns the answer. */
 type Asking = (method: string, params?: object) => Promise<ProxyAnswer>;

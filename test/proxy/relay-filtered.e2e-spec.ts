@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
 import { callProxy, openProxy, pathOf, rpc, rpcOf, toolCall } from '../support/proxy-calls.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
@@ -11,6 +11,7 @@ import {
   sendResult,
   startScripted,
 } from '../support/scripted-upstream.js';
+import { useStarted } from '../support/use-started.js';
 
 const BOTH = 'application/json, text/event-stream';
 const OPEN = { name: 'open', inputSchema: { type: 'object' } };
@@ -21,13 +22,12 @@ const INITIALIZE = { protocolVersion: '2025-11-25', clientInfo: { name: 'test', 
 type Answer = (message: RpcMessage, response: ServerResponse) => void;
 const answers = new Map<string, Answer>();
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let upstream: ScriptedServer;
 let connectionId: string;
 let key: string;
 
 beforeAll(async () => {
-  app = await newTenant();
   const server = legacyServer(({ message }, response) => {
     const answer = answers.get(String(message.method));
     if (answer !== undefined) return answer(message, response);
@@ -41,7 +41,6 @@ beforeAll(async () => {
   key = await keyWith(app, { [connectionId]: ['open'] });
 });
 afterAll(async () => {
-  await app?.close();
   await upstream?.close();
 });
 

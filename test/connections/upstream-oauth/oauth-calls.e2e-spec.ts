@@ -10,25 +10,22 @@ import {
   toolCall,
 } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { eventually } from '../../support/eventually.js';
 import { authorize, connectOauth, type Person, signedIn } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 describe('calls to an upstream that demands OAuth', () => {
-  let service: Tenant;
+  const [service, other] = useTenantOfTwo();
   /** The same, as another process has it. */
-  let other: Tenant;
   let upstream: OauthUpstream;
   let owner: Person;
 
   beforeAll(async () => {
     upstream = await startOauthUpstream();
-    [service, other] = await newTenantOfTwo();
     owner = await signedIn(service);
   });
   afterAll(async () => {
-    await service?.close();
     await upstream?.close();
   });
   beforeEach(() => {

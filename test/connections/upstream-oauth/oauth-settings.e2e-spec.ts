@@ -1,8 +1,9 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { connectTo } from '../../support/proxy-connections.js';
+import { useStarted } from '../../support/use-started.js';
 
 const ADDRESS = 'http://127.0.0.1:9/mcp';
 const NONE = {
@@ -22,12 +23,7 @@ const FOREIGN_KEY = pem(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }));
 const PUBLIC_KEY = String(generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
 
 describe('auth of a connection', () => {
-  let service: Tenant;
-
-  beforeAll(async () => {
-    service = await newTenant();
-  });
-  afterAll(() => service?.close());
+  const service = useStarted(newTenant);
 
   const authOf = async (id: string): Promise<unknown> =>
     (await succeed<{ item: { auth: unknown } }>(service, 'COLLECTION_CONNECTIONS_GET', { id })).item.auth;

@@ -3,7 +3,7 @@ import { DomainError } from '../../../src/core/domain-error.js';
 import { AskedTasks } from '../../../src/proxy/agent-server/ask/asked-tasks.repository.js';
 import { RunResultService } from '../../../src/runtime/turns/run-result.service.js';
 import { succeed } from '../../support/agent-runs.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { openModern } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, callThrough, gatewayPath } from '../../support/gateway-agents.js';
@@ -11,14 +11,14 @@ import { callProxy, rpc, TAKES_STREAMS } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { idsIn, requestTask, textIn } from './ask.support.js';
+import { useStarted } from '../../support/use-started.js';
 
 const AWAY = new Error('Connection terminated');
 
-let app: TestApp;
+const app = useStarted(startTestApp);
 let server: ToolServer;
 let agentId: string;
 beforeAll(async () => {
-  app = await startTestApp();
   server = await startToolServer('greet');
   const connection_id = await connectTo(app, server.url);
   agentId = await agentOf(app, [{ connection_id, approval: 'all' } as never], { expose_run: true });
@@ -27,7 +27,6 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 afterAll(async () => {
-  await app?.close();
   await server?.close();
 });
 

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { succeed } from '../../support/agent-runs.js';
 import { agentOf, callThrough, gatewayPath } from '../../support/gateway-agents.js';
-import { addKey, newTenant, type Tenant } from '../../support/tenant.js';
+import { addKey, newTenant } from '../../support/tenant.js';
 import { addPerson, newEmail } from '../../identity/sign-in/people.js';
 import { idsIn, textIn } from './ask.support.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: Tenant;
+const app = useStarted(newTenant);
 let agentId: string;
 
 beforeAll(async () => {
-  app = await newTenant();
   agentId = await agentOf(app, [], { expose_run: true });
 });
-afterAll(() => app?.close());
 
 /** A key of a person who may do everything. */
 async function keyOfPerson(): Promise<string> {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { succeed } from '../../support/agent-runs.js';
 import { APPS, type AppServer, PAGE, README, startAppServer, TEMPLATE } from '../../support/app-server.js';
 import { openLegacy, openModern } from '../../support/era-clients.js';
@@ -9,6 +9,7 @@ import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, rpc, rpcOf, TAKES_STREAMS } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
+import { useStarted } from '../../support/use-started.js';
 
 const ERAS = ['legacy', 'modern'] as const;
 /** Of the left servers: 8 MB, with what JSON must escape, and characters of several bytes. */
@@ -17,14 +18,10 @@ const RIGHT_PAGE = '<html>right</html>';
 const TITLES = ['Left', 'Right'];
 const QUALIFIED = /^ui:\/\/app\/page\.html\?connection=[0-9a-f]{16}$/;
 
-let app: Tenant;
+const app = useStarted(newTenant);
 const servers: AppServer[] = [];
 
-beforeAll(async () => {
-  app = await newTenant();
-});
 afterAll(async () => {
-  await app?.close();
   await Promise.all(servers.map((server) => server.close()));
 });
 

@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { Upstreams } from '../../support/upstreams.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: Tenant;
+const app = useStarted(newTenant);
 const upstreams = new Upstreams();
 
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
 afterEach(() => upstreams.close());
 
 const connection = (title: string, ...tools: string[]): Promise<string> => upstreams.connection(app, title, ...tools);

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { succeed } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { openLegacyClient } from '../../support/field-clients.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -12,14 +12,11 @@ import { eventually } from '../../support/eventually.js';
 import { legacyServer, sendResult } from '../../support/scripted-upstream.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { DEAD_URL, Upstreams } from '../../support/upstreams.js';
+import { useStarted } from '../../support/use-started.js';
 
-let app: Tenant;
+const app = useStarted(newTenant);
 const upstreams = new Upstreams();
 
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
 afterEach(() => upstreams.close());
 
 const connection = (title: string, ...tools: string[]): Promise<string> => upstreams.connection(app, title, ...tools);

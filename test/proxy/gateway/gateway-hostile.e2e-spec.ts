@@ -3,12 +3,13 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, openProxy, pathOf, rpc, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
 import { legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
+import { useStarted } from '../../support/use-started.js';
 
 const BOTH = 'application/json, text/event-stream';
 const ASKING = {
@@ -19,11 +20,7 @@ const ASKING = {
 const TOOLS = [{ name: 'ask', inputSchema: { type: 'object' } }];
 const SPOOFED = '{"jsonrpc":"2.0","id":2,"result":{"spoofed":true}}';
 
-let app: Tenant;
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
+const app = useStarted(newTenant);
 
 async function openSession(path: string): Promise<Record<string, string>> {
   const answer = await callProxy(app, path, { key: app.apiKey, body: rpc('initialize', ASKING) });

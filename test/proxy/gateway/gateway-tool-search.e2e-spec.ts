@@ -5,18 +5,15 @@ import { succeed } from '../../support/agent-runs.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { callProxy, errorIn, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { DEAD_URL, Upstreams } from '../../support/upstreams.js';
+import { useStarted } from '../../support/use-started.js';
 
 const SEARCH = { tool_mode: 'search' };
 
-let app: Tenant;
+const app = useStarted(newTenant);
 const upstreams = new Upstreams();
 
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
 afterEach(() => upstreams.close());
 
 interface Found {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { succeed, ThreadClient } from '../../support/agent-runs.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { modernRequest } from '../../support/era-clients.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { connectNotepad, type Notepad, NOTEPADS } from '../../support/notepads.js';
@@ -19,16 +19,12 @@ import {
 import { keyWith } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
 import { keyOf, signedIn } from '../../connections/upstream-oauth/log-in.support.js';
+import { useStarted } from '../../support/use-started.js';
 
 const TABLE = new URL('../../../docs/isolation.md', import.meta.url);
 const ALL = { '*': ['*'] };
 
-let app: Tenant;
-
-beforeAll(async () => {
-  app = await newTenant({ STDIO_MAX_PROCESSES: '400' });
-});
-afterAll(() => app?.close());
+const app = useStarted(() => newTenant({ STDIO_MAX_PROCESSES: '400' }));
 
 /** Calls a tool of the notepad, and returns the text of the result. */
 type Caller = (tool: string, args?: object) => Promise<string>;

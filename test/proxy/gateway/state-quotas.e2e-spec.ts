@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { startTestService, type TestService } from '../../support/service.js';
+import { expect, it } from '@jest/globals';
+import { startTestService } from '../../support/service.js';
 import { agentOf, callThrough, gatewayPath } from '../../support/gateway-agents.js';
 import { connectNotepad, NOTEPADS } from '../../support/notepads.js';
 import { callProxy, openProxy, rpc, TAKES_STREAMS, toolCall } from '../../support/proxy-calls.js';
 import { keyWith } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
 const [PROGRAM, WITH_SESSIONS] = NOTEPADS.map(([, start]) => start);
 
-let app: TestService;
-
-beforeAll(async () => {
-  app = await startTestService({
+const app = useStarted(() =>
+  startTestService({
     // One key can have a quarter of the programs.
     env: { STDIO_COMMANDS: 'node', STDIO_MAX_PROCESSES: '8', GATEWAY_SESSION_IDLE_MS: '1000' },
-  });
-});
-afterAll(() => app?.close());
+  }),
+);
 
 it('a caller with as many programs as it can have gets a clear error while all are in use, and others do not', async () => {
   const notepad = await PROGRAM!();

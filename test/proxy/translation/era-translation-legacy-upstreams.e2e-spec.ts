@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
 import { MODERN, modernRequest, openModern } from '../../support/era-clients.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
@@ -15,15 +15,11 @@ import {
   sendResult,
   startScripted,
 } from '../../support/scripted-upstream.js';
+import { useStarted } from '../../support/use-started.js';
 
 const PATIENCE_MS = 60_000;
 
-let app: Tenant;
-
-beforeAll(async () => {
-  app = await newTenant();
-});
-afterAll(() => app?.close());
+const app = useStarted(newTenant);
 
 describe('a client of the modern era at server-everything, which supports the legacy era', () => {
   let everything: EverythingServer;

@@ -2,26 +2,18 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import { openLegacy, openModern } from '../../support/era-clients.js';
 import { type EraServer, INSTRUCTIONS, RESOURCE_ERROR, startEraServer } from '../../support/era-server.js';
 import { callProxy, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { auditOf, connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 const INITIALIZE = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
 const MODERN_PROGRAM = fileURLToPath(new URL('../../support/stdio-fixtures/modern-only-server.mjs', import.meta.url));
 
 /** Two processes of one service. */
-let app: Tenant;
-let other: Tenant;
-
-beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
-});
-afterAll(async () => {
-  await app?.close();
-});
+const [app, other] = useTenantOfTwo();
 
 describe('a client of the legacy era at an upstream that supports only the modern era', () => {
   let upstream: EraServer;

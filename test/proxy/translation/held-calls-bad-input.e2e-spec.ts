@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { VaultService } from '../../../src/platform/vault/vault.service.js';
 import { OpenQuestions } from '../../../src/proxy/translation/held-calls/open-questions.js';
-import { startTestApp, type TestApp } from '../../support/app.js';
+import { startTestApp } from '../../support/app.js';
 import { modernRequest } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
@@ -26,13 +26,14 @@ import {
   SSE_TYPE,
   startScripted,
 } from '../../support/scripted-upstream.js';
+import { useStarted } from '../../support/use-started.js';
 
 const FORM = { elicitation: { form: {} } };
 /** As many calls of one caller wait for their client at most. */
 const LIMIT = 100;
 const TOOLS = ['ask', 'other', 'hold', 'both'].map((name) => ({ name, inputSchema: { type: 'object' } }));
 
-let app: TestApp;
+const app = useStarted(startTestApp);
 let upstream: ScriptedServer;
 let id: string;
 let path: string;
@@ -92,7 +93,6 @@ const asking = legacyServer(async ({ message }, response) => {
 });
 
 beforeAll(async () => {
-  app = await startTestApp();
   upstream = await startScripted((request, response) => {
     const { message } = request;
     if (message.method !== undefined || message.id === undefined) return asking.script(request, response);
@@ -111,7 +111,6 @@ beforeEach(() => {
   onAnswer = () => undefined;
 });
 afterAll(async () => {
-  await app?.close();
   await upstream?.close();
 });
 
