@@ -4,7 +4,8 @@ import { type ModelBehaviour, PROVIDER_SECRET } from '../../../src/boot/testing/
 import { connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
-import { type Failure, PROVIDER_CASES } from './provider-kinds.support.js';
+import type { Failure } from './provider-failures.support.js';
+import { PROVIDER_CASES } from './provider-kinds.support.js';
 
 const GREETING: ModelBehaviour = { kind: 'text', deltas: ['Good ', 'day.'] };
 

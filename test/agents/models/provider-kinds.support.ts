@@ -4,6 +4,7 @@ import { AzureApi } from '../../support/model-apis/azure-api.js';
 import { AWS_ACCESS, BEDROCK_FIELDS, BedrockApi } from '../../support/model-apis/bedrock-api.js';
 import { GoogleApi } from '../../support/model-apis/google-api.js';
 import { MistralApi } from '../../support/model-apis/mistral-api.js';
+import { afterText, ALL, type Failure, OPENAI_FAILURES, PAGE, refusal } from './provider-failures.support.js';
 
 /** A provider of one kind: how it is stored, and the server that answers for it. */
 export interface ProviderCase {
@@ -26,98 +27,10 @@ export interface ProviderCase {
   readonly failures: readonly Failure[];
 }
 
-/** A behaviour of the provider, and the error of the run. */
-export interface Failure {
-  readonly what: string;
-  readonly behaviour: ModelBehaviour;
-  readonly code: string;
-  readonly message: RegExp;
-  readonly text?: string;
-}
-
 type Json = Record<string, unknown>;
 
 const API_KEY = 'test-key-that-nobody-may-see/0123456789';
 const { access_key_id, secret_access_key, session_token } = BEDROCK_FIELDS;
-
-/** Retries are made at once. */
-const AT_ONCE = { 'retry-after-ms': '1' };
-
-function refusal(status: number, document?: unknown, headers: Record<string, string> = {}): ModelBehaviour {
-  return {
-    kind: 'status',
-    status,
-    headers: { ...AT_ONCE, ...headers },
-    ...(document === undefined ? {} : { document }),
-  };
-}
-
-function afterText(error: object): ModelBehaviour {
-  return { kind: 'error-after', deltas: ['Once'], error };
-}
-
-/** What every provider does, whatever its API. */
-const ALL: readonly Failure[] = [
-  {
-    what: 'breaks off its stream',
-    behaviour: { kind: 'break-after', deltas: ['Once'] },
-    code: 'provider_unavailable',
-    message: /was lost/,
-    text: 'Once',
-  },
-  {
-    what: 'ends its stream without an end',
-    behaviour: { kind: 'cut-after', deltas: ['Once'] },
-    code: 'provider_unavailable',
-    message: /was lost/,
-    text: 'Once',
-  },
-  {
-    what: 'streams an invalid frame',
-    behaviour: { kind: 'malformed-after', deltas: ['Once'] },
-    code: 'provider_bad_response',
-    message: /invalid response/,
-    text: 'Once',
-  },
-];
-
-/** A page holds no event, so the answer has no end. */
-const PAGE: Failure = {
-  what: 'answers with a page',
-  behaviour: { kind: 'body', body: '<html>' },
-  code: 'provider_unavailable',
-  message: /was lost/,
-};
-
-const OPENAI_FAILURES: readonly Failure[] = [
-  PAGE,
-  {
-    what: 'limits the rate',
-    behaviour: refusal(429, { error: { code: '429', message: 'Retry after 7 seconds.' } }),
-    code: 'provider_rate_limited',
-    message: /\(HTTP 429\)\. It says: Retry after 7 seconds\.$/,
-  },
-  {
-    what: 'has no such deployment',
-    behaviour: refusal(404),
-    code: 'provider_not_found',
-    message: /It says: The API deployment for this resource does not exist\.$/,
-  },
-  {
-    what: 'filters the prompt',
-    behaviour: refusal(400, {
-      error: { code: 'content_filter', message: 'The response was filtered.', innererror: { code: 'X' } },
-    }),
-    code: 'provider_rejected',
-    message: /\(HTTP 400\)\. It says: The response was filtered\.$/,
-  },
-  {
-    what: 'refuses at its gateway',
-    behaviour: refusal(401, { statusCode: 401, message: 'Access denied by the gateway.' }),
-    code: 'provider_unauthorized',
-    message: /It says: Access denied by the gateway\.$/,
-  },
-];
 
 const AZURE: Pick<ProviderCase, 'secrets' | 'model' | 'start'> = {
   secrets: [API_KEY],

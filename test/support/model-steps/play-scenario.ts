@@ -11,7 +11,7 @@ import { toToolSet } from '../../../src/runtime/worker/model-stream/model-reques
 import { CallRecorder } from '../../../src/runtime/worker/recording/call-recorder.js';
 import { RunAnswer } from '../../../src/runtime/worker/run-answer.js';
 import type { RunFiles } from '../../../src/runtime/worker/run-files.js';
-import type { Scenario } from './scenarios.js';
+import type { Scenario } from './scenario-parts.js';
 import { scriptedModel } from './scripted-model.js';
 
 const SUM = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
