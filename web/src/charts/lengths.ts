@@ -12,7 +12,7 @@ export const LENGTHS = [
   { value: '30d', label: 'Last 30 days', ms: 30 * DAY_MS },
 ] as const;
 
-/** The same, to choose from, or no time. An address holds the value, so that a link means the time before its opening. */
+/** The same, or any time. An address holds the value, so that a link always means the time before its opening. */
 export const LENGTH_OPTIONS = [{ value: '', label: 'Any time' }, ...LENGTHS] as const;
 
 /** How long it is; undefined for any time. */
