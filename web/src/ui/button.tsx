@@ -1,5 +1,5 @@
 import { Slot } from 'radix-ui';
-import type { ComponentProps } from 'react';
+import type { ComponentProps, MouseEvent } from 'react';
 import { cn } from './class-names.js';
 
 const VARIANTS = {
@@ -25,7 +25,7 @@ export function Button({
   isBusy,
   asChild,
   className,
-  disabled,
+  onClick,
   ...rest
 }: ButtonProps) {
   const looks = cn(
@@ -37,8 +37,21 @@ export function Button({
     VARIANTS[variant],
     className,
   );
-  if (asChild) return <Slot.Root className={looks} {...rest} />;
+  if (asChild) return <Slot.Root className={looks} onClick={onClick} {...rest} />;
   return (
-    <button type="button" className={looks} disabled={disabled || isBusy} aria-busy={isBusy || undefined} {...rest} />
+    <button
+      type="button"
+      className={looks}
+      // Not `disabled`, which would take the focus away.
+      aria-disabled={isBusy || undefined}
+      aria-busy={isBusy || undefined}
+      onClick={isBusy ? prevent : onClick}
+      {...rest}
+    />
   );
+}
+
+/** Also keeps the button from submitting its form, as Enter in a field does. */
+function prevent(event: MouseEvent): void {
+  event.preventDefault();
 }
