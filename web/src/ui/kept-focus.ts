@@ -4,8 +4,9 @@ import { useEffect } from 'react';
 const PARTS = 'section, form, [role=dialog], [role=alertdialog], main';
 
 /**
- * Keeps the focus in its part of the view when the element that has it is taken away, such as the row that was deleted
- * or the link of a view that was left. The browser would give it to the page, whose reading begins at the top.
+ * Keeps the focus in its part of the view when the element that has it is taken away or disabled, such as the row that
+ * was deleted, the link of a view that was left, or the button of a form that was saved. The browser would give it to the
+ * page, whose reading begins at the top.
  */
 export function useKeptFocus(): void {
   useEffect(() => {
@@ -14,7 +15,9 @@ export function useKeptFocus(): void {
       around = target instanceof Element ? partsAround(target) : [];
     };
     const observer = new MutationObserver(() => {
-      if (around.length === 0 || document.activeElement !== document.body) return;
+      const { activeElement: active } = document;
+      // A browser lets go of what is disabled only when it paints.
+      if (around.length === 0 || (active !== document.body && !active?.matches(':disabled'))) return;
       const part = around.find((each) => each.isConnected);
       around = [];
       if (part) focusPart(part);
@@ -24,7 +27,7 @@ export function useKeptFocus(): void {
     // Who leaves an element by a click on nothing has not lost it.
     const onPointer = (): void => void (around = []);
     addEventListener('pointerdown', onPointer);
-    observer.observe(document.body, { childList: true, subtree: true });
+    observer.observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
     return () => {
       observer.disconnect();
       removeEventListener('focusin', onFocus);
