@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useState } from 'react';
+import { type MouseEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { PeriodField, rangeOf, usePeriod } from '../../charts/period.js';
@@ -50,6 +50,7 @@ function Walk({ map, isCut }: { readonly map: AccessMap; readonly isCut: boolean
   const [{ node: ref, tool, q = '' }, filter] = useFilters();
   const search = useCallback((text: string) => filter({ q: text }), [filter]);
   const selected = map.find(ref);
+  const [walk, onWalk] = useFocusOnSelected(`${ref} ${tool}`);
   return (
     <Page
       title={titleOf(selected, tool)}
@@ -79,9 +80,25 @@ function Walk({ map, isCut }: { readonly map: AccessMap; readonly isCut: boolean
           The organization is too large for one answer: some people, or ways with few calls, are left out.
         </p>
       )}
-      <Selected key={`${ref} ${tool}`} map={map} selected={selected} />
+      <div ref={walk} className="contents" onClick={onWalk}>
+        <Selected key={`${ref} ${tool}`} map={map} selected={selected} />
+      </div>
     </Page>
   );
+}
+
+/** Gives the focus to the box in the middle after another box was chosen, which is drawn anew. */
+function useFocusOnSelected(shown: string) {
+  const walk = useRef<HTMLDivElement>(null);
+  const isWalking = useRef(false);
+  useEffect(() => {
+    if (isWalking.current) walk.current?.querySelector<HTMLElement>('[data-ref][aria-current]')?.focus();
+    isWalking.current = false;
+  }, [shown]);
+  const onWalk = ({ target }: MouseEvent): void => {
+    isWalking.current = target instanceof Element && target.closest('[data-ref]') !== null;
+  };
+  return [walk, onWalk] as const;
 }
 
 function titleOf(selected: MapNode | undefined, tool: string | undefined): string {
