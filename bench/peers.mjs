@@ -7,11 +7,18 @@
  *
  * --seconds <n>  duration of each target in each round (0.5)
  * --rounds <n>   number of rounds (9)
- * --only <names> some of http,stdio
+ *
+ * Then it compares agent servers, see `lib/agents/measure-agents.mjs`.
+ *
+ * --only <names> some of http,stdio and of the agent servers: those in
+ *                `lib/agents/legs.mjs` (all)
+ * --short        fewer and shorter rounds of the agent servers
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
+import { LEGS } from './lib/agents/legs.mjs';
+import { measureAgents } from './lib/agents/measure-agents.mjs';
 import { openWorkplace } from './lib/folder.mjs';
 import { postJson } from './lib/http-client.mjs';
 import {
@@ -36,38 +43,43 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '0.5' },
     rounds: { type: 'string', default: '9' },
-    only: { type: 'string', default: 'http,stdio' },
+    only: { type: 'string', default: ['http', 'stdio', ...Object.keys(LEGS)].join() },
+    short: { type: 'boolean', default: false },
   },
 });
 const [ms, rounds] = [Number(values.seconds) * 1000, Number(values.rounds)];
 const isMeasured = (name) => values.only.split(',').includes(name);
 
-await installPeers();
-const workplace = await openWorkplace();
-const { keep, subfolder } = workplace;
-const callers = startCallers();
+console.log(`${machine()}\n`);
+if (isMeasured('http') || isMeasured('stdio')) await measureProxies();
+const agents = Object.keys(LEGS).filter(isMeasured);
+if (agents.length > 0) await measureAgents(agents, values.short);
 
-try {
-  const groups = await startGroups();
-  console.log(`${machine()}\n`);
-  for (const [group, targets] of Object.entries(groups)) {
-    for (const [name, target] of Object.entries(targets)) await callers.open(`${group} ${name}`, target);
+async function measureProxies() {
+  await installPeers();
+  const workplace = await openWorkplace();
+  const callers = startCallers();
+  try {
+    const groups = await startGroups(workplace);
+    for (const [group, targets] of Object.entries(groups)) {
+      for (const [name, target] of Object.entries(targets)) await callers.open(`${group} ${name}`, target);
+    }
+    const figures = await measureInTurns(groups, callers);
+    for (const group of Object.keys(groups)) for (const count of CALLERS) print(group, count, figures[group]);
+    console.log(
+      `p50 and p99 of all calls of ${rounds} rounds of ${ms / 1000} s, in which the targets take turns in another ` +
+        'order each round.',
+    );
+    console.log('CPU is the time of the proxy process per call, without its programs (direct: of the upstream).');
+  } finally {
+    callers.stop();
+    await workplace.stop();
+    await workplace.remove();
   }
-  const figures = await measureInTurns(groups);
-  for (const group of Object.keys(groups)) for (const count of CALLERS) print(group, count, figures[group]);
-  console.log(
-    `p50 and p99 of all calls of ${rounds} rounds of ${ms / 1000} s, in which the targets take turns in another ` +
-      'order each round.',
-  );
-  console.log('CPU is the time of the proxy process per call, without its programs (direct: of the upstream).');
-} finally {
-  callers.stop();
-  await workplace.stop();
-  await workplace.remove();
 }
 
 /** Targets by transport of the upstream and name. */
-async function startGroups() {
+async function startGroups({ keep, subfolder }) {
   const everything = await keep(startEverything());
   const ours = await keep(startOurs({ http: everything }, await subfolder('ours')));
   const groups = {};
@@ -100,7 +112,7 @@ async function connectionOf({ origin, pid, records: { tools, bootstrapHeaders } 
   return { url, transport: 'http', pid, headers: { authorization: `Bearer ${key}` } };
 }
 
-async function measureInTurns(groups) {
+async function measureInTurns(groups, callers) {
   const figures = {};
   for (let round = -1; round < rounds; round++) {
     for (const count of CALLERS) {

@@ -12,7 +12,7 @@ export async function startRedis(folder) {
   const port = await freePort();
   const child = new Child(program, ['--port', port, '--bind', '127.0.0.1', '--save', '', '--dir', folder]);
   await child.line(/Ready to accept connections( )?/);
-  return { url: `redis://127.0.0.1:${port}`, stop: () => child.stop() };
+  return { url: `redis://127.0.0.1:${port}`, pid: child.pid, stop: () => child.stop() };
 }
 
 async function freePort() {

@@ -1,0 +1,131 @@
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { generateApiKey } from '../../../dist/core/api-key-value.js';
+import { generateEncryptionKey } from '../../../dist/core/config/encryption-keys.js';
+import { findFreePort } from '../../../dist/platform/embedded-postgres/server.js';
+import { migrateQueue } from '../../../dist/platform/queue/migrate-queue.js';
+import { Child } from '../child.mjs';
+import { postJson } from '../http-client.mjs';
+import { startService } from '../service.mjs';
+
+/** Each peer has a folder of its own here, which stays between runs of the benchmark. */
+const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/bench-agents', import.meta.url));
+
+/**
+ * The agent servers. `packages` are installed from npm; `leaves` is what the peer does not do that ours does; `open`
+ * prepares a leg and returns what starts its process, again after a kill.
+ * @typedef {{ post: string, stream: string, body: object, isThread?: boolean, answers(): Promise<string[]> }} Run
+ * @typedef {{ pid: number, headers: Record<string, string>, newRun(question: string): Promise<Run>,
+ *   stop(): Promise<void> }} AgentTarget
+ * @typedef {{ databaseUrl: string, redisUrl?: string, modelUrl: string, folder: string }} Surroundings
+ * @type {Record<string, { title: string, packages?: Record<string, string>, needsRedis?: boolean, leaves: string,
+ *   open(surroundings: Surroundings): Promise<() => Promise<AgentTarget>> }>}
+ */
+export const LEGS = {
+  ours: { title: 'ours, PostgreSQL', leaves: '', open: openOurs },
+  'ours-redis': { title: 'ours, with Redis', needsRedis: true, leaves: '', open: openOurs },
+  bullmq: {
+    title: 'BullMQ and a socket (floor)',
+    leaves: 'authentication, validation, threads, a stored stream',
+    async open(surroundings) {
+      await migrateQueue(surroundings.databaseUrl);
+      return openPeer('bullmq', surroundings);
+    },
+  },
+  dbos: {
+    title: 'DBOS 5.3.0',
+    packages: { '@dbos-inc/dbos-sdk': '5.3.0' },
+    leaves: 'authentication, validation, threads, a client for models',
+    open: (surroundings) => openPeer('dbos', surroundings),
+  },
+};
+
+/** Installs the packages of a leg, unless the exact versions are there from an earlier run. */
+export async function installLeg(name) {
+  const { packages = {} } = LEGS[name];
+  const folder = join(FOLDER, name);
+  const isInstalled = ([pkg, version]) => {
+    const file = join(folder, 'node_modules', pkg, 'package.json');
+    return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).version === version;
+  };
+  if (Object.entries(packages).every(isInstalled)) return;
+  await mkdir(folder, { recursive: true });
+  const specs = Object.entries(packages).map(([pkg, version]) => `${pkg}@${version}`);
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error', '--save-exact'];
+  const { status } = spawnSync('npm', ['install', '--prefix', folder, ...options, ...specs], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (status !== 0) throw new Error(`npm could not install ${specs.join(', ')}.`);
+}
+
+/** Ours, with an agent on the scripted model. A restart keeps the keys, the port and the database. */
+async function openOurs({ databaseUrl, redisUrl, modelUrl, folder }) {
+  const apiKey = generateApiKey();
+  const env = {
+    PORT: String(await findFreePort()),
+    ENCRYPTION_KEYS: generateEncryptionKey('bench'),
+    UPSTREAM_ALLOW_PRIVATE: 'true',
+  };
+  let hasModel = false;
+  return async () => {
+    const service = await startService({ dataDir: folder, apiKey, databaseUrl, redisUrl, env });
+    const tool = (name, body) => postJson(`${service.url}/api/default/tools/${name}`, service.headers, body);
+    if (!hasModel) {
+      const data = { title: 'Scripted', kind: 'openai-compatible', base_url: modelUrl };
+      const { item: provider } = await tool('AI_PROVIDER_CREATE', { data });
+      const model = { provider_id: provider.id, model: 'scripted' };
+      await tool('MODEL_TIERS_SET', { data: { fast: model, smart: model, thinking: model } });
+      hasModel = true;
+    }
+    return {
+      pid: service.pid,
+      headers: service.headers,
+      stop: service.stop,
+      async newRun(question) {
+        const { messages, stream } = await service.newThread();
+        const id = messages.split('/').at(-2);
+        const [message] = service.body.messages;
+        const body = { ...service.body, messages: [{ ...message, parts: [{ type: 'text', text: question }] }] };
+        const answers = () => answersOf(tool, id);
+        return { post: messages, stream: stream.replace('?follow=true', ''), body, answers, isThread: true };
+      },
+    };
+  };
+}
+
+async function answersOf(tool, threadId) {
+  const { items } = await tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId });
+  const textOf = ({ parts }) => parts.map(({ text = '' }) => text).join('');
+  return items.filter(({ role }) => role === 'assistant').map(textOf);
+}
+
+/** A peer: the program of its name beside this file. */
+async function openPeer(name, { databaseUrl, modelUrl }) {
+  const port = await findFreePort();
+  const program = fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
+  const env = {
+    NODE_ENV: 'production',
+    PORT: String(port),
+    DATABASE_URL: databaseUrl,
+    MODEL_URL: modelUrl,
+    PEER_FOLDER: join(FOLDER, name),
+  };
+  return async () => {
+    const child = new Child(process.execPath, [program], env);
+    await child.line(/^(peer listens)$/);
+    return {
+      pid: child.pid,
+      headers: {},
+      stop: () => child.stop(),
+      async newRun(question) {
+        const url = `http://127.0.0.1:${port}/${randomUUID()}`;
+        const answers = async () => (await fetch(`${url}/answers`)).json();
+        return { post: url, stream: url, body: { question }, answers };
+      },
+    };
+  };
+}

@@ -1,0 +1,37 @@
+import { createServer } from 'node:http';
+
+/**
+ * Serves a peer's runs over HTTP, with no authentication: `POST /<run>` starts a run and answers with its stream,
+ * `GET /<run>` follows the stream of a run after `Last-Event-ID`, and `GET /<run>/answers` lists its stored answers.
+ * @param {{ start(run: string, question: string, reader: object): Promise<void>,
+ *   follow(run: string, after: number, reader: object): Promise<void>, answers(run: string): Promise<string[]> }} peer
+ *   A `reader` has `word(index, text)` and `end()`.
+ */
+export function servePeer({ start, follow, answers }) {
+  const server = createServer(async (request, response) => {
+    try {
+      const [, run, part] = request.url.split('/');
+      if (part === 'answers') {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(await answers(run)));
+      } else if (request.method === 'GET') {
+        await follow(run, Number(request.headers['last-event-id'] ?? -1), readerOf(response));
+      } else {
+        const { question } = JSON.parse((await request.toArray()).join(''));
+        await start(run, question, readerOf(response));
+      }
+    } catch (error) {
+      console.error(error);
+      response.destroy();
+    }
+  });
+  server.listen(Number(process.env.PORT), '127.0.0.1', () => console.log('peer listens'));
+  process.once('SIGTERM', () => process.exit(0));
+}
+
+function readerOf(response) {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  return {
+    word: (index, delta) => response.write(`id: ${index}\ndata: ${JSON.stringify({ type: 'text-delta', delta })}\n\n`),
+    end: () => response.end('data: [DONE]\n\n'),
+  };
+}
