@@ -34,6 +34,7 @@ servePeer({
   async start(run, question, reader) {
     readers.set(run, reader);
     await queue.add('run', { question }, { jobId: run });
+    reader.accept();
   },
   async follow(run, _after, reader) {
     const job = await queue.getJob(run);

@@ -45,6 +45,7 @@ async function follow(run, after, reader) {
 servePeer({
   async start(run, question, reader) {
     await DBOS.startWorkflow(answer, { workflowID: run })(question);
+    reader.accept();
     await follow(run, -1, reader);
   },
   follow,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ANSWER, SLOW } from './script.mjs';
 
-/** Of the two seconds that an answer takes. */
-const KILL_AFTER_MS = 500;
-/** A server that takes fewer runs at once than that keeps the others waiting. */
-const OPEN_WITHIN_MS = 1500;
+/** Of the ten seconds that an answer takes. A server that has not accepted a post by then is not asked about it. */
+const ACCEPT_WITHIN_MS = 5000;
+/** After the last post is accepted, so that runs are in the middle of their answers. */
+const KILL_AFTER_MS = 1000;
 const WITHIN_MS = 60_000;
 const LOOK_EACH_MS = 250;
 /** After the last answer is stored. */
@@ -14,16 +14,19 @@ const STREAMS_WITHIN_MS = 5000;
  * Starts runs, kills the server with SIGKILL while they are in progress, starts it again, and has each reader follow
  * its stream after the last event that it received.
  * @param leg has its `target`, which the restarted one replaces, and what `start`s its process
- * @returns of all runs: completed, lost, doubled (more than one stored
- *   answer), and streams whole (each word once); seconds from the restart to the last
+ * @returns of the runs whose post the server had accepted: completed, lost, doubled (more than one stored answer), and
+ *   streams whole (each word once); how many posts it had not accepted; seconds from the restart to the last answer
  */
 export async function killWith(leg, count) {
   const { target } = leg;
   const runs = await Promise.all(Array.from({ length: count }, () => target.newRun(SLOW)));
-  const readings = runs.map((run) => new Reading(run, target.headers));
-  const posts = readings.map((reading) => reading.post());
-  await Promise.race([Promise.all(readings.map((reading) => reading.opened)), sleep(OPEN_WITHIN_MS)]);
+  const all = runs.map((run) => new Reading(run, target.headers));
+  const posts = all.map((reading) => reading.post());
+  await Promise.race([Promise.all(all.map(({ accepted }) => accepted)), sleep(ACCEPT_WITHIN_MS)]);
   await sleep(KILL_AFTER_MS);
+  const readings = all.filter(({ isAccepted }) => isAccepted);
+  const completedBefore = readings.filter(({ hasEnded }) => hasEnded).length;
+  if (completedBefore > 0) throw new Error(`${completedBefore} runs were complete before the kill.`);
   process.kill(target.pid, 'SIGKILL');
   await Promise.all(posts);
   leg.target = await leg.start();
@@ -42,8 +45,9 @@ export async function killWith(leg, count) {
   await Promise.race([Promise.all(follows), sleep(STREAMS_WITHIN_MS)]);
   const completed = stored.filter((answers) => answers.includes(ANSWER)).length;
   return {
+    unaccepted: count - readings.length,
     completed,
-    lost: count - completed,
+    lost: readings.length - completed,
     doubled: stored.filter((answers) => answers.length > 1).length,
     whole: readings.filter(({ text, hasEnded }) => hasEnded && text === ANSWER).length,
     lastAfterS: lastAt && (lastAt - restartedAt) / 1000,
@@ -54,17 +58,18 @@ export async function killWith(leg, count) {
 class Reading {
   text = '';
   hasEnded = false;
+  isAccepted = false;
   #lastId;
-  #opened = Promise.withResolvers();
+  #accepted = Promise.withResolvers();
 
   constructor(run, headers) {
     this.run = run;
     this.headers = headers;
   }
 
-  /** Resolves when the first word has arrived. */
-  get opened() {
-    return this.#opened.promise;
+  /** Resolves when the server has accepted the post: it answers with a stream. */
+  get accepted() {
+    return this.#accepted.promise;
   }
 
   async post() {
@@ -87,6 +92,8 @@ class Reading {
     try {
       const answer = await fetch(url, { ...options, headers: { ...options.headers, accept: 'text/event-stream' } });
       if (!answer.ok) return;
+      this.isAccepted = true;
+      this.#accepted.resolve();
       let rest = '';
       for await (const piece of answer.body.pipeThrough(new TextDecoderStream())) {
         const frames = (rest + piece).split('\n\n');
@@ -107,7 +114,6 @@ class Reading {
     else if (data !== undefined) {
       const part = JSON.parse(data);
       if (part.type === 'text-delta') this.text += part.delta;
-      if (this.text !== '') this.#opened.resolve();
     }
   }
 }

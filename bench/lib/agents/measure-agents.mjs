@@ -109,6 +109,7 @@ function print(names, legs, failed, { rounds, latencyRuns, load }) {
     'whole p50',
     'runs/s',
     'CPU, ms',
+    'not accepted',
     'completed',
     'lost',
     'doubled',
@@ -121,9 +122,9 @@ function print(names, legs, failed, { rounds, latencyRuns, load }) {
   for (const name of names) if (LEGS[name].leaves) console.log(`${LEGS[name].title} leaves out: ${LEGS[name].leaves}.`);
   console.log(
     `${rounds} rounds in turns: ${latencyRuns} runs of one caller, each of 20 chunks, and ${CALLERS} callers; runs/s is ` +
-      'the median of the rounds.\nCPU is of the server with its databases, per run at 16 callers. kill -9 with ' +
-      `${KILLED_RUNS} runs in progress, the 60 s after the restart:\ncompleted, lost, doubled answers, streams whole ` +
-      '(each word once), seconds to the last (- if one is lost).\n' +
+      'the median of the rounds.\nCPU is of the server with its databases, per run at 16 callers. kill -9 within ' +
+      `${KILLED_RUNS} runs:\nposts that were not accepted by then; of the others, in the 60 s after the restart: ` +
+      'completed, lost,\ndoubled answers, streams whole (each word once), seconds to the last (- if one is lost).\n' +
       `Load of the machine (1 minute) before and after: ${load.map((value) => value.toFixed(1)).join(', ')}.\n`,
   );
 }
@@ -140,7 +141,7 @@ function cellsOf(leg) {
           quantile(perSecond, 0.5),
           (cpu / count) * 1000,
         ].map(number);
-  if (kill === undefined) return [...measured, '-', '-', '-', '-', '-'];
-  const { completed, lost, doubled, whole: streams, lastAfterS } = kill;
-  return [...measured, ...[completed, lost, doubled, streams].map(String), number(lastAfterS)];
+  if (kill === undefined) return [...measured, '-', '-', '-', '-', '-', '-'];
+  const { unaccepted, completed, lost, doubled, whole: streams, lastAfterS } = kill;
+  return [...measured, ...[unaccepted, completed, lost, doubled, streams].map(String), number(lastAfterS)];
 }

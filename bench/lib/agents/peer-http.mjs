@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
  * `GET /<run>` follows the stream of a run after `Last-Event-ID`, and `GET /<run>/answers` lists its stored answers.
  * @param {{ start(run: string, question: string, reader: object): Promise<void>,
  *   follow(run: string, after: number, reader: object): Promise<void>, answers(run: string): Promise<string[]> }} peer
- *   A `reader` has `word(index, text)` and `end()`.
+ *   A `reader` has `accept()`, which answers that the run is stored, `word(index, text)` and `end()`.
  */
 export function servePeer({ start, follow, answers }) {
   const server = createServer(async (request, response) => {
@@ -29,8 +29,9 @@ export function servePeer({ start, follow, answers }) {
 }
 
 function readerOf(response) {
-  response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  response.setHeader('content-type', 'text/event-stream');
   return {
+    accept: () => response.flushHeaders(),
     word: (index, delta) => response.write(`id: ${index}\ndata: ${JSON.stringify({ type: 'text-delta', delta })}\n\n`),
     end: () => response.end('data: [DONE]\n\n'),
   };

@@ -1,12 +1,12 @@
 /**
  * An OpenAI-compatible model server: each answer is the same `WORDS` chunks. It answers as fast as it can; a question
- * that contains `SLOW` gets a chunk each 100 ms, so that a kill meets runs in progress.
+ * that contains `SLOW` gets a chunk each 500 ms, so that a kill meets runs in progress.
  */
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SLOW, WORDS } from './script.mjs';
 
-const SLOW_MS = 100;
+const SLOW_MS = 500;
 
 const server = createServer(async (request, response) => {
   const question = (await request.toArray()).join('');
