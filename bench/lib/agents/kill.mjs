@@ -114,6 +114,8 @@ class Reading {
     else if (data !== undefined) {
       const part = JSON.parse(data);
       if (part.type === 'text-delta') this.text += part.delta;
+      // The step is repeated: what has arrived of it does not count.
+      if (part.type === 'reset-step') this.text = '';
     }
   }
 }

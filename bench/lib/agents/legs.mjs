@@ -42,6 +42,40 @@ export const LEGS = {
     leaves: 'authentication, validation, threads, a client for models',
     open: (surroundings) => openPeer('dbos', surroundings),
   },
+  langgraph: {
+    title: 'LangGraph 1.7.3',
+    packages: {
+      '@langchain/core': '1.4.0',
+      '@langchain/langgraph': '1.7.3',
+      '@langchain/langgraph-checkpoint-postgres': '1.0.5',
+      '@langchain/openai': '1.6.0',
+    },
+    leaves: 'authentication, validation, a queue, a stored stream',
+    open: (surroundings) => openPeer('langgraph', surroundings),
+  },
+  mastra: {
+    title: 'Mastra 1.71.0',
+    packages: {
+      '@ai-sdk/openai-compatible': '3.0.92',
+      '@mastra/core': '1.71.0',
+      '@mastra/memory': '1.31.0',
+      '@mastra/pg': '1.27.1',
+    },
+    leaves: 'authentication, validation, a queue, a stored stream',
+    open: (surroundings) => openPeer('mastra', surroundings),
+  },
+  voltagent: {
+    title: 'VoltAgent 2.10.0',
+    packages: {
+      '@ai-sdk/openai-compatible': '2.0.92',
+      '@voltagent/core': '2.10.0',
+      '@voltagent/postgres': '2.1.2',
+      ai: '6.0.326',
+      zod: '4.6.7',
+    },
+    leaves: 'authentication, validation, a queue, a stored stream',
+    open: (surroundings) => openPeer('voltagent', surroundings),
+  },
 };
 
 /** Installs the packages of a leg, unless the exact versions are there from an earlier run. */

@@ -5,7 +5,8 @@ import { createServer } from 'node:http';
  * `GET /<run>` follows the stream of a run after `Last-Event-ID`, and `GET /<run>/answers` lists its stored answers.
  * @param {{ start(run: string, question: string, reader: object): Promise<void>,
  *   follow(run: string, after: number, reader: object): Promise<void>, answers(run: string): Promise<string[]> }} peer
- *   A `reader` has `accept()`, which answers that the run is stored, `word(index, text)` and `end()`.
+ *   A `reader` has `accept()`, which answers that the run has begun, `word(index, text)`, `words(texts)`, which also ends
+ *   the stream, `end()`, and `lose()` for a run of which there is no more.
  */
 export function servePeer({ start, follow, answers }) {
   const server = createServer(async (request, response) => {
@@ -30,9 +31,18 @@ export function servePeer({ start, follow, answers }) {
 
 function readerOf(response) {
   response.setHeader('content-type', 'text/event-stream');
+  const word = (index, delta) =>
+    response.write(`id: ${index}\ndata: ${JSON.stringify({ type: 'text-delta', delta })}\n\n`);
+  const end = () => response.end('data: [DONE]\n\n');
   return {
     accept: () => response.flushHeaders(),
-    word: (index, delta) => response.write(`id: ${index}\ndata: ${JSON.stringify({ type: 'text-delta', delta })}\n\n`),
-    end: () => response.end('data: [DONE]\n\n'),
+    word,
+    async words(texts) {
+      let index = 0;
+      for await (const text of texts) word(index++, text);
+      end();
+    },
+    end,
+    lose: () => response.end(),
   };
 }
