@@ -22,6 +22,7 @@ import { MessagesWordsIndex1763700019120 } from './migrations/1763700019120-mess
 import { ThreadsWordsIndex1763700019130 } from './migrations/1763700019130-threads-words-index.js';
 import { AgentVersions1763700019200 } from './migrations/1763700019200-agent-versions.js';
 import { PlainToolLists1763700019210 } from './migrations/1763700019210-plain-tool-lists.js';
+import { CheaperRuns1763700019220 } from './migrations/1763700019220-cheaper-runs.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -49,4 +50,5 @@ export const MIGRATIONS = [
   ThreadsWordsIndex1763700019130,
   AgentVersions1763700019200,
   PlainToolLists1763700019210,
+  CheaperRuns1763700019220,
 ];

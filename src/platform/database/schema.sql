@@ -966,14 +966,14 @@ CREATE VIEW spend_limits AS
 -- keep_name() RETURNS trigger: f96b9d87613a34e910bb4930b482f1bb
 -- message_measure() RETURNS trigger: 948eb6d5fb239bf65ebbd1b58e6159ed
 -- message_name_files() RETURNS trigger: 5d4e5fc8a31a093b4e2b6c4841c041da
--- message_tools(_parts json) RETURNS text[]: 9d8b78f8f789c24e112fbd6c39c83966
--- message_words(_organization uuid, _role text, _parts json, _metadata json) RETURNS tsvector: 2721d6435209c5b45ca64abb0d467734
--- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0a5747b38705580f1984d46716fd0468
+-- message_tools(_parts json) RETURNS text[]: d889647f332384bc05540d90d598ddcf
+-- message_words(_organization uuid, _role text, _parts json, _metadata json) RETURNS tsvector: 597facac61e462cfdbd1d1adb0347397
+-- run_concurrency_limit(_organization uuid, _cap integer) RETURNS integer: 0eb8b61dbee586cbfc6f862c17979ff9
 -- run_event_append(_channel text, _run uuid, _fence integer, _epoch text, _first integer, _count integer, _frames text, _end boolean, _ttl_ms double precision) RETURNS boolean: dc2bdcec3f62425207fbf15930a0dd9a
 -- run_event_open(_run uuid, _fence integer, _epoch text, _ttl_ms double precision) RETURNS SETOF integer: 0d803fc943bcfd23f8a377819ada54a0
 -- run_event_start(_channel text, _run uuid, _fence integer, _epoch text, _count integer, _frames text, _end boolean, _ttl_ms double precision, _follows text) RETURNS boolean: bdb5fdec792fe2d99123032f0537a715
 -- run_find_repeated(_organization uuid, _thread text, _key text, _key_hours integer) RETURNS TABLE(id uuid, run_id uuid, hash text, steered boolean): 8ccf5de9cf51feaa583e49073c3f487f
--- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): c73d28089dd5c9b24a5da9d05b9443f1
+-- run_finish(_run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text, _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision, _model_calls json) RETURNS TABLE(organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer, next_status text): fd65fe452390823fdf331465ef889ad1
 -- run_has_room(_organization uuid, _cap integer) RETURNS boolean: 575ccacda76a896557d959bcc8dade20
 -- run_has_waiting_room(_organization uuid, _waiting integer, _concurrent integer) RETURNS boolean: 0b4dac846a510db4368f19a47369e239
 -- run_post_and_start(_organization uuid, _thread text, _agent uuid, _user uuid, _api_key uuid, _grant uuid, _request text, _tier text, _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer, _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text, _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer, INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb) RETURNS record: 1ddd5e52acb3740d56bbfc890f446d24
@@ -1000,7 +1000,7 @@ CREATE VIEW spend_limits AS
 -- webhook_approval_requested() RETURNS trigger: 95c7bc20e20686b6633d79e111df033e
 -- webhook_deliver(_event text, _organization uuid, _agent uuid, _run uuid, _data json, _output json DEFAULT NULL::json) RETURNS void: 63c29a5b0a5019ee1c9f2e7a11d58756
 -- webhook_record(_event text, _run runs, _approval uuid DEFAULT NULL::uuid) RETURNS void: c287f00802c834ccaec115a6c7f77427
--- webhook_run_ended() RETURNS trigger: 6826e0749668b8a7d4c893593bb7ec9c
+-- webhook_run_ended() RETURNS trigger: b55670a35e1eb9e257dd9c696e051201
 -- webhook_spend_threshold(_window spend_windows, _usd numeric, _reached boolean) RETURNS void: 46c03f32931d0554df6e9665002c20e8
 -- webhook_time(_at timestamptz) RETURNS text: 5379414f70019f1798e50cab13d0a3c6
 -- webhook_tools_changed() RETURNS trigger: 79fc845795b990bf363436366ac44f21

@@ -72,7 +72,9 @@ BEGIN
     WHERE organization_id = _ended.organization_id AND thread_id = _ended.thread_id
       AND status IN ('queued', 'running', 'waiting')
     ORDER BY position LIMIT 1;
-  UPDATE runs SET turn_at = now() WHERE id = next_run AND turn_at IS NULL;
+  IF next_run IS NOT NULL THEN
+    UPDATE runs SET turn_at = now() WHERE id = next_run AND turn_at IS NULL;
+  END IF;
   IF NOT _repeated THEN
     UPDATE threads
       SET status = CASE WHEN next_run IS NULL THEN _thread_status ELSE 'in_progress' END, updated_at = now(),
