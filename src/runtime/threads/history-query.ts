@@ -1,3 +1,4 @@
+import type { UIMessage } from 'ai';
 import { HELD_PER_JSON_BYTE } from '../../core/answers/answer-budget.js';
 import { LAST_REQUEST_ORDINAL, MESSAGE_BYTES } from './message.entity.js';
 
@@ -15,46 +16,84 @@ export function historyBytesFor(heapBytes: number, runs: number): number {
   return Math.min(MAX_HISTORY_BYTES, Math.floor(heapBytes / SHARE_OF_HEAP / HELD_PER_JSON_BYTE / runs));
 }
 
+/** SQL for the messages of a request, as opposed to its answer and to what steered its run. */
+const ASKS = `role <> 'assistant' AND ordinal <= ${LAST_REQUEST_ORDINAL}`;
+
+const IN_THREAD = 'organization_id = $1 AND thread_id = $2 AND superseded_by IS NULL';
+
+/** A message of a thread with what `wholeTurns` needs. */
+export interface HistoryRow extends Omit<UIMessage, 'metadata'> {
+  metadata: unknown;
+  /** The position of the request that the message belongs to; null for an answer, and for what steered its run. */
+  question: string | null;
+  /** False if the message and all that is newer exceed the limits; its parts are null then. */
+  fits: boolean;
+}
+
 /**
  * The conversation of a run, newest first: the messages of its own request, whatever their size, and the newest earlier
- * runs that fit into the limits. A run is included with its request and its answer or not at all, so that every answer
- * follows its question. The run before is included even if it exceeds the agent's tokens, since a model receives large
- * tool outputs cut. Sizes are summed before any message is unpacked, and no message beyond the agent's limit is read.
- * The limits come from the agent in the same round trip. Superseded messages are left out, and those that
- * steer the run itself. An answer to a question that
- * was answered again belongs to that question, the latest request before it. Values: organization, thread, position of
- * the request, id of the run's own answer, agent, maximum bytes.
+ * ones. `wholeTurns` keeps what is within the limits. The run before is included even if it exceeds the agent's tokens,
+ * since a model receives large tool outputs cut. Sizes are summed before any message is unpacked, and no message beyond
+ * the agent's limit is read. The limits come from the agent in the same round trip. Superseded messages are left out,
+ * and those that steer the run itself.
+ *
+ * Each run reads up to hundreds of rows, so each row is kept cheap: they are read, counted and summed in the order of
+ * the index, `fits` is decided once (`OFFSET 0`), and metadata comes only with what the agent loop looks for in it: a
+ * message that steered an earlier run, and an answer that has found tools.
+ *
+ * Values: organization, thread, position of the request, id of the run's own answer, agent, maximum bytes.
  */
 export const HISTORY = {
   name: 'transcript_history',
   text: `
     WITH allowed AS (
-      SELECT coalesce(max(history_max_messages), 0) AS messages,
+      SELECT coalesce(max(history_max_messages), 0) + (
+               SELECT count(*) FROM messages WHERE ${IN_THREAD} AND run_position = $3 AND id <> $4 AND ${ASKS}
+             ) AS messages,
              least($6, max(history_max_tokens)::bigint * ${BYTES_PER_TOKEN}) AS bytes
         FROM agents WHERE id = $5
     )
-    SELECT id, role, parts, metadata, run_position = $3 AS "isRequest" FROM (
-      SELECT id, role, parts, metadata, run_position, ordinal,
-             dense_rank() OVER newer AS rank,
-             count(*) FILTER (WHERE turn IS DISTINCT FROM $3::bigint) OVER newer AS messages,
-             sum(${MESSAGE_BYTES}) OVER newer AS bytes
-        FROM (
-          SELECT *, max(run_position) FILTER (WHERE role <> 'assistant' AND ordinal <= ${LAST_REQUEST_ORDINAL})
-                      OVER (ORDER BY run_position, ordinal) AS turn
-            FROM (
-            SELECT * FROM messages
-             WHERE organization_id = $1 AND thread_id = $2 AND run_position = $3 AND id <> $4 AND superseded_by IS NULL
-                AND ordinal <= ${LAST_REQUEST_ORDINAL}
-             UNION ALL
-            (SELECT * FROM messages
-              WHERE organization_id = $1 AND thread_id = $2 AND run_position < $3 AND superseded_by IS NULL
-              ORDER BY run_position DESC, ordinal DESC LIMIT (SELECT messages FROM allowed) + 1)
-          ) near
-        ) message
-      WINDOW newer AS (ORDER BY turn DESC NULLS LAST)
-    ) measured, allowed
-     WHERE run_position = $3
-        OR measured.messages <= allowed.messages
-          AND (measured.bytes <= allowed.bytes OR rank = 2 AND measured.bytes <= $6)
+    SELECT id, role, question, fits,
+           CASE WHEN fits THEN parts END AS parts,
+           CASE WHEN fits AND CASE role WHEN 'assistant' THEN strpos(metadata::text, '"found_tools"') > 0
+                  ELSE ordinal > ${LAST_REQUEST_ORDINAL} END THEN metadata END AS metadata
+      FROM (
+        SELECT id, role, parts, metadata, run_position, ordinal,
+               CASE WHEN ${ASKS} THEN run_position END AS question,
+               run_position = $3 OR messages <= (SELECT messages FROM allowed)
+                 AND (bytes <= (SELECT bytes FROM allowed) OR bytes <= $6 AND run_position >= coalesce((
+                   SELECT DISTINCT run_position FROM messages WHERE ${IN_THREAD} AND run_position <= $3 AND ${ASKS}
+                    ORDER BY run_position DESC OFFSET 1 LIMIT 1), 0)) AS fits
+          FROM (
+            SELECT id, role, parts, metadata, run_position, ordinal,
+                   row_number() OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
+              FROM (
+                SELECT * FROM messages
+                 WHERE ${IN_THREAD} AND run_position <= $3 AND id <> $4
+                   AND (run_position < $3 OR ordinal <= ${LAST_REQUEST_ORDINAL})
+                 ORDER BY run_position DESC, ordinal DESC LIMIT (SELECT messages FROM allowed) + 1
+              ) message
+            WINDOW newer AS (ORDER BY run_position DESC, ordinal DESC ROWS UNBOUNDED PRECEDING)
+          ) measured
+         OFFSET 0
+      ) decided
      ORDER BY run_position DESC, ordinal DESC`,
 };
+
+/**
+ * The messages that fit, oldest first. A run is included with its request and its answer or not at all, so that every
+ * answer follows its question; the oldest message of both tells whether they fit. An answer to a question that was
+ * answered again belongs to that question, the latest request before it.
+ * @param newestFirst the rows of `HISTORY`
+ */
+export function wholeTurns(newestFirst: readonly HistoryRow[]): HistoryRow[] {
+  let question: string | null | undefined;
+  let fits = false;
+  return newestFirst.toReversed().filter((row) => {
+    if (question === undefined || (row.question !== null && row.question !== question)) {
+      question = row.question;
+      fits = row.fits;
+    }
+    return fits;
+  });
+}

@@ -9,10 +9,13 @@ import { type Page, paginate } from '../../core/paging/paginate.js';
 import { LAST_REQUEST_ORDINAL, MESSAGE_BYTES, MessageEntity } from './message.entity.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
-import { HISTORY, MAX_HISTORY_BYTES } from './history-query.js';
+import { HISTORY, type HistoryRow, MAX_HISTORY_BYTES, wholeTurns } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
-/** A message in the form that the agent loop reads; `isRequest` for those that the run answers. */
+/**
+ * A message in the form that the agent loop reads; `isRequest` for those that the run answers. See `HISTORY` for which
+ * of them have metadata.
+ */
 export type TranscriptMessage = UIMessage & { isRequest: boolean };
 
 /**
@@ -153,7 +156,14 @@ export class TranscriptService {
     const { organizationId, threadId, agentId, messageId } = run;
     const position = run.questionPosition ?? run.position;
     const values = [organizationId, threadId, position, messageId, agentId, maxBytes];
-    return (await this.statements.rows<TranscriptMessage>(HISTORY, values)).toReversed();
+    const rows = await this.statements.rows<HistoryRow>(HISTORY, values);
+    return wholeTurns(rows).map(({ id, role, parts, metadata, question }) => ({
+      id,
+      role,
+      parts,
+      metadata,
+      isRequest: question === String(position),
+    }));
   }
 }
 
