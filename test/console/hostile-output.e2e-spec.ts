@@ -43,9 +43,6 @@ const LARGE = [
   'The end.',
 ].join('\n\n');
 
-/** A directive can call it. */
-const HOSTILE_TOOL = '<img/src=x/onerror=window.ran=1>';
-
 let fixture: ConsoleFixture;
 let upstream: McpUpstream;
 /** One browser for all views, and what the page has asked for beside its own files and data. */
@@ -81,7 +78,6 @@ beforeAll(async () => {
         throw new ProtocolError(-32000, 'Sign in first.', data);
       },
     },
-    [HOSTILE_TOOL]: { handler: () => '' },
     fail: {
       handler: () => {
         throw new Error('<img src=x onerror=window.ran=1> </style> javascript:window.ran=1');
@@ -196,8 +192,6 @@ inBrowser('hostile output of models and tools', () => {
     expectHarmless(`playground/${thread.id}`, async (page) => {
       await page.getByRole('table').first().waitFor();
       await page.getByText('fail failed:').waitFor();
-      await page.getByLabel('Message', { exact: true }).fill('/call ');
-      await page.getByRole('option', { name: HOSTILE_TOOL }).waitFor();
     }));
 
   it('runs and loads nothing in a thread', () =>

@@ -7,7 +7,9 @@ import type { useCallCompletion } from './use-call-completion.js';
 export function ToolOptions({ completion }: { readonly completion: ReturnType<typeof useCallCompletion> }) {
   const { tools, foundCount, active, listId, optionId, take } = completion;
   const chosen = useRef<HTMLLIElement>(null);
-  useEffect(() => chosen.current?.scrollIntoView({ block: 'nearest' }), [active, tools.length]);
+  useEffect(() => {
+    chosen.current?.scrollIntoView({ block: 'nearest' });
+  }, [active, tools.length]);
   if (tools.length === 0) return null;
   return (
     <div className="absolute bottom-full left-0 z-10 mb-1 w-full max-w-md overflow-hidden rounded-md border bg-card shadow">
