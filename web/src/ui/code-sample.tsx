@@ -15,12 +15,17 @@ export function CodeSample({
 }) {
   const spans = useColours(text, isGrowing ? undefined : language);
   return (
-    <div className="relative my-2 min-w-0">
+    <div className="my-2 min-w-0 overflow-hidden rounded-md border bg-muted">
+      {/* The button stands above the code, which it would cover in part on a narrow screen. */}
+      <div className="flex min-w-0 items-center justify-between gap-2 border-b py-1 pr-1 pl-3">
+        <span className="truncate text-xs text-muted-foreground">{language}</span>
+        <CopyButton text={text} variant="ghost" />
+      </div>
       <pre
         tabIndex={0}
         role="region"
         aria-label="Code"
-        className="max-h-96 overflow-auto rounded-md border bg-muted p-3 pr-24 font-mono text-[0.8125rem]"
+        className="max-h-96 overflow-auto p-3 font-mono text-[0.8125rem]"
       >
         {spans?.map(({ text: part, className }, index) =>
           className === undefined ? (
@@ -32,9 +37,6 @@ export function CodeSample({
           ),
         ) ?? text}
       </pre>
-      <div className="absolute top-2 right-2">
-        <CopyButton text={text} />
-      </div>
     </div>
   );
 }
