@@ -97,6 +97,13 @@ inBrowser('the questions of a run', () => {
     await thread.waitFor(taskId, 'waiting');
     opened = await fixture.open(`runs/${taskId}`);
     const { page } = opened;
+    /** From which times on the page has read calls. */
+    const read: number[] = [];
+    page.on('request', (request) => {
+      if (!request.url().endsWith('/tools/MONITORING_LOGS_LIST')) return;
+      const { where } = request.postDataJSON() as { where: { conditions: { operator: string; value: string }[] } };
+      read.push(Date.parse(where.conditions.find(({ operator }) => operator === 'gte')?.value ?? ''));
+    });
     // The wait grows, the work does not.
     await eventually(async () => {
       await page.reload();
@@ -110,5 +117,10 @@ inBrowser('the questions of a run', () => {
     await opened.expectToFit(360);
     await page.getByRole('button', { name: 'Show waits at full length' }).click();
     await page.getByRole('button', { name: 'Shorten waits' }).waitFor();
+    // What was read before the run went on is not read again.
+    const firstRead = Math.min(...read.splice(0));
+    await page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await timeline.getByRole('button', { name: /^put/ }).waitFor();
+    expect(Math.min(...read)).toBeGreaterThan(firstRead);
   });
 });

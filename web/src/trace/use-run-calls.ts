@@ -1,7 +1,9 @@
-import { useEffect, useMemo } from 'react';
-import { useList } from '../api/queries.js';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import type { ToolOutput } from '../../../packages/client/src/api.js';
+import { toolKey } from '../api/queries.js';
 import type { RunDetails } from '../records/run-columns.js';
-import { useOrganization } from '../session/organization.js';
+import { type Organization, useOrganization } from '../session/organization.js';
 import { formatNumber } from '../ui/time.js';
 import { recordsOfRun } from './records-of-run.js';
 import type { CallRecord } from './timeline.js';
@@ -22,40 +24,83 @@ interface RunCalls {
   readonly missing: string | undefined;
 }
 
-/** The recorded tool calls of a run, from the first on; none without the permission to read them. */
+/** The records that were read. */
+interface Read {
+  /** In the order of their times. */
+  readonly calls: readonly CallRecord[];
+  /** There are more of them. */
+  readonly hasMore: boolean;
+  /** The records before this time are known. */
+  readonly knownUntil: number;
+}
+
+const NO_CALLS: readonly CallRecord[] = [];
+
+/**
+ * The recorded tool calls of a run, from the first on; none without the permission to read them. When the run changes,
+ * only what is new is read.
+ */
 export function useRunCalls(run: RunDetails): RunCalls {
-  const { may } = useOrganization();
-  const mayRead = may('MONITORING_LOGS_LIST');
-  const { query } = useList(
-    'MONITORING_LOGS_LIST',
-    {
-      where: recordsOfRun(
-        run.id,
-        Date.parse(run.created_at),
-        run.finished_at === null ? undefined : Date.parse(run.finished_at),
-      ),
-      orderBy: [{ field: ['at'], direction: 'asc' }],
-      limit: PAGE_SIZE,
-      count_limit: MAX_CALLS,
+  const organization = useOrganization();
+  const queries = useQueryClient();
+  const mayRead = organization.may('MONITORING_LOGS_LIST');
+  const queryKey = toolKey(organization.slug, 'MONITORING_LOGS_LIST', { run: run.id });
+  const { data, isError, refetch } = useQuery({
+    queryKey,
+    queryFn: async ({ signal }) => {
+      let read = queries.getQueryData<Read>(queryKey);
+      for await (read of readOn(organization, run, read, signal)) queries.setQueryData(queryKey, read);
+      return read as Read;
     },
-    { isEnabled: mayRead },
-  );
-  const { data, isPlaceholderData, hasNextPage, isFetching, isError, fetchNextPage, refetch } = query;
+    enabled: mayRead,
+  });
   useEffect(() => {
     if (mayRead) void refetch();
   }, [run, mayRead, refetch]);
-  const calls = useMemo(() => data?.pages.flatMap(({ items }) => items).slice(0, MAX_CALLS) ?? [], [data]);
-  const goesOn = hasNextPage && calls.length < MAX_CALLS;
-  useEffect(() => {
-    if (goesOn && !isFetching && !isError) void fetchNextPage();
-  }, [goesOn, isFetching, isError, fetchNextPage]);
-  const isRead = data !== undefined && !isPlaceholderData;
+  const calls = data?.calls ?? NO_CALLS;
+  const isCut = data?.hasMore === true && calls.length === MAX_CALLS;
   return {
     calls,
-    isComplete: isRead && !hasNextPage,
-    isReading: mayRead && !isError && (!isRead || goesOn),
-    missing: missingCalls({ mayRead, isError, isCut: isRead && hasNextPage && !goesOn }),
+    isComplete: data?.hasMore === false,
+    isReading: mayRead && !isError && (data === undefined || (data.hasMore && !isCut)),
+    missing: missingCalls({ mayRead, isError, isCut }),
   };
+}
+
+/** Reads what was not known before, page by page. Yields what is known then. */
+async function* readOn(
+  { client }: Organization,
+  run: RunDetails,
+  before: Read | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Read> {
+  const knownUntil = before?.knownUntil ?? Date.parse(run.created_at);
+  const end = run.finished_at === null ? undefined : Date.parse(run.finished_at);
+  const input = {
+    where: recordsOfRun(run.id, knownUntil, end),
+    orderBy: [{ field: ['at'], direction: 'asc' as const }],
+    limit: PAGE_SIZE,
+    count_limit: 1,
+  };
+  const found = new Map(before?.calls.map((call) => [call.id, call]));
+  let cursor: string | null = null;
+  do {
+    const page: ToolOutput<'MONITORING_LOGS_LIST'> = await client.tool(
+      'MONITORING_LOGS_LIST',
+      { ...input, ...(cursor && { cursor }) },
+      { signal },
+    );
+    for (const call of page.items) found.set(call.id, call);
+    cursor = page.nextCursor;
+    const calls = [...found.values()].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(0, MAX_CALLS);
+    const hasMore = cursor !== null || found.size > MAX_CALLS;
+    yield { calls, hasMore, knownUntil: hasMore ? knownUntil : stepBegin(run) };
+  } while (cursor !== null && found.size < MAX_CALLS);
+}
+
+/** When the calls of the last known step began. Those of the steps before it have ended, so they are on record. */
+function stepBegin({ created_at: created, model_calls: models }: RunDetails): number {
+  return Math.max(Date.parse(created), ...models.map(({ started_at: at, duration_ms: ms }) => Date.parse(at) + ms));
 }
 
 function missingCalls({ mayRead, isError, isCut }: Readonly<Record<'mayRead' | 'isError' | 'isCut', boolean>>) {
