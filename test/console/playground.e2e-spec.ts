@@ -337,6 +337,35 @@ inBrowser('the playground', () => {
     expect(opened.problems).toEqual([]);
   });
 
+  it('begins a column with a copy of the first, and reads back to the answer whose trace is shown', async () => {
+    const thread = await ThreadClient.create(fixture.service, agentId);
+    const { taskId } = await thread.ask('/words 300');
+    // A chat begins with the last forty messages.
+    for (let count = 0; count < 20; count++) await thread.ask('once more');
+    opened = await fixture.open(`playground/${thread.id}?trace=${taskId}`);
+    const { page } = opened;
+    await answers(page).first().getByText('word300').waitFor();
+    const trace = page.getByRole('complementary', { name: 'Trace' });
+    await trace.getByRole('list', { name: 'Timeline' }).waitFor();
+    await trace.getByRole('button', { name: 'Close' }).click();
+
+    await page.getByRole('link', { name: 'Add a column' }).click();
+    const column = page.getByRole('region', { name: 'Column 2' });
+    await column.getByText('without the messages of column 1').waitFor();
+    await opened.expectAccessible();
+    await column.getByRole('button', { name: 'Copy the messages of column 1' }).click();
+    await answers(page).nth(20).waitFor();
+    await column.getByText('You said: once more').last().waitFor();
+    const copied = new URL(page.url()).searchParams.get('thread2') ?? '';
+    expect(copied).not.toBe(thread.id);
+    await column.evaluate((pane) => pane.scrollTo({ top: 0 }));
+    await column.getByRole('button', { name: 'To the end' }).click();
+    await column.getByRole('button', { name: 'To the end' }).waitFor({ state: 'detached' });
+    await column.getByRole('button', { name: 'Use in code' }).click();
+    await page.getByRole('dialog', { name: 'Use in code' }).getByText(copied).waitFor();
+    expect(opened.problems).toEqual([]);
+  });
+
   it('gives the text back when the service refuses the message', async () => {
     const { page } = await openChat('hello');
     await page.route('**/messages', (route) =>

@@ -25,6 +25,11 @@ inBrowser('the playground, while a run goes on', () => {
       const { page } = opened;
       const answer = page.getByRole('article', { name: 'Agent' });
       await answer.getByText('word3').waitFor();
+      await opened.expectToFit(360);
+      const viewport = page.viewportSize();
+      await page.setViewportSize({ width: 360, height: 740 });
+      await page.getByText('The agent reads your message before its next step.').waitFor();
+      if (viewport !== null) await page.setViewportSize(viewport);
 
       await page.getByLabel('Message', { exact: true }).fill('One more thing');
       await opened.sendWithEnter();

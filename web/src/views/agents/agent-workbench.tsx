@@ -5,7 +5,8 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
 import { FirstMessage } from '../playground/new-chat.js';
-import { LoadedChat } from '../playground/thread-chat.js';
+import { Chat } from '../playground/chat.js';
+import { LoadedThread } from '../playground/loaded-thread.js';
 import { CHAT_PANE } from '../playground/use-stick-to-end.js';
 import { AgentSettings } from './agent-settings.js';
 import type { Agent } from './form/agent-draft.js';
@@ -66,7 +67,9 @@ function Trial({ agent, isChanged }: { readonly agent: Agent; readonly isChanged
       {thread === '' ? (
         <FirstMessage key={agent.id} agentId={agent.id} onStarted={open} />
       ) : (
-        <LoadedChat key={thread} threadId={thread} isFocused={thread === opened} onThread={open} />
+        <LoadedThread key={thread} threadId={thread}>
+          {(loaded) => <Chat {...loaded} isFocused={thread === opened} onThread={open} />}
+        </LoadedThread>
       )}
     </section>
   );

@@ -1,7 +1,8 @@
 import { X } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
+import { isUuid } from '../../api/uuid.js';
 import type { RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { RunTrace } from '../../trace/run-trace.js';
@@ -12,6 +13,7 @@ import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { RunSummary } from './run-summary.js';
+import type { useThreadChat } from './use-thread-chat.js';
 
 /** The answer whose trace is shown: its run is in the address (`?trace=…`). */
 export function useShownTrace() {
@@ -19,11 +21,7 @@ export function useShownTrace() {
   // What is chosen in a trace is of its run.
   const show = (runId: string | undefined): void => filter({ trace: runId, span: undefined, zoom: undefined });
   return {
-    /** The message of these whose run is shown. */
-    answerOf: (messages: readonly ChatMessage[]) =>
-      trace === undefined
-        ? undefined
-        : messages.find(({ role, metadata }) => role === 'assistant' && metadata?.taskId === trace),
+    runId: trace,
     toggle: (runId: string): void => show(runId === trace ? undefined : runId),
     /** Gives the focus back to the button that has opened the trace. */
     close: (): void => {
@@ -32,6 +30,30 @@ export function useShownTrace() {
     },
     isShown: (runId: string): boolean => runId === trace,
   };
+}
+
+/** The answer whose run is shown, if it is in this thread. Earlier messages are read until it is there. */
+export function useTracedAnswer(
+  { runId }: ReturnType<typeof useShownTrace>,
+  threadId: string,
+  { messages, hasEarlier, showEarlier }: ReturnType<typeof useThreadChat>,
+): ChatMessage | undefined {
+  const { may } = useOrganization();
+  const answer = answerOf(runId, messages);
+  const isMissing = runId !== undefined && answer === undefined && hasEarlier;
+  const { data } = useTool('RUN_GET', { id: runId ?? '' }, { isEnabled: isMissing && isUuid(runId) && may('RUN_GET') });
+  const isSought = isMissing && data?.item.id === runId && data?.item.thread_id === threadId;
+  const read = useRef(showEarlier);
+  read.current = showEarlier;
+  useEffect(() => {
+    if (isSought) void read.current((earlier) => answerOf(runId, earlier) !== undefined);
+  }, [isSought, runId]);
+  return answer;
+}
+
+function answerOf(runId: string | undefined, messages: readonly ChatMessage[]): ChatMessage | undefined {
+  if (runId === undefined) return undefined;
+  return messages.find(({ role, metadata }) => role === 'assistant' && metadata?.taskId === runId);
 }
 
 function buttonOf(runId: string): string {

@@ -1,14 +1,13 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
-import { useTranscript } from '../../transcript/use-transcript.js';
-import { ErrorState, Loading } from '../../ui/states.js';
-import { AnswerTrace, useShownTrace } from './answer-trace.js';
+import { AnswerTrace, useShownTrace, useTracedAnswer } from './answer-trace.js';
 import { Conversation } from './conversation.js';
 import type { Draft } from './draft.js';
+import type { ThreadOfChat } from './loaded-thread.js';
 import { useRunOptions } from './run-options.js';
 import { RunSummary } from './run-summary.js';
+import { ToEndButton } from './to-end.js';
 import { CHAT_PANE, useStickToEnd } from './use-stick-to-end.js';
 import { useThreadChat } from './use-thread-chat.js';
 
@@ -35,39 +34,18 @@ export function ColumnPane({ number, children }: { readonly number: number; read
   );
 }
 
-/** The chat of a column, once its thread and transcript are read. */
+/** The chat of a column. */
 export function ColumnChat({
-  threadId,
-  ...rest
-}: {
-  readonly number: number;
-  readonly threadId: string;
-  /** Gets how the chat is controlled; undefined when it is gone. */
-  readonly onControl: (number: number, control: ChatControl | undefined) => void;
-  /** Gets the id of a thread in which an earlier message was sent again. */
-  readonly onThread: (threadId: string) => void;
-}) {
-  const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
-  const transcript = useTranscript(threadId);
-  const item = thread.data?.item;
-  const { query } = transcript;
-  if (thread.isError) return <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />;
-  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
-  if (item?.id !== threadId || !query.isFetchedAfterMount) return <Loading label="Loading the chat" />;
-  return <LoadedColumn thread={item} transcript={transcript} {...rest} />;
-}
-
-function LoadedColumn({
   number,
   thread,
   transcript,
   onControl,
   onThread,
-}: {
+}: ThreadOfChat & {
   readonly number: number;
-  readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
-  readonly transcript: ReturnType<typeof useTranscript>;
+  /** Gets how the chat is controlled; undefined when it is gone. */
   readonly onControl: (number: number, control: ChatControl | undefined) => void;
+  /** Gets the id of a thread in which an earlier message was sent again. */
   readonly onThread: (threadId: string) => void;
 }) {
   const options = useRunOptions(number);
@@ -76,9 +54,9 @@ function LoadedColumn({
   const [refused, setRefused] = useState<Draft>();
   const chat = useThreadChat({ thread, transcript, options, onRefused: () => setRefused(sent.current) });
   const root = useRef<HTMLDivElement>(null);
-  const { goToEnd } = useStickToEnd(root);
+  const { isAtEnd, goToEnd } = useStickToEnd(root);
   const trace = useShownTrace();
-  const traced = trace.answerOf(chat.messages);
+  const traced = useTracedAnswer(trace, thread.id, chat);
 
   const say = (draft: Draft, interrupt: boolean): void => {
     sent.current = draft;
@@ -106,8 +84,6 @@ function LoadedColumn({
         thread={thread}
         chat={chat}
         options={options}
-        hasEarlier={transcript.query.hasNextPage}
-        isLoadingEarlier={transcript.query.isFetchingNextPage}
         trace={trace}
         onTryAgain={refused === undefined ? chat.tryAgain : () => say(refused, false)}
         onThread={onThread}
@@ -115,6 +91,8 @@ function LoadedColumn({
       {last?.role === 'assistant' && last.metadata?.taskId && !isRunning && (
         <LastRun key={last.metadata.taskId} runId={last.metadata.taskId} />
       )}
+      {/* Where the page scrolls, the common field covers its end. */}
+      {!isAtEnd && <ToEndButton className="bottom-44 lg:bottom-1" onClick={goToEnd} />}
       {traced && <AnswerTrace answer={traced} isBeside={false} onClose={trace.close} />}
     </div>
   );

@@ -1,15 +1,13 @@
-import { ArrowDown } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
-import type { ListItem } from '../../../../packages/client/src/api.js';
-import type { useTranscript } from '../../transcript/use-transcript.js';
-import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
 import { useMedia } from '../../ui/use-media.js';
-import { AnswerTrace, useShownTrace } from './answer-trace.js';
+import { AnswerTrace, useShownTrace, useTracedAnswer } from './answer-trace.js';
 import { CodeButton } from './code-dialog.js';
 import { Composer } from './composer.js';
 import { Conversation } from './conversation.js';
+import type { ThreadOfChat } from './loaded-thread.js';
 import { RunOptionsButton, useRunOptions } from './run-options.js';
+import { ToEndButton } from './to-end.js';
 import { useCallableTools } from './use-callable-tools.js';
 import { useStickToEnd } from './use-stick-to-end.js';
 import { useThreadChat } from './use-thread-chat.js';
@@ -28,9 +26,7 @@ export function Chat({
   isFocused,
   hasPage = false,
   onThread,
-}: {
-  readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
-  readonly transcript: ReturnType<typeof useTranscript>;
+}: ThreadOfChat & {
   /** Puts the focus into the field for the next message. */
   readonly isFocused: boolean;
   /** The chat has the page for itself, so that a trace can stand beside it. */
@@ -48,9 +44,9 @@ export function Chat({
     uploads.giveBack();
   };
   const chat = useThreadChat({ thread, transcript, options, onRefused });
-  const { messages, isRunning } = chat;
+  const { isRunning } = chat;
   const trace = useShownTrace();
-  const traced = trace.answerOf(messages);
+  const traced = useTracedAnswer(trace, thread.id, chat);
   const isTraceBeside = useMedia(WIDE) && hasPage;
   const root = useRef<HTMLDivElement>(null);
   const { isAtEnd, goToEnd } = useStickToEnd(root);
@@ -75,25 +71,13 @@ export function Chat({
           thread={thread}
           chat={chat}
           options={options}
-          hasEarlier={transcript.query.hasNextPage}
-          isLoadingEarlier={transcript.query.isFetchingNextPage}
           trace={trace}
           // The buttons with the focus are gone then.
           onAnswered={() => input.current?.focus({ preventScroll: true })}
           onThread={onThread}
         />
         <div className="grow" />
-        {!isAtEnd && (
-          <Button
-            variant="secondary"
-            size="small"
-            className="sticky bottom-44 z-5 self-center shadow"
-            onClick={() => goToEnd()}
-          >
-            <ArrowDown aria-hidden className="size-3.5" />
-            To the end
-          </Button>
-        )}
+        {!isAtEnd && <ToEndButton className="bottom-44" onClick={goToEnd} />}
         <Composer
           text={text}
           onText={setText}

@@ -55,6 +55,7 @@ export function Composer({
   const mayUpload = may('FILE_CREATE');
   const drop = useFileDrop(mayUpload ? uploads.add : undefined);
   const reason = disabledReason ?? reasonOf(uploads);
+  const says = reason ?? (isRunning && onSteer ? STEERING_HINT : undefined);
   const canSend =
     (!isRunning || onSteer !== undefined) && reason === undefined && (text.trim() !== '' || uploads.parts.length > 0);
   const submit = (event?: FormEvent): void => {
@@ -113,8 +114,9 @@ export function Composer({
       <div className="flex flex-wrap items-center gap-2">
         {mayUpload && <AddFilesButton onFiles={uploads.add} />}
         {actions}
-        <p id={`${id}-hint`} className="hidden text-xs text-muted-foreground md:block">
-          {reason ?? (isRunning && onSteer ? STEERING_HINT : 'Enter sends, Shift+Enter begins a new line.')}
+        {/* Of keys, a phone has few. */}
+        <p id={`${id}-hint`} className={cn('text-xs text-muted-foreground', says === undefined && 'hidden md:block')}>
+          {says ?? 'Enter sends, Shift+Enter begins a new line.'}
         </p>
         <div className="ml-auto flex flex-wrap justify-end gap-2">
           {isRunning && onStop && (

@@ -17,8 +17,6 @@ export function Conversation({
   thread,
   chat,
   options,
-  hasEarlier,
-  isLoadingEarlier,
   trace,
   onTryAgain = chat.tryAgain,
   onAnswered,
@@ -27,9 +25,6 @@ export function Conversation({
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly chat: ReturnType<typeof useThreadChat>;
   readonly options: RunOptions;
-  /** There are messages before those that are shown. */
-  readonly hasEarlier: boolean;
-  readonly isLoadingEarlier: boolean;
   readonly trace: ReturnType<typeof useShownTrace>;
   /** Called after a request that failed. */
   readonly onTryAgain?: () => void;
@@ -49,7 +44,7 @@ export function Conversation({
           text={textOf(message)}
           files={filesOf(message)}
           previousId={messages[index - 1]?.id}
-          isFirst={index === 0 && !hasEarlier}
+          isFirst={index === 0 && !chat.hasEarlier}
           options={options}
           onThread={onThread}
         />
@@ -66,17 +61,18 @@ export function Conversation({
   return (
     <>
       <h2 className="sr-only">Conversation</h2>
-      {hasEarlier && (
+      {chat.hasEarlier && (
         <Button
           variant="secondary"
           size="small"
           className="self-center"
-          isBusy={isLoadingEarlier}
+          isBusy={chat.isLoadingEarlier}
           onClick={() => void chat.showEarlier()}
         >
           Show earlier messages
         </Button>
       )}
+      <ErrorMessage error={chat.earlierError} />
       <ol aria-label="Conversation" className="flex min-w-0 flex-col gap-3">
         {messages.map((message, index) => (
           <Entry key={message.id} message={message}>

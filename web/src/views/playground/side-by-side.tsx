@@ -8,11 +8,13 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
 import { Page } from '../../ui/page.js';
-import { ErrorMessage } from '../../ui/states.js';
 import { type ChatControl, ColumnChat, ColumnPane } from './chat-column.js';
 import { type Column, MAX_COLUMNS, namesOf, searchOf } from './columns.js';
+import { CodeButton } from './code-dialog.js';
 import { Composer } from './composer.js';
-import { optionsOf, RunOptionsButton } from './run-options.js';
+import { LoadedThread } from './loaded-thread.js';
+import { NotStarted } from './not-started.js';
+import { optionsOf, RunOptionsButton, useRunOptions } from './run-options.js';
 import { useStartColumns } from './use-start-columns.js';
 import { useUploads } from './use-uploads.js';
 
@@ -89,6 +91,7 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
                 number={number}
                 agentId={agentId}
                 threadId={threadId}
+                text={text}
                 isBusy={starting.isStarting}
                 onAgent={(id) => filter({ [namesOf(number).agent]: id })}
                 onRemove={() => show(columns.filter((_column, index) => index !== number - 1))}
@@ -103,14 +106,21 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
                     )
                   }
                   isBusy={starting.isStarting}
+                  first={number === 1 ? undefined : columns[0]}
+                  agentId={agentId}
+                  onCopied={(id) => filter({ [namesOf(number).thread]: id })}
                 />
               ) : (
-                <ColumnChat
-                  number={number}
-                  threadId={threadId}
-                  onControl={onControl}
-                  onThread={(id) => filter({ [namesOf(number).thread]: id })}
-                />
+                <LoadedThread threadId={threadId}>
+                  {(loaded) => (
+                    <ColumnChat
+                      {...loaded}
+                      number={number}
+                      onControl={onControl}
+                      onThread={(id) => filter({ [namesOf(number).thread]: id })}
+                    />
+                  )}
+                </LoadedThread>
               )}
             </ColumnPane>
           ))}
@@ -142,6 +152,7 @@ function ColumnHead({
   number,
   agentId,
   threadId,
+  text,
   isBusy,
   onAgent,
   onRemove,
@@ -149,12 +160,15 @@ function ColumnHead({
   readonly number: number;
   readonly agentId: string;
   readonly threadId: string | undefined;
+  /** Of the message that is being written. */
+  readonly text: string;
   readonly isBusy: boolean;
   readonly onAgent: (id: string) => void;
   readonly onRemove: () => void;
 }) {
   const { slug, may } = useOrganization();
   const titleOf = useAgentTitles([agentId]);
+  const options = useRunOptions(number);
   const mayChoose = threadId === undefined && may('COLLECTION_VIRTUAL_MCP_LIST');
   return (
     <div className="flex flex-wrap items-center gap-2 bg-background lg:sticky lg:-top-3 lg:z-4 lg:-mx-3 lg:-mt-3 lg:border-b lg:px-3 lg:py-2">
@@ -164,6 +178,7 @@ function ColumnHead({
         <h2 className="min-w-0 font-semibold break-words">{titleOf(agentId)}</h2>
       )}
       <RunOptionsButton column={number} />
+      <CodeButton agentId={agentId} threadId={threadId} text={text} options={options} />
       <div className="ml-auto flex items-center gap-2">
         {threadId !== undefined && (
           <Link
@@ -185,31 +200,6 @@ function ColumnHead({
           <X aria-hidden className="size-4" />
         </Button>
       </div>
-    </div>
-  );
-}
-
-type Failure = NonNullable<ReturnType<ReturnType<typeof useStartColumns>['failures']['get']>>;
-
-/** A column without a thread, and why its first message was refused. */
-function NotStarted({
-  failure,
-  isBusy,
-  onSendAgain,
-}: {
-  readonly failure: Failure | undefined;
-  readonly isBusy: boolean;
-  readonly onSendAgain: (draft: Failure['draft']) => void;
-}) {
-  if (failure === undefined) {
-    return <p className="text-sm text-muted-foreground">The chat begins with your next message.</p>;
-  }
-  return (
-    <div className="flex flex-col items-start gap-2 rounded-md border border-destructive/50 p-3">
-      <ErrorMessage error={failure.error} />
-      <Button size="small" variant="secondary" isBusy={isBusy} onClick={() => onSendAgain(failure.draft)}>
-        Send again here
-      </Button>
     </div>
   );
 }

@@ -4,12 +4,11 @@ import { type Filters, useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
 import { useOrganization } from '../../session/organization.js';
-import { useTranscript } from '../../transcript/use-transcript.js';
 import { Button } from '../../ui/button.js';
 import { Page } from '../../ui/page.js';
-import { ErrorState, Loading } from '../../ui/states.js';
 import { Chat, CHAT_HEIGHT } from './chat.js';
 import { searchOf } from './columns.js';
+import { LoadedThread } from './loaded-thread.js';
 
 /** A chat whose thread exists: loads what was said, then goes on with it. */
 export function ThreadChat({ threadId }: { readonly threadId: string }) {
@@ -61,7 +60,9 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
       }
     >
       <div className={CHAT_HEIGHT}>
-        <LoadedChat threadId={threadId} isFocused hasPage onThread={open} />
+        <LoadedThread threadId={threadId}>
+          {(loaded) => <Chat {...loaded} isFocused hasPage onThread={open} />}
+        </LoadedThread>
       </div>
     </Page>
   );
@@ -71,30 +72,4 @@ export function ThreadChat({ threadId }: { readonly threadId: string }) {
 function besideItself({ id, virtual_mcp_id: agentId }: ListItem<'COLLECTION_THREADS_LIST'>, options: Filters): Filters {
   const { tier, temperature } = options;
   return searchOf([{ agentId, threadId: id, tier, temperature }, { agentId }]);
-}
-
-/** The chat of a thread, once its thread and transcript are read. */
-export function LoadedChat({
-  threadId,
-  isFocused,
-  hasPage = false,
-  onThread,
-}: {
-  readonly threadId: string;
-  /** Puts the focus into the field for the next message. */
-  readonly isFocused: boolean;
-  /** The chat has the page for itself. */
-  readonly hasPage?: boolean;
-  /** Gets the id of a thread in which an earlier message was sent again. */
-  readonly onThread: (threadId: string) => void;
-}) {
-  const thread = useTool('COLLECTION_THREADS_GET', { id: threadId });
-  const transcript = useTranscript(threadId);
-  const item = thread.data?.item;
-  const { query } = transcript;
-  if (thread.isError) return <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />;
-  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
-  // A transcript from an earlier visit could lack what was said since.
-  if (item?.id !== threadId || !query.isFetchedAfterMount) return <Loading label="Loading the chat" />;
-  return <Chat thread={item} {...{ transcript, isFocused, hasPage, onThread }} />;
 }

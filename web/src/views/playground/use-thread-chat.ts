@@ -165,16 +165,24 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     else void chat.resumeStream();
   };
 
-  const showEarlier = async (): Promise<void> => {
-    const { data } = await transcript.query.fetchNextPage();
-    if (data === undefined) return;
-    const shown = new Set(chat.messages.map(({ id }) => id));
-    chat.setMessages([...transcript.toMessages(data).filter(({ id }) => !shown.has(id)), ...chat.messages]);
+  /** @param isEnough reads on until the messages fulfil it; one more page without it */
+  const showEarlier = async (isEnough: (messages: readonly ChatMessage[]) => boolean = () => true): Promise<void> => {
+    let read = await transcript.query.fetchNextPage();
+    const earlier = (): ChatMessage[] => (read.data === undefined ? [] : transcript.toMessages(read.data));
+    while (!read.isError && read.hasNextPage && !isEnough(earlier())) read = await read.fetchNextPage();
+    chat.setMessages((shown) => {
+      const ids = new Set(shown.map(({ id }) => id));
+      return [...earlier().filter(({ id }) => !ids.has(id)), ...shown];
+    });
   };
 
   const hasRunFailed = chat.messages.at(-1)?.metadata?.error !== undefined;
   return {
     messages: chat.messages,
+    /** There are messages before those that are shown. */
+    hasEarlier: transcript.query.hasNextPage,
+    isLoadingEarlier: transcript.query.isFetchingNextPage,
+    earlierError: transcript.query.isFetchNextPageError ? transcript.query.error : undefined,
     isRunning: chat.status === 'submitted' || chat.status === 'streaming',
     isWaiting: chat.status === 'submitted',
     /** Why a request failed; the failure of a run is in its message. */
