@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { type GiveBack, type SocketClaim, type SocketLimits, SocketPlaces } from './socket-places.js';
+import { type GiveBack, type SocketClaim, type SocketLimits, SocketPlaces } from './upstream-sockets.js';
 
 const LIMITS: SocketLimits = {
   inAll: 64,

@@ -13,9 +13,18 @@ import { isFrom } from '../../../upstreams/contract/log-level.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
-import { judgeEnds, type CompleteAnswer, completeAnswer, completeSmall, isResponse } from './complete-answer.js';
+import {
+  judgeEnds,
+  type CompleteAnswer,
+  completeAnswer,
+  completeSmall,
+  isResponse,
+  brokenAnswer,
+  needsWhole,
+  type RelayedAnswer,
+  type RelayPlan,
+} from './complete-answer.js';
 import { AnsweredId, wrongAnswerError, replaceAll, StreamingReplacement } from './answered-id.js';
-import { brokenAnswer, needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { keepAlive } from './keep-alive.js';
 import { Silence } from './silence.js';
 import { saysToolsChanged } from './relay-unsolicited.js';
