@@ -26,6 +26,60 @@ import { AgentSubscriptions } from './offering/agent-subscriptions.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
 
 /**
+ * Handles what clients of the legacy era send in their sessions with an agent: in the sessions of their own that they
+ * have with upstreams, and for all other connections in those of the service.
+ */
+@Injectable()
+export class AgentSessionHandler {
+  constructor(
+    private readonly own: ClientSessionHandler,
+    private readonly tools: AgentToolRouter,
+    private readonly requests: RequestForwarder,
+    private readonly streams: SessionStreams,
+    private readonly sessions: SessionSubscriptions,
+    private readonly subscriptions: AgentSubscriptions,
+  ) {}
+
+  /** @param owner of the session, if its client answers requests @throws DomainError */
+  async callTool(context: SessionMessage, owner: SessionOwner | undefined): Promise<void> {
+    if (owner !== undefined) await this.own.callTool({ ...context, owner });
+    else await this.requests.forwardRequest(await this.tools.route(context));
+  }
+
+  /**
+   * Handles a message that concerns the session; false for any other message.
+   * @param owner of the session, if its client answers requests
+   * @throws DomainError
+   */
+  async handleMessage(context: SessionMessage, owner: SessionOwner | undefined): Promise<boolean> {
+    if (owner !== undefined && (await this.own.handleSessionMessage({ ...context, owner }))) return true;
+    const { message, caller, route, reply, deadline } = context;
+    const isKnown = message.kind === 'request' && isOfSession(message);
+    if (!isKnown || route.session === undefined || caller.principal === undefined) return false;
+    try {
+      await this.changeSession({ ...context, message }, route.session);
+    } catch (error) {
+      throw toProxyError(deadline.explain(error));
+    }
+    await reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
+    return true;
+  }
+
+  private async changeSession(
+    { caller, message, deadline }: SessionMessage<InboundRequest>,
+    session: Session,
+  ): Promise<void> {
+    if (message.method === 'logging/setLevel') {
+      this.streams.setLevel(session, requiredLevel(message));
+      return;
+    }
+    const uri = requiredUri(message);
+    if (message.method === 'resources/unsubscribe') await this.sessions.unsubscribe(session, uri);
+    else await this.subscriptions.subscribe(caller, session, uri, deadline.signal);
+  }
+}
+
+/**
  * Handles one POST to an agent. A tool call is forwarded to the tool's upstream as the bytes that were received, with
  * the upstream's tool name. This service answers almost everything else itself.
  */
@@ -82,57 +136,3 @@ export class AgentRequestHandler {
 }
 
 type SessionMessage<M extends InboundMessage = InboundMessage> = McpRequestContext<M, PooledRoute>;
-
-/**
- * Handles what clients of the legacy era send in their sessions with an agent: in the sessions of their own that they
- * have with upstreams, and for all other connections in those of the service.
- */
-@Injectable()
-export class AgentSessionHandler {
-  constructor(
-    private readonly own: ClientSessionHandler,
-    private readonly tools: AgentToolRouter,
-    private readonly requests: RequestForwarder,
-    private readonly streams: SessionStreams,
-    private readonly sessions: SessionSubscriptions,
-    private readonly subscriptions: AgentSubscriptions,
-  ) {}
-
-  /** @param owner of the session, if its client answers requests @throws DomainError */
-  async callTool(context: SessionMessage, owner: SessionOwner | undefined): Promise<void> {
-    if (owner !== undefined) await this.own.callTool({ ...context, owner });
-    else await this.requests.forwardRequest(await this.tools.route(context));
-  }
-
-  /**
-   * Handles a message that concerns the session; false for any other message.
-   * @param owner of the session, if its client answers requests
-   * @throws DomainError
-   */
-  async handleMessage(context: SessionMessage, owner: SessionOwner | undefined): Promise<boolean> {
-    if (owner !== undefined && (await this.own.handleSessionMessage({ ...context, owner }))) return true;
-    const { message, caller, route, reply, deadline } = context;
-    const isKnown = message.kind === 'request' && isOfSession(message);
-    if (!isKnown || route.session === undefined || caller.principal === undefined) return false;
-    try {
-      await this.changeSession({ ...context, message }, route.session);
-    } catch (error) {
-      throw toProxyError(deadline.explain(error));
-    }
-    await reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":{}}`);
-    return true;
-  }
-
-  private async changeSession(
-    { caller, message, deadline }: SessionMessage<InboundRequest>,
-    session: Session,
-  ): Promise<void> {
-    if (message.method === 'logging/setLevel') {
-      this.streams.setLevel(session, requiredLevel(message));
-      return;
-    }
-    const uri = requiredUri(message);
-    if (message.method === 'resources/unsubscribe') await this.sessions.unsubscribe(session, uri);
-    else await this.subscriptions.subscribe(caller, session, uri, deadline.signal);
-  }
-}
