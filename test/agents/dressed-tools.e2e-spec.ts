@@ -11,54 +11,13 @@ import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gatew
 import { expectProblem } from '../support/problem.js';
 import { callProxy, errorIn, rpcOf } from '../support/proxy-calls.js';
 import { auditOf, connectTo, keyWith } from '../support/proxy-connections.js';
-import { newTenant, type Tenant } from '../support/tenant.js';
 import { DEAD_URL } from '../support/upstreams.js';
-
-const text = { type: 'string' };
-const SEARCH = {
-  type: 'object' as const,
-  properties: {
-    repo: text,
-    query: text,
-    limit: { type: 'integer', default: 10 },
-    filter: { type: 'object', properties: { state: { enum: ['open', 'closed'] }, label: text }, required: ['state'] },
-  },
-  required: ['repo', 'query'],
-};
-/** A search of one repository. */
-const DOCS = {
-  tool: 'search',
-  name: 'search_docs',
-  description: 'Searches the documentation.',
-  arguments: { fixed: { '/repo': 'docs', '/filter/state': 'open' }, hidden: ['/limit'] },
-};
+import { DOCS, SEARCH, text, useDressedTools } from './dressed-tools.support.js';
 
 const REFUSED = { isError: true, _meta: { 'mcp.service': { code: 'invalid_arguments' } } };
 
-let app: Tenant;
-let upstream: McpUpstream;
-let connectionId: string;
-
-beforeAll(async () => {
-  app = await newTenant();
-  upstream = await startMcpUpstream({
-    search: { description: 'Searches.', inputSchema: SEARCH, handler: (args) => JSON.stringify(args) },
-    list: { annotations: { readOnlyHint: true }, handler: () => 'listed' },
-  });
-  connectionId = await connectTo(app, upstream.url, { title: 'Code' });
-});
-beforeEach(() => {
-  upstream.calls.length = 0;
-});
-afterAll(async () => {
-  await app?.close();
-  await upstream?.close();
-});
-
-const dressed = (...selected: unknown[]) => [{ connection_id: connectionId, selected_tools: selected }];
-const agentWith = (...selected: unknown[]): Promise<string> =>
-  createAgent(app, [], { connections: dressed(...selected) });
-const sent = (): unknown[] => upstream.calls.map(({ tool, arguments: args }) => [tool, args]);
+const own = useDressedTools();
+const { app, dressed, agentWith, sent } = own;
 
 describe('a dressed tool through the gateway', () => {
   it('is listed and called under its own name, without the arguments that it does not show', async () => {
@@ -97,7 +56,7 @@ describe('a dressed tool through the gateway', () => {
     const { rpc, headers } = await callThrough(app, path, 'search_docs', args);
     expect(rpc.result).toMatchObject(REFUSED);
     expect(sent()).toEqual([]);
-    const record = { tool_name: 'search', connection_id: connectionId, error_code: 'invalid_arguments' };
+    const record = { tool_name: 'search', connection_id: own.connectionId, error_code: 'invalid_arguments' };
     expect(await auditOf(app, String(headers['x-request-id']))).toMatchObject(record);
 
     const searching = await createAgent(app, [], { connections: dressed(DOCS), tool_mode: 'search' });
@@ -159,9 +118,9 @@ describe('a dressed tool through the gateway', () => {
       return [names, rpc.error === undefined];
     };
     expect(await outcomeWith({ [id]: ['search_docs'] })).toEqual([['search_docs'], true]);
-    expect(await outcomeWith({ [connectionId]: ['search'] })).toEqual([['search_docs'], true]);
+    expect(await outcomeWith({ [own.connectionId]: ['search'] })).toEqual([['search_docs'], true]);
     expect(await outcomeWith({ [id]: ['search'] })).toEqual([[], false]);
-    expect(await outcomeWith({ [connectionId]: ['search_docs'] })).toEqual([[], false]);
+    expect(await outcomeWith({ [own.connectionId]: ['search_docs'] })).toEqual([[], false]);
     // Whoever cannot call the tool learns nothing of its arguments.
     const key = await keyWith(app, { [id]: ['list'] });
     const { rpc } = await callThrough(app, path, 'search_docs', { repo: 'mine' }, key);
@@ -335,7 +294,7 @@ describe('a dressed tool in a run', () => {
     expect(await run(id, '/call search_docs {"query":"x","repo":"mine"}')).toMatchObject([
       { state: 'output-error', errorText: expect.stringContaining('arguments.repo is not accepted') },
     ]);
-    expect(upstream.calls).toHaveLength(1);
+    expect(own.upstream.calls).toHaveLength(1);
   });
 
   it('is refused once its upstream changes during the run so that a fixed argument is gone', async () => {
@@ -373,7 +332,7 @@ describe('a dressed tool in a run', () => {
   it('asks by the rules of both names, shows all arguments, and asks again when a value changes', async () => {
     const asking = (repo: string) => [
       {
-        connection_id: connectionId,
+        connection_id: own.connectionId,
         selected_tools: [{ ...DOCS, arguments: { fixed: { '/repo': repo } } }],
         approval: ['search'],
       },
@@ -397,154 +356,11 @@ describe('a dressed tool in a run', () => {
 
     const outer = await createAskingAgent(app, await agentWith(DOCS, 'list'), ['search_docs']);
     const [member] = asking('docs');
-    const own = await createAgent(app, [], { connections: [{ ...member, approval: ['search_docs'] }] });
-    for (const agent of [outer, own]) {
+    const plain = await createAgent(app, [], { connections: [{ ...member, approval: ['search_docs'] }] });
+    for (const agent of [outer, plain]) {
       const waiting = await startWaiting(app, agent, '/call search_docs {"query":"x"}');
       expect(waiting.approvals).toMatchObject([{ tool_name: 'search_docs' }]);
       await waiting.thread.cancel();
-    }
-  });
-});
-
-describe('a dressing that does not fit its tool', () => {
-  const misfits: [string, object, string][] = [
-    ['a value of another type', { fixed: { '/repo': 7 } }, 'repo must be string'],
-    ['a value that is not offered', { fixed: { '/filter/state': 'lost' } }, 'must be one of "open", "closed"'],
-    ['an argument that is not there', { fixed: { '/repository': 'docs' } }, 'has no argument /repository'],
-    ['a hidden argument that is required', { hidden: ['/repo'] }, 'requires the hidden argument /repo'],
-  ];
-
-  it.each(misfits)('is refused when it is saved: %s', async (_what, args, message) => {
-    const data = { title: 'Misfit', connections: dressed('list', { tool: 'search', arguments: args }) };
-    const refused = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data });
-    expectProblem(refused, 400, 'invalid_request');
-    expect(refused.body.errors).toEqual([
-      {
-        path: 'data.connections[0].selected_tools[1]',
-        code: 'tool_mismatch',
-        message: expect.stringContaining(message),
-      },
-    ]);
-    const id = await agentWith('list');
-    const { connections } = data;
-    const updated = await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections } });
-    expectProblem(updated, 400, 'invalid_request');
-  });
-
-  it('says nothing of the schema to a caller who cannot call the tool', async () => {
-    const key = await keyWith(app, { self: ['COLLECTION_VIRTUAL_MCP_CREATE'] });
-    const data = { title: 'Probe', connections: dressed({ tool: 'search', arguments: { fixed: { '/repo': 7 } } }) };
-    expectProblem(await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data }, key), 403, 'permission_widening');
-  });
-
-  it('is refused to a caller who can call what an agent inside selects', async () => {
-    const inner = await agentWith('search');
-    const key = await keyWith(app, { [connectionId]: ['search'], self: ['COLLECTION_VIRTUAL_MCP_CREATE'] });
-    const connections = [
-      { connection_id: inner, selected_tools: [{ tool: 'search', arguments: { fixed: { '/repo': 7 } } }] },
-    ];
-    const refused = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data: { title: 'Outer', connections } }, key);
-    expectProblem(refused, 400, 'invalid_request');
-    expect(refused.body.errors).toMatchObject([{ code: 'tool_mismatch' }]);
-  });
-
-  it.each(misfits)('makes a tool that changes later unavailable: %s', async (_what, args, message) => {
-    const changing = await startMcpUpstream({ search: { handler: () => 'found' }, list: { handler: () => 'listed' } });
-    changing.tools['search'] = {
-      inputSchema: { type: 'object', properties: { repo: {}, repository: {}, filter: { properties: { state: {} } } } },
-      handler: () => 'found',
-    };
-    try {
-      const id = await connectTo(app, changing.url, { title: 'Changing' });
-      const connections = [{ connection_id: id, selected_tools: ['list', { tool: 'search', arguments: args }] }];
-      const agent = await agentOf(app, connections as never);
-      const path = gatewayPath(app, agent);
-      expect((await listThrough(app, path)).names).toEqual(['list', 'search']);
-      changing.tools['search'] = { inputSchema: SEARCH, handler: () => 'found' };
-      const reason = expect.stringContaining(message);
-      const check = { ok: false, tools: 1, error: reason };
-      expect(await succeed(app, 'CONNECTION_TEST', { id: agent })).toMatchObject(check);
-      expect((await listThrough(app, path)).names).toEqual(['list']);
-      expect((await listThrough(app, path)).unavailable).toEqual([{ connectionId: id, title: 'Changing', reason }]);
-      const called = await callThrough(app, path, 'search', { query: 'x' });
-      expect(called.rpc.error).toMatchObject({ data: { code: 'tool_schema_invalid' }, message: reason });
-      expect(changing.calls).toEqual([]);
-    } finally {
-      await changing.close();
-    }
-  });
-
-  it('is not known while the connection cannot be listed: then the values are put in all the same', async () => {
-    const id = await connectTo(app, 'http://127.0.0.1:9/mcp', { title: 'Down' });
-    const connections = [{ connection_id: id, selected_tools: [DOCS] }];
-    const agent = await agentOf(app, connections as never);
-    await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id, data: { connection_url: upstream.url } });
-    await callThrough(app, gatewayPath(app, agent), 'search_docs', { query: 'x' });
-    expect(sent()).toEqual([['search', { query: 'x', repo: 'docs', filter: { state: 'open' } }]]);
-  });
-});
-
-describe('the selection of dressed tools', () => {
-  it('is returned as it was given', async () => {
-    const selected = ['list', DOCS, { tool: 'search', arguments: { fixed: { '/repo': 'a' } } }];
-    const id = await agentWith(...selected);
-    const { item, tools } = await succeed<{ item: { connections: object[] }; tools: object[] }>(
-      app,
-      'COLLECTION_VIRTUAL_MCP_GET',
-      { id },
-    );
-    expect(item.connections).toMatchObject([{ selected_tools: selected }]);
-    expect(tools).toEqual([
-      { name: 'list', connection_id: connectionId, upstream_name: 'list' },
-      { name: 'search', connection_id: connectionId, upstream_name: 'search' },
-      { name: 'search_docs', connection_id: connectionId, upstream_name: 'search' },
-    ]);
-  });
-
-  it.each<[string, unknown[]]>([
-    ['neither a name nor an object', [7]],
-    ['a list', [['search']]],
-    ['null', [null]],
-    ['no tool', [{ name: 'x' }]],
-    ['an empty tool', [{ tool: '' }]],
-    ['an unknown property', [{ tool: 'search', title: 'x' }]],
-    ['an unknown property of its arguments', [{ tool: 'search', arguments: { fix: {} } }]],
-    ['a name that models do not take', [{ tool: 'search', name: 'a b' }]],
-    ['a name that is too long', [{ tool: 'search', name: 'a'.repeat(65) }]],
-    ['a description that is too long', [{ tool: 'search', description: 'a'.repeat(10_001) }]],
-    ['the name of another tool', ['list', { tool: 'search', name: 'list' }]],
-    ['the same tool twice under one name', ['search', { tool: 'search', description: 'x' }]],
-    ['a path that is no pointer', [{ tool: 'search', arguments: { fixed: { repo: 'a' } } }]],
-    ['the whole as a path', [{ tool: 'search', arguments: { fixed: { '': {} } } }]],
-    ['a wrong escape', [{ tool: 'search', arguments: { hidden: ['/a~2'] } }]],
-    ['a path of nine names', [{ tool: 'search', arguments: { hidden: ['/a'.repeat(9)] } }]],
-    ['a path in another', [{ tool: 'search', arguments: { fixed: { '/filter': {} }, hidden: ['/filter/state'] } }]],
-    ['a path twice', [{ tool: 'search', arguments: { hidden: ['/limit', '/limit'] } }]],
-    ['hidden arguments that are no list', [{ tool: 'search', arguments: { hidden: '/limit' } }]],
-    ['fixed arguments that are a list', [{ tool: 'search', arguments: { fixed: ['/limit'] } }]],
-    [
-      '101 hidden arguments',
-      [{ tool: 'search', arguments: { hidden: Array.from({ length: 101 }, (_, i) => `/${i}`) } }],
-    ],
-    ['a value with NUL', [{ tool: 'search', arguments: { fixed: { '/repo': 'a\0' } } }]],
-    ['more than 128 KiB', [{ tool: 'search', arguments: { fixed: { '/repo': 'a'.repeat(131_072) } } }]],
-  ])('is refused with %s', async (_what, selected) => {
-    const data = { title: 'Refused', connections: dressed(...selected) };
-    const refused = await app.tool('COLLECTION_VIRTUAL_MCP_CREATE', { data });
-    expectProblem(refused, 400, 'invalid_request');
-    expect(refused.body.errors[0].path).toContain('data.connections');
-  });
-
-  it('needs the permission for a tool that is dressed differently, in whatever order its keys are', async () => {
-    const id = await agentWith('list', DOCS);
-    const key = await keyWith(app, { self: ['COLLECTION_VIRTUAL_MCP_UPDATE'] });
-    const update = (...selected: unknown[]) =>
-      app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id, data: { connections: dressed(...selected) } }, key);
-    const reordered = Object.fromEntries(Object.entries(DOCS).toReversed());
-    await update(reordered, 'list').expect(200);
-    await update(DOCS).expect(200);
-    for (const other of ['search', { ...DOCS, name: 'other' }, { ...DOCS, arguments: {} }]) {
-      expectProblem(await update(other), 403, 'permission_widening');
     }
   });
 });
