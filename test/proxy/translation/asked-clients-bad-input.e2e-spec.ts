@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import {
   callProxy,
@@ -11,7 +11,6 @@ import {
 } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { succeed } from '../../support/agent-runs.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
 import {
   ACCEPTED,
   answerWith,
@@ -21,23 +20,21 @@ import {
   resultIn,
   useModernAsking,
 } from './asked-clients.support.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 /** As many requests wait for one caller at most. */
 const LIMIT = 100;
 
 const upstream = useModernAsking();
 /** Two processes of one service. */
-let app: Tenant;
-let other: Tenant;
+const [app, other] = useTenantOfTwo();
 let id: string;
 let paths: Record<string, string>;
 
 beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
   id = await connectTo(app, upstream.url);
   paths = { 'a connection': pathOf(app, id), 'an agent': gatewayPath(app, await agentOf(app, [id])) };
 });
-afterAll(() => app?.close());
 
 /** The same id with another character in its middle. */
 const changed = (sealed: string): string => {
@@ -93,13 +90,13 @@ describe.each(['a connection', 'an agent'])('an answer of a client, at %s', (at)
   it('counts once, and is ignored when the call is over', async () => {
     const session = await openSession(app, path());
     const { asked, rest } = await callAsking(app, path(), session);
-    const before = await upstream.requests('server', 'ask');
+    const before = upstream.requests('server', 'ask');
     const answers = [ACCEPTED, { action: 'decline' }, { action: 'cancel' }];
     const all = await Promise.all(answers.map((result) => answerWith(app, path(), session, { id: asked.id, result })));
     expect(all.map(({ status }) => status)).toEqual([202, 202, 202]);
     expect(answers).toContainEqual(resultIn(await rest));
     expect((await answerWith(app, path(), session, { id: asked.id, result: ACCEPTED })).status).toBe(202);
-    expect(await upstream.requests('server', 'ask')).toBe(before + 1);
+    expect(upstream.requests('server', 'ask')).toBe(before + 1);
   });
 
   it('is refused by another process, and the call goes on waiting', async () => {
@@ -131,13 +128,13 @@ describe.each(['a connection', 'an agent'])('what waits for a client, at %s', (a
   it('ends when the connection is edited, so that nothing is sent to what it was', async () => {
     const [own, path] = await ownPath();
     const { asked, rest } = await callAsking(app, path, await openSession(app, path));
-    const before = await upstream.requests('server', 'ask');
+    const before = upstream.requests('server', 'ask');
     const data = { connection_url: `${upstream.url}?edited` };
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: own, data });
     const messages = await rest;
     expect(messages.at(-1)?.error).toMatchObject(NOT_ANSWERED);
     expect(messages[0]).toMatchObject({ method: 'notifications/cancelled', params: { requestId: asked.id } });
-    expect(await upstream.requests('server', 'ask')).toBe(before);
+    expect(upstream.requests('server', 'ask')).toBe(before);
   });
 
   it('ends with the key', async () => {

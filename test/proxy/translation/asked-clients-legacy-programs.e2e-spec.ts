@@ -1,12 +1,8 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
-import { newId } from '../../../src/core/ids.js';
 import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { isAlive } from '../../support/is-alive.js';
 import {
@@ -21,8 +17,8 @@ import {
   TAKES_STREAMS,
   toolCall,
 } from '../../support/proxy-calls.js';
-import { auditOf, connectProgram, keyWith } from '../../support/proxy-connections.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { connectProgram, keyWith } from '../../support/proxy-connections.js';
+import { askedClientContract } from './asked-clients.contract.js';
 import {
   ACCEPTED,
   ALL,
@@ -35,22 +31,16 @@ import {
   SAID,
   textOf,
 } from './asked-clients.support.js';
-
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/asking-server.mjs', import.meta.url));
-const FORM = { type: 'object', properties: { name: { type: 'string' } } };
-const QUESTION = { mode: 'form', message: 'Who?', requestedSchema: FORM };
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 /** Two processes of one service. */
-let app: Tenant;
-let other: Tenant;
-let folder: string;
+const [app, other] = useTenantOfTwo();
+const { argsOf, countIn } = useFixtureServers('asking-server');
 let program: string;
 let agent: string;
 let paths: Record<string, string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'asked-by-programs-'));
-  [app, other] = await newTenantOfTwo();
   program = await connect();
   agent = await agentOf(app, [program]);
   paths = {
@@ -58,20 +48,15 @@ beforeAll(async () => {
     'an agent over an agent': gatewayPath(app, await agentOf(app, [agent])),
   };
 });
-afterAll(async () => {
-  await app?.close();
-  await rm(folder, { recursive: true, force: true });
-});
 
 const connect = (more?: Parameters<typeof connectProgram>[2]): Promise<string> =>
-  connectProgram(app, [SERVER, join(folder, 'ledger')], more);
+  connectProgram(app, argsOf('ledger'), more);
 
 /** The path of a new agent over a new connection. */
 const ownPath = async (more?: Parameters<typeof connectProgram>[2]): Promise<string> =>
   gatewayPath(app, await agentOf(app, [await connect(more)]));
 
-const seen = async (word: string): Promise<number> =>
-  (await readFile(join(folder, 'ledger'), 'utf8')).split('\n').filter((line) => line === word).length;
+const seen = (word: string): number => countIn('ledger', word);
 
 /** The result of a call that asks nobody. */
 const resultOf = (answer: ProxyAnswer): RpcAnswer['result'] =>
@@ -84,59 +69,14 @@ describe.each(['an agent', 'an agent over an agent'])(
   'a legacy client whose call is asked by a program of %s',
   (at) => {
     const path = (): string => paths[at] ?? '';
-
-    it.each([
-      ['accepts', ACCEPTED],
-      ['declines', { action: 'decline' as const }],
-      ['cancels', { action: 'cancel' as const }],
-    ])('%s, and the program gets its answer', async (_what, answer) => {
-      const { client, asked } = await openClient(app, path(), { elicit: () => answer });
-      expect(await textOf(client, 'ask')).toEqual(answer);
-      expect(asked).toEqual([QUESTION]);
-      await client.close();
-    });
-
-    it('is asked again by the same call, which reports progress', async () => {
-      const { client, asked } = await openClient(app, path());
-      let progress = 0;
-      expect(await textOf(client, 'again', () => progress++)).toEqual([ACCEPTED, ACCEPTED]);
-      expect(asked).toMatchObject([{ message: 'Question 1' }, { message: 'Question 2' }]);
-      expect(progress).toBe(2);
-      await client.close();
-    });
-
-    it('answers a form, a completion and the roots, which the call asks for at once', async () => {
-      const { client } = await openClient(app, path());
-      expect(await textOf(client, 'together')).toEqual([ACCEPTED, SAID, ROOTS]);
-      await client.close();
-    });
-
-    it('opens a page under the id of the program', async () => {
-      const { client, asked } = await openClient(app, path(), { elicit: () => ({ action: 'accept' }) });
-      expect(await textOf(client, 'visit')).toEqual({ action: 'accept' });
-      const url = 'https://a.example/visit';
-      expect(asked).toEqual([{ mode: 'url', url, message: 'Visit it', elicitationId: 'page-1' }]);
-      await client.close();
-    });
-
-    it('is asked for prompts and resources too', async () => {
-      const { client, asked } = await openClient(app, path());
-      const { messages } = await client.getPrompt({ name: 'ask' });
-      expect(messages[0]?.content).toEqual({ type: 'text', text: JSON.stringify(ACCEPTED) });
-      const { contents } = await client.readResource({ uri: 'ask://one' });
-      expect(contents).toEqual([{ uri: 'ask://one', text: JSON.stringify(ACCEPTED) }]);
-      expect(asked).toEqual([QUESTION, QUESTION]);
-      await client.close();
-    });
-
-    it('declares to the program what it declares to the service, and no more', async () => {
-      const seenBy: unknown[] = [];
-      for (const capabilities of [ALL, { sampling: {} }, { elicitation: {} }, {}]) {
-        const { client } = await openClient(app, path(), { capabilities });
-        seenBy.push(((await textOf(client, 'plain')) as { declared: unknown }).declared);
-        await client.close();
-      }
-      expect(seenBy).toEqual([ALL, { sampling: {} }, { elicitation: { form: {} } }, {}]);
+    askedClientContract({
+      app: () => app,
+      path,
+      connectionId: () => program,
+      elicitationId: 'page-1',
+      progress: [2],
+      together: [ACCEPTED, SAID, ROOTS],
+      declaredIn: (result) => (result as { declared: unknown }).declared,
     });
 
     it('is not asked for what it does not declare: the program gets an error', async () => {
@@ -172,16 +112,6 @@ describe.each(['an agent', 'an agent over an agent'])(
       const { completion } = await client.complete({ ref, argument: { name: 'of', value: '' } });
       expect(completion.values).toEqual([pid]);
       await client.close();
-    });
-
-    it('makes one call, which is recorded once', async () => {
-      const session = await openSession(app, path());
-      const [ofCall, ofAnswer] = [newId(), newId()];
-      const { asked, rest } = await callAsking(app, path(), { ...session, 'x-request-id': ofCall });
-      await answerWith(app, path(), { ...session, 'x-request-id': ofAnswer }, { id: asked.id, result: ACCEPTED });
-      await rest;
-      expect(await auditOf(app, ofCall)).toMatchObject({ tool_name: 'ask', connection_id: program, status: 'success' });
-      expect(await auditOf(app, ofAnswer)).toBeUndefined();
     });
   },
 );
@@ -254,7 +184,7 @@ describe('what a program asks in one session', () => {
   });
 
   it('ends with the call that the client cancels, or hangs up', async () => {
-    const cancelled = await seen('cancelled');
+    const cancelled = seen('cancelled');
     const answered = Promise.withResolvers<ElicitResult>();
     const { client, asked } = await openClient(app, path(), { elicit: () => answered.promise });
     const abort = new AbortController();
@@ -263,13 +193,13 @@ describe('what a program asks in one session', () => {
     await eventually(() => expect(asked).toHaveLength(1));
     abort.abort();
     await expect(calling).rejects.toThrow();
-    await eventually(async () => expect(await seen('cancelled')).toBe(cancelled + 1));
+    await eventually(() => expect(seen('cancelled')).toBe(cancelled + 1));
     answered.resolve(ACCEPTED);
     expect(await textOf(client, 'plain')).toMatchObject({ declared: ALL });
     await client.close();
     const session = await openSession(app, path());
     (await callAsking(app, path(), session)).leave();
-    await eventually(async () => expect(await seen('cancelled')).toBe(cancelled + 2));
+    await eventually(() => expect(seen('cancelled')).toBe(cancelled + 2));
   });
 });
 
@@ -315,7 +245,7 @@ it('a connection that is edited ends the process and what it asks', async () => 
   const own = await connect();
   const path = gatewayPath(app, await agentOf(app, [own]));
   const { asked, rest } = await callAsking(app, path, await openSession(app, path));
-  const data = { stdio: { command: 'node', args: [SERVER, join(folder, 'edited')] } };
+  const data = { stdio: { command: 'node', args: argsOf('edited') } };
   await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: own, data });
   const messages = await rest;
   expect(messages[0]).toMatchObject({ method: 'notifications/cancelled', params: { requestId: asked.id } });

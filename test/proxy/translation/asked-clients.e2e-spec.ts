@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import { newId } from '../../../src/core/ids.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { pathOf } from '../../support/proxy-calls.js';
 import { auditOf, connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { askedClientContract, QUESTION } from './asked-clients.contract.js';
 import {
   ACCEPTED,
   ALL,
@@ -19,19 +20,18 @@ import {
   textOf,
   useModernAsking,
 } from './asked-clients.support.js';
+import { useStarted } from '../../support/use-started.js';
 
-const FORM = { type: 'object', properties: { name: { type: 'string' } } };
 const KINDS = ['server', 'program'] as const;
 const WAYS = ['a', 'an agent over a', 'an agent over an agent over a'] as const;
 const PLACES = KINDS.flatMap((kind) => WAYS.map((way) => [`${way} modern ${kind}`, kind] as const));
 
 const upstream = useModernAsking();
-let app: Tenant;
+const app = useStarted(newTenant);
 let ids: Record<(typeof KINDS)[number], string>;
 let paths: Record<string, string>;
 
 beforeAll(async () => {
-  app = await newTenant();
   ids = {
     server: await connectTo(app, upstream.url),
     program: await connectProgram(app, upstream.programArgs),
@@ -45,64 +45,17 @@ beforeAll(async () => {
     paths[`an agent over an agent over a modern ${kind}`] = gatewayPath(app, await agentOf(app, [agent]));
   }
 });
-afterAll(() => app?.close());
 
 describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) => {
   const path = (): string => paths[at] ?? '';
-
-  it.each([
-    ['accepts', ACCEPTED],
-    ['declines', { action: 'decline' as const }],
-    ['cancels', { action: 'cancel' as const }],
-  ])('%s, and the upstream gets its answer', async (_what, answer) => {
-    const { client, asked } = await openClient(app, path(), { elicit: () => answer });
-    expect(await textOf(client, 'ask')).toEqual(answer);
-    expect(asked).toEqual([{ mode: 'form', message: 'Who?', requestedSchema: FORM }]);
-    await client.close();
-  });
-
-  it('is asked again by the same call, which reports progress', async () => {
-    const { client, asked } = await openClient(app, path());
-    let progress = 0;
-    expect(await textOf(client, 'again', () => progress++)).toEqual([ACCEPTED, ACCEPTED]);
-    expect(asked).toMatchObject([{ message: 'Question 1' }, { message: 'Question 2' }]);
-    expect(progress).toBeGreaterThan(0);
-    await client.close();
-  });
-
-  it('answers a form, a completion and the roots, which the call asks for at once', async () => {
-    const { client } = await openClient(app, path());
-    expect(await textOf(client, 'together')).toEqual({ name: ACCEPTED, said: SAID, roots: ROOTS });
-    await client.close();
-  });
-
-  it('opens a page, whose request has an id', async () => {
-    const { client, asked } = await openClient(app, path(), { elicit: () => ({ action: 'accept' }) });
-    expect(await textOf(client, 'visit')).toEqual({ action: 'accept' });
-    const url = 'https://a.example/visit';
-    expect(asked).toEqual([{ mode: 'url', url, message: 'Visit it', elicitationId: expect.any(String) }]);
-    await client.close();
-  });
-
-  it('is asked for prompts and resources too', async () => {
-    const { client, asked } = await openClient(app, path());
-    const { messages } = await client.getPrompt({ name: 'ask' });
-    expect(messages[0]?.content).toEqual({ type: 'text', text: JSON.stringify(ACCEPTED) });
-    const { contents } = await client.readResource({ uri: 'ask://one' });
-    expect(contents).toEqual([{ uri: 'ask://one', text: JSON.stringify(ACCEPTED) }]);
-    expect(asked).toHaveLength(2);
-    await client.close();
-  });
-
-  it('declares to the upstream what it declares to the service, and no more', async () => {
-    const declared = [ALL, { sampling: {} }, { elicitation: {} }, {}];
-    const seen: unknown[] = [];
-    for (const capabilities of declared) {
-      const { client } = await openClient(app, path(), { capabilities });
-      seen.push(await textOf(client, 'plain'));
-      await client.close();
-    }
-    expect(seen).toEqual([ALL, { sampling: {} }, { elicitation: { form: {} } }, {}]);
+  askedClientContract({
+    app: () => app,
+    path,
+    connectionId: () => ids[kind],
+    elicitationId: expect.any(String),
+    progress: [1, 2],
+    together: { name: ACCEPTED, said: SAID, roots: ROOTS },
+    declaredIn: (declared) => declared,
   });
 
   it('is not asked for what it does not declare: the call fails', async () => {
@@ -114,9 +67,9 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
 
   it('is not asked by an upstream that only wants the call again', async () => {
     const { client, asked } = await openClient(app, path());
-    const before = await upstream.requests(kind, 'pause');
+    const before = upstream.requests(kind, 'pause');
     expect(await textOf(client, 'pause')).toBe('resumed');
-    expect(await upstream.requests(kind, 'pause')).toBe(before + 2);
+    expect(upstream.requests(kind, 'pause')).toBe(before + 2);
     expect(asked).toEqual([]);
     await client.close();
   });
@@ -126,19 +79,19 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
       throw new Error('Nobody is here');
     };
     const { client } = await openClient(app, path(), { elicit: fail });
-    const before = await upstream.requests(kind, 'ask');
+    const before = upstream.requests(kind, 'ask');
     await expect(client.callTool({ name: 'ask' })).rejects.toMatchObject({
       code: -32603,
       message: expect.stringContaining('Nobody is here'),
     });
-    expect(await upstream.requests(kind, 'ask')).toBe(before + 1);
+    expect(upstream.requests(kind, 'ask')).toBe(before + 1);
     await client.close();
   });
 
   it('cancels the call while it is asked, and the upstream gets no more of it', async () => {
     const answered = Promise.withResolvers<ElicitResult>();
     const { client, asked } = await openClient(app, path(), { elicit: () => answered.promise });
-    const before = await upstream.requests(kind, 'ask');
+    const before = upstream.requests(kind, 'ask');
     const abort = new AbortController();
     const call = client.callTool({ name: 'ask' }, undefined, { signal: abort.signal });
     call.catch(() => undefined);
@@ -147,13 +100,13 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
     await expect(call).rejects.toThrow();
     answered.resolve(ACCEPTED);
     expect(await textOf(client, 'plain')).toEqual(ALL);
-    expect(await upstream.requests(kind, 'ask')).toBe(before + 1);
+    expect(upstream.requests(kind, 'ask')).toBe(before + 1);
     await client.close();
   });
 
   it('hangs up while it is asked, and its answer is ignored', async () => {
     const session = await openSession(app, path());
-    const before = await upstream.requests(kind, 'ask');
+    const before = upstream.requests(kind, 'ask');
     const call = newId();
     const { asked, leave } = await callAsking(app, path(), { ...session, 'x-request-id': call });
     leave();
@@ -162,17 +115,7 @@ describe.each(PLACES)('a legacy client whose call is asked by %s', (at, kind) =>
     expect((await answerWith(app, path(), session, { id: asked.id, result: ACCEPTED })).status).toBe(202);
     expect((await answerWith(app, path(), session, { id: next.asked.id, result: ACCEPTED })).status).toBe(202);
     expect(resultIn(await next.rest)).toEqual(ACCEPTED);
-    expect(await upstream.requests(kind, 'ask')).toBe(before + 3);
-  });
-
-  it('makes one call, which is recorded once', async () => {
-    const session = await openSession(app, path());
-    const [call, answer] = [newId(), newId()];
-    const { asked, rest } = await callAsking(app, path(), { ...session, 'x-request-id': call });
-    await answerWith(app, path(), { ...session, 'x-request-id': answer }, { id: asked.id, result: ACCEPTED });
-    await rest;
-    expect(await auditOf(app, call)).toMatchObject({ tool_name: 'ask', status: 'success' });
-    expect(await auditOf(app, answer)).toBeUndefined();
+    expect(upstream.requests(kind, 'ask')).toBe(before + 3);
   });
 });
 
@@ -194,7 +137,7 @@ describe.each(KINDS)('a modern %s', (kind) => {
   it('asks for much text', async () => {
     const { client, asked } = await openClient(app, path());
     expect(await textOf(client, 'large')).toEqual(ACCEPTED);
-    expect(asked).toEqual([{ mode: 'form', message: 'x'.repeat(100_000), requestedSchema: FORM }]);
+    expect(asked).toEqual([{ ...QUESTION, message: 'x'.repeat(100_000) }]);
     await client.close();
   });
 

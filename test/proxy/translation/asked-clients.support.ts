@@ -1,8 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { beforeAll, expect } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -12,7 +8,7 @@ import {
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { eventually } from '../../support/eventually.js';
-import { Program } from '../../support/program.js';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import {
   callProxy,
   eventsOf,
@@ -25,7 +21,6 @@ import {
 } from '../../support/proxy-calls.js';
 import type { Tenant } from '../../support/tenant.js';
 
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/modern-asking-server.mjs', import.meta.url));
 const PARAMS = { protocolVersion: '2025-11-25', clientInfo: { name: 'raw', version: '1' } };
 
 export const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
@@ -43,34 +38,21 @@ export interface ClientRequest {
 
 /** Starts a server of the modern era that asks its clients. */
 export function useModernAsking() {
-  let folder: string;
-  let server: Program;
+  const { argsOf, countIn, serve } = useFixtureServers('modern-asking-server');
   let url: string;
-
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'asked-clients-'));
-    server = new Program(process.execPath, [SERVER, join(folder, 'server'), '--http']);
-    const [, port] = await server.printed(/port (\d+)/);
-    url = `http://127.0.0.1:${port}/mcp`;
+    ({ url } = await serve('server'));
   });
-  afterAll(async () => {
-    await server?.kill('SIGTERM');
-    await rm(folder, { recursive: true, force: true });
-  });
-
   return {
     get url() {
       return url;
     },
     /** Of the same server as a program. */
     get programArgs() {
-      return [SERVER, join(folder, 'program')];
+      return argsOf('program');
     },
     /** How many requests for a tool have reached the server or the program. */
-    requests: async (upstream: 'server' | 'program', tool: string): Promise<number> => {
-      const text = await readFile(join(folder, upstream), 'utf8').catch(() => '');
-      return text.split('\n').filter((line) => line === tool).length;
-    },
+    requests: (upstream: 'server' | 'program', tool: string): number => countIn(upstream, tool),
   };
 }
 

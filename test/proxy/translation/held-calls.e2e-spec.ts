@@ -1,20 +1,16 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { newId } from '../../../src/core/ids.js';
 import { modernRequest, openModern } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { startEverything, type EverythingServer } from '../../support/everything-server.js';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
-import { Program } from '../../support/program.js';
 import { callProxy, eventsOf, pathOf, type ProxyAnswer, type RpcAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { auditOf, connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { useStarted } from '../../support/use-started.js';
 
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/asking-server.mjs', import.meta.url));
 const ALL = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 interface Asked {
@@ -23,23 +19,18 @@ interface Asked {
   requestState: string;
 }
 
-let app: Tenant;
-let folder: string;
-let server: Program;
+const app = useStarted(newTenant);
+const { argsOf, countIn, serve } = useFixtureServers('asking-server');
 let everything: EverythingServer;
 /** Of the connections. */
 let ids: Record<'server' | 'program', string>;
 let places: Record<string, string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'held-calls-'));
-  app = await newTenant();
-  server = new Program(process.execPath, [SERVER, join(folder, 'ledger'), '--http']);
-  const [, port] = await server.printed(/port (\d+)/);
   everything = await startEverything();
   ids = {
-    server: await connectTo(app, `http://127.0.0.1:${port}/mcp`),
-    program: await connectProgram(app, [SERVER, join(folder, 'ledger')]),
+    server: await connectTo(app, (await serve('ledger')).url),
+    program: await connectProgram(app, argsOf('ledger')),
   };
   places = {};
   for (const [title, id] of Object.entries(ids)) {
@@ -49,12 +40,7 @@ beforeAll(async () => {
     places[`an agent over an agent over a legacy ${title}`] = gatewayPath(app, await agentOf(app, [agent]));
   }
 });
-afterAll(async () => {
-  await app?.close();
-  await server?.kill('SIGTERM');
-  await everything?.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => everything?.close());
 
 function send(
   path: string,
@@ -269,9 +255,8 @@ describe.each(['a legacy server', 'a legacy program'])('a call that asks at %s',
   });
 
   it('is cancelled when its client closes the request that waits, but not when it closes after being asked', async () => {
-    const seen = async (word: string): Promise<number> =>
-      (await readFile(join(folder, 'ledger'), 'utf8')).split('\n').filter((line) => line === word).length;
-    const [began, cancelled] = [await seen('began'), await seen('cancelled')];
+    const seen = (word: string): number => countIn('ledger', word);
+    const [began, cancelled] = [seen('began'), seen('cancelled')];
     const leaving = new AbortController();
     const request = modernRequest('tools/call', { name: 'wait', arguments: {} }, { capabilities: ALL });
     const waiting = fetch(new URL(path(), app.url), {
@@ -280,14 +265,14 @@ describe.each(['a legacy server', 'a legacy program'])('a call that asks at %s',
       body: JSON.stringify(request.body),
       signal: leaving.signal,
     }).then((response) => response.text());
-    await eventually(async () => expect(await seen('began')).toBe(began + 1));
+    await eventually(async () => expect(seen('began')).toBe(began + 1));
     leaving.abort();
     await expect(waiting).rejects.toThrow();
-    await eventually(async () => expect(await seen('cancelled')).toBe(cancelled + 1));
+    await eventually(async () => expect(seen('cancelled')).toBe(cancelled + 1));
     const call = { name: 'ask', arguments: {} };
     const asked = askedIn(await send(path(), call));
     expect(textIn(await send(path(), { ...call, ...allOf(asked, ACCEPTED) }))).toEqual(ACCEPTED);
-    expect(await seen('cancelled')).toBe(cancelled + 1);
+    expect(seen('cancelled')).toBe(cancelled + 1);
   });
 
   it('is one of a client whose description says that it works', async () => {

@@ -1,58 +1,31 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { succeed } from '../../support/agent-runs.js';
 import { modernRequest, openModern } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { startEverything } from '../../support/everything-server.js';
-import { Program } from '../../support/program.js';
 import { callProxy, errorIn, eventsOf, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { ABOUT, Subscription } from '../../support/subscription.js';
 import { startTcpProxy, through } from '../../support/tcp-proxy.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { useStarted } from '../../support/use-started.js';
 
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/reporting-server.mjs', import.meta.url));
 const MAX_OF_ONE_CALLER = 128;
 const SUBSCRIBED_AT_ONCE = 8;
 const MAX_RESOURCES_OF_CALLER = 1_024;
 /** More than the requests of one caller that can be sent, or wait for a socket, at a time. */
 const MANY_RESOURCES = 300;
 
-let app: Tenant;
-let folder: string;
+const app = useStarted(newTenant);
+const { argsOf, linesOf, serve } = useFixtureServers('reporting-server');
 const open: Subscription[] = [];
-const programs: Program[] = [];
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'legacy-subscriptions-'));
-  app = await newTenant();
-});
 afterEach(() => {
   for (const subscription of open.splice(0)) subscription.close();
 });
-afterAll(async () => {
-  await app?.close();
-  await Promise.all(programs.map((program) => program.kill('SIGTERM')));
-  await rm(folder, { recursive: true, force: true });
-});
-
-const ledgerOf = (name: string): string => join(folder, name);
-const linesOf = (name: string): string[] =>
-  readFileSync(ledgerOf(name), { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean);
-
-async function serve(ledger: string, ...options: string[]): Promise<{ url: string; server: Program }> {
-  const server = new Program(process.execPath, [SERVER, ledgerOf(ledger), '--http', ...options]);
-  programs.push(server);
-  const [, port] = await server.printed(/port (\d+)/);
-  return { url: `http://127.0.0.1:${port}/mcp`, server };
-}
 
 async function connect(transport: string, ledger: string, more: object = {}): Promise<string> {
-  if (transport === 'STDIO') return connectProgram(app, [SERVER, ledgerOf(ledger)]);
+  if (transport === 'STDIO') return connectProgram(app, argsOf(ledger));
   return connectTo(app, (await serve(ledger)).url, more);
 }
 
@@ -266,7 +239,7 @@ describe('a subscription at a legacy server', () => {
   });
 
   it('to a server without a stream of messages ends at once', async () => {
-    const { url } = await serve('deaf', '--deaf');
+    const { url } = await serve('deaf', { options: ['--deaf'] });
     const subscription = await listen(pathOf(app, await connectTo(app, url)), { promptsListChanged: true });
     await subscription.ended;
     expect(subscription.messages[0]).toEqual(acknowledged({}));

@@ -15,19 +15,17 @@
 //   prompt plain    asks nothing; its text, and the completion of its argument, is the id of the process
 // It appends `began` to the file that its first argument names when a call of a tool begins, and `cancelled` when one is
 // cancelled.
-import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
   CreateMessageResultSchema,
   ElicitResultSchema,
   ListRootsResultSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
+import { listenLegacy } from './legacy-http.mjs';
 
 const [ledger, ...options] = process.argv.slice(2);
 const FORM = { type: 'object', properties: { name: { type: 'string' } } };
@@ -146,22 +144,5 @@ function server() {
   return server;
 }
 
-if (options.includes('--http')) {
-  const sessions = new Map();
-  const http = createServer(async (request, response) => {
-    const id = request.headers['mcp-session-id'];
-    let transport = sessions.get(id);
-    if (id !== undefined && transport === undefined) return response.writeHead(404).end();
-    if (transport === undefined) {
-      transport = new StreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: (opened) => sessions.set(opened, transport),
-      });
-      await server().connect(transport);
-    }
-    return transport.handleRequest(request, response);
-  });
-  http.listen(0, '127.0.0.1', () => console.log(`port ${http.address().port}`));
-} else {
-  await server().connect(new StdioServerTransport());
-}
+if (options.includes('--http')) listenLegacy(server);
+else await server().connect(new StdioServerTransport());

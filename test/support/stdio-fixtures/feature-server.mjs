@@ -4,16 +4,15 @@
 // `grow`. All servers that have this file then have one tool more.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { completable as legacyCompletable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { completable, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+import { listenLegacy } from './legacy-http.mjs';
 import { listenModern } from './modern-http.mjs';
 
 const [ledger, ...options] = process.argv.slice(2);
@@ -152,29 +151,12 @@ function modern(isLasting) {
   return server;
 }
 
-const sessions = new Map();
-
-async function answerLegacy(request, response) {
-  let transport = sessions.get(request.headers['mcp-session-id']);
-  if (transport === undefined) {
-    transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void sessions.set(id, transport),
-    });
-    await legacy().connect(transport);
-  }
-  await transport.handleRequest(request, response);
-}
-
 const handler = createMcpHandler(() => modern(false), { legacy: 'reject' });
 
 if (options.includes('--http')) {
   if (isModern) {
     growing(() => handler.notify.toolsChanged());
     listenModern(handler);
-  } else {
-    const server = createServer((request, response) => void answerLegacy(request, response));
-    server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
-  }
+  } else listenLegacy(legacy);
 } else if (isModern) serveStdio(() => modern(true), { legacy: 'reject' });
 else await legacy().connect(new StdioServerTransport());

@@ -11,12 +11,9 @@
 // - `forget` forgets all sessions
 // - `release` lets subscriptions to resources that begin with `note://held` be answered
 // - `echo` does nothing, and `exit` ends the process
-import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
   CallToolRequestSchema,
   ListPromptsRequestSchema,
@@ -26,6 +23,7 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { listenLegacy } from './legacy-http.mjs';
 
 const [ledger, ...options] = process.argv.slice(2);
 const note = (line) => appendFileSync(ledger, `${line}\n`);
@@ -112,26 +110,6 @@ function open() {
   return server;
 }
 
-async function answer(request, response) {
-  const id = request.headers['mcp-session-id'];
-  if (request.method === 'GET' && options.includes('--deaf')) return void response.writeHead(405).end();
-  let transport = sessions.get(id);
-  if (id !== undefined && transport === undefined) {
-    if (request.method === 'POST') note('unknown');
-    return void response.writeHead(404).end();
-  }
-  if (transport === undefined) {
-    transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (opened) => void sessions.set(opened, transport),
-      onsessionclosed: (closed) => void sessions.delete(closed),
-    });
-    await open().connect(transport);
-  }
-  await transport.handleRequest(request, response);
-}
-
 if (options.includes('--http')) {
-  const server = createServer((request, response) => void answer(request, response));
-  server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+  listenLegacy(open, { sessions, onUnknown: () => note('unknown'), isDeaf: options.includes('--deaf') });
 } else await open().connect(new StdioServerTransport());

@@ -9,13 +9,12 @@
 // one of them is cancelled.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import { createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { listenLegacy } from './legacy-http.mjs';
 import { listenModern } from './modern-http.mjs';
 
 const [ledger, ...options] = process.argv.slice(2);
@@ -61,25 +60,9 @@ function modern() {
   return server;
 }
 
-const sessions = new Map();
-
-async function answerLegacy(request, response) {
-  let transport = sessions.get(request.headers['mcp-session-id']);
-  if (transport === undefined) {
-    transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void sessions.set(id, transport),
-    });
-    await legacy().connect(transport);
-  }
-  await transport.handleRequest(request, response);
-}
-
 const handler = createMcpHandler(modern, { legacy: 'reject' });
 
 if (options.includes('--http') && isModern) listenModern(handler);
-else if (options.includes('--http')) {
-  const server = createServer((request, response) => void answerLegacy(request, response));
-  server.listen(0, '127.0.0.1', () => console.log(`port ${server.address().port}`));
-} else if (isModern) serveStdio(modern, { legacy: 'reject' });
+else if (options.includes('--http')) listenLegacy(legacy);
+else if (isModern) serveStdio(modern, { legacy: 'reject' });
 else await legacy().connect(new StdioServerTransport());
