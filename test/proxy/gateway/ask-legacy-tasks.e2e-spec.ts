@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import {
   CallToolResultSchema,
@@ -13,34 +13,18 @@ import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { callProxy, errorIn, eventsOf, openProxy, rpc, TAKES_STREAMS } from '../../support/proxy-calls.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
-import { startToolServer, type ToolServer } from '../../support/tool-server.js';
-import { idsIn, textIn, untilTask } from './ask.support.js';
+import { idsIn, textIn, untilTask, useGreetingServer } from './ask.support.js';
 
-let app: Tenant;
-let other: Tenant;
-let server: ToolServer;
-let connectionId: string;
 const clients: Client[] = [];
-beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
-  server = await startToolServer('greet');
-  connectionId = await connectTo(app, server.url);
-});
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  await app?.close();
-  await server?.close();
-});
+afterAll(() => Promise.all(clients.map((client) => client.close())));
+
+const own = useGreetingServer();
+const { app, other, exposed, asking } = own;
 
 const FORMS = { elicitation: { form: {} } };
 const RELATED = 'io.modelcontextprotocol/related-task';
 /** Refused by every method: unknown, or not valid. */
 const WRONG = -32602;
-
-const exposed = (more: object = {}): Promise<string> => agentOf(app, [connectionId], { expose_run: true, ...more });
-const asking = (): Promise<string> =>
-  agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], { expose_run: true });
 
 async function open(agentId: string, { at = app, key = app.apiKey, capabilities = {} } = {}): Promise<Client> {
   const { client } = await openLegacy({ ...at, apiKey: key }, `gateway/${agentId}`, capabilities);
@@ -82,7 +66,7 @@ describe('the tool that runs an agent, as a task of 2025-11-25', () => {
     expect(client.getServerCapabilities()?.tasks).toEqual({ list: {}, cancel: {}, requests: { tools: { call: {} } } });
     const { tools } = await client.listTools();
     expect(tools.find(({ name }) => name === 'ask')?.execution).toEqual({ taskSupport: 'optional' });
-    const plainId = await agentOf(app, [connectionId]);
+    const plainId = await agentOf(app, [own.connectionId]);
     const plain = await open(plainId);
     expect(plain.getServerCapabilities()?.tasks).toBeUndefined();
     for (const method of ['tasks/get', 'tasks/list', 'tasks/result', 'tasks/cancel']) {

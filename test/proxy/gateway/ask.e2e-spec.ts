@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { succeed } from '../../support/agent-runs.js';
 import { modernRequest, openLegacy, openModern } from '../../support/era-clients.js';
@@ -7,37 +7,14 @@ import { eventually } from '../../support/eventually.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { auditOf, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { callProxy, errorIn, eventsOf, openProxy, pathOf, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
-import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { type Tenant } from '../../support/tenant.js';
+import { startToolServer } from '../../support/tool-server.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
 import { answerWith, callAsking, openSession } from '../translation/asked-clients.support.js';
-import {
-  type AskTask,
-  createTask,
-  idsIn,
-  requestTask,
-  taskIn,
-  textIn,
-  type ToolAnswer,
-  untilTask,
-} from './ask.support.js';
+import { idsIn, textIn, type ToolAnswer, useGreetingServer } from './ask.support.js';
 
-let app: Tenant;
-let other: Tenant;
-let server: ToolServer;
-let connectionId: string;
-beforeAll(async () => {
-  [app, other] = await newTenantOfTwo();
-  server = await startToolServer('greet');
-  connectionId = await connectTo(app, server.url);
-});
-afterAll(async () => {
-  await app?.close();
-  await server?.close();
-});
-
-/** An agent that is a tool. */
-const exposed = (more: object = {}): Promise<string> => agentOf(app, [connectionId], { expose_run: true, ...more });
+const own = useGreetingServer();
+const { app, other, exposed, asking } = own;
 
 const statusOf = async (taskId: string): Promise<string> =>
   (await succeed<{ item: { status: string } }>(app, 'RUN_GET', { id: taskId })).item.status;
@@ -49,7 +26,7 @@ async function ask(agentId: string, args: object, key?: string, name = 'ask'): P
 
 describe('the tool that runs an agent', () => {
   it('is listed by agents that are tools, under a name that no other tool has', async () => {
-    expect((await listThrough(app, gatewayPath(app, await agentOf(app, [connectionId])))).names).toEqual(['greet']);
+    expect((await listThrough(app, gatewayPath(app, await agentOf(app, [own.connectionId])))).names).toEqual(['greet']);
     const agentId = await exposed({ title: 'Helper', description: 'Knows much.' });
     const { tools } = await listThrough(app, gatewayPath(app, agentId));
     expect(tools.map(({ name }) => name)).toEqual(['ask', 'greet']);
@@ -177,9 +154,7 @@ describe('the tool that runs an agent', () => {
   });
 
   it('is not answered to a caller whose permissions change while a run waits for approval', async () => {
-    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
-      expose_run: true,
-    });
+    const agentId = await asking();
     const created = await app.tool('API_KEY_CREATE', { name: 'test', permissions: { [agentId]: ['*'] } });
     const { id, key } = created.body as { id: string; key: string };
     const asked = ask(agentId, { message: '/call greet {"text":"a"}' }, key);
@@ -197,9 +172,7 @@ describe('the tool that runs an agent', () => {
   });
 
   it('asks a modern client without tasks for approvals, for one and the same run', async () => {
-    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
-      expose_run: true,
-    });
+    const agentId = await asking();
     const runs = async (): Promise<{ status: string }[]> => {
       const where = { field: ['agent_id'], operator: 'eq', value: agentId };
       return (await succeed<{ items: { status: string }[] }>(app, 'RUN_LIST', { where })).items;
@@ -262,9 +235,7 @@ describe('the tool that runs an agent', () => {
   });
 
   it('asks a legacy client without a task for approvals, once, and any process takes its answer', async () => {
-    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
-      expose_run: true,
-    });
+    const agentId = await asking();
     const capabilities = { elicitation: {} };
     const { client } = await openLegacy(app, `gateway/${agentId}`, capabilities);
     const questions: string[] = [];
@@ -290,9 +261,7 @@ describe('the tool that runs an agent', () => {
   });
 
   it('leaves the run of a client that has been asked as it is when a request ends that waits for it', async () => {
-    const agentId = await agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], {
-      expose_run: true,
-    });
+    const agentId = await asking();
     const permissions = { self: ['*'], [agentId]: ['*'] };
     const created = await app.tool('API_KEY_CREATE', { name: 'test', permissions });
     const { id, key } = created.body as { id: string; key: string };
@@ -319,7 +288,7 @@ describe('the tool that runs an agent', () => {
       }),
     );
     const revoked = await openProxy(app, path, waiting);
-    await app.tool('API_KEY_UPDATE', { id, permissions: { ...permissions, [connectionId]: ['*'] } });
+    await app.tool('API_KEY_UPDATE', { id, permissions: { ...permissions, [own.connectionId]: ['*'] } });
     expect(await text(revoked)).toContain('credential_invalid');
     const described = { description: 'Answers at once.', ask_timeout_s: 1 };
     await app.tool('COLLECTION_VIRTUAL_MCP_UPDATE', { id: agentId, data: described });
@@ -362,94 +331,5 @@ describe('the tool that runs an agent', () => {
     await client.callTool(call, undefined, { onprogress: (progress) => void seen.push(progress) });
     expect(seen[0]).toEqual({ progress: 1, message: expect.stringMatching(/^(queued|running)$/) as unknown });
     await client.close();
-  });
-});
-
-describe('the tool that runs an agent, as a task', () => {
-  const request = (agentId: string, method: string, params: object, key?: string): Promise<ProxyAnswer> =>
-    requestTask(app, agentId, method, params, key);
-  const create = (agentId: string, message: string, key?: string): Promise<AskTask> =>
-    createTask(app, agentId, message, key);
-  const untilStatus = (agentId: string, taskId: string, status: string, at = app): Promise<AskTask> =>
-    untilTask(at, agentId, { taskId, status });
-  const asking = (approval: string): Promise<string> =>
-    agentOf(app, [{ connection_id: connectionId, approval } as never], { expose_run: true });
-
-  it('is announced, answers at once, and ends with the result, in any process', async () => {
-    const agentId = await exposed();
-    const described = rpcOf(await request(agentId, 'server/discover', {})).result as { capabilities: object };
-    expect(described.capabilities).toMatchObject(WITH_TASKS);
-    const { taskId } = await create(agentId, 'Hello');
-    const { result } = await untilStatus(agentId, taskId, 'completed', other);
-    expect(textIn(result)).toBe('You said: Hello');
-    const failed = await create(agentId, '/fail broken');
-    expect((await untilStatus(agentId, failed.taskId, 'completed')).result?.isError).toBe(true);
-  });
-
-  it('asks for approvals, which need RUN_APPROVE', async () => {
-    const agentId = await asking('all');
-    const poster = await keyWith(app, { [agentId]: ['*'] });
-    const waits = await create(agentId, '/call greet {"text":"a"}', poster);
-    const shown = await eventually(async () => {
-      const task = taskIn(await request(agentId, 'tasks/get', { taskId: waits.taskId }, poster));
-      expect(task.statusMessage).toContain('greet');
-      return task;
-    });
-    expect(shown).toMatchObject({ status: 'working' });
-    expect(shown.inputRequests).toBeUndefined();
-    const denied = await request(agentId, 'tasks/update', { taskId: waits.taskId, inputResponses: {} }, poster);
-    expect(rpcOf(denied).error?.data.code).toBe('permission_denied');
-
-    for (const [response, text] of [
-      [{ action: 'accept', content: { approve: true } }, 'greet says a'],
-      [{ action: 'accept', content: { approve: false, reason: 'Too late.' } }, 'Too late.'],
-      [{ action: 'decline' }, 'denied'],
-    ] as const) {
-      const { taskId } = await create(agentId, '/call greet {"text":"a"}');
-      const { inputRequests = {} } = await untilStatus(agentId, taskId, 'input_required');
-      const [[key = '', question] = []] = Object.entries(inputRequests);
-      expect(question?.params.message).toContain('{"text":"a"}');
-      const update = async (inputResponses: object): Promise<ProxyAnswer> =>
-        request(agentId, 'tasks/update', { taskId, inputResponses });
-      for (const ignored of [{}, { unknown: response }, { [key]: { action: 'cancel' } }]) {
-        expect(taskIn(await update(ignored))).toMatchObject({ resultType: 'complete' });
-      }
-      const unsaid = { [key]: { content: { approve: true } } };
-      for (const wrong of [{ [key]: { action: 'accept', content: {} } }, { [key]: 7 }, unsaid]) {
-        expect(rpcOf(await update(wrong)).error?.code).toBe(-32602);
-      }
-      await untilStatus(agentId, taskId, 'input_required');
-      expect(taskIn(await update({ [key]: response }))).toMatchObject({ resultType: 'complete' });
-      expect(taskIn(await update({ [key]: { action: 'decline' } }))).toMatchObject({ resultType: 'complete' });
-      const { result } = await untilStatus(agentId, taskId, 'completed');
-      const transcript = await app.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: idsIn(result).thread_id });
-      expect(JSON.stringify(transcript.body)).toContain(text);
-    }
-  });
-
-  it('is cancelled with its run', async () => {
-    const agentId = await exposed();
-    const { taskId } = await create(agentId, '/wait 60000');
-    for (let times = 0; times < 2; times++) {
-      expect(taskIn(await request(agentId, 'tasks/cancel', { taskId }))).toMatchObject({ resultType: 'complete' });
-    }
-    expect((await untilStatus(agentId, taskId, 'cancelled')).result).toBeUndefined();
-  });
-
-  it('is not known to others, elsewhere, or once its thread is deleted', async () => {
-    const agentId = await exposed();
-    const { taskId } = await create(agentId, 'Hello');
-    const { result } = await untilStatus(agentId, taskId, 'completed');
-    const neighbour = await keyWith(app, { [agentId]: ['*'] });
-    const elsewhere = await exposed();
-    const codeOf = (answer: ProxyAnswer): number | undefined => rpcOf(answer).error?.code;
-    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
-      const params = { taskId, inputResponses: {} };
-      expect(codeOf(await request(agentId, method, params, neighbour))).toBe(-32602);
-      expect(codeOf(await request(elsewhere, method, params))).toBe(-32602);
-      expect(codeOf(await request(agentId, method, { ...params, taskId: idsIn(result).task_id }))).toBe(-32602);
-    }
-    await succeed(app, 'COLLECTION_THREADS_DELETE', { id: idsIn(result).thread_id });
-    expect(codeOf(await request(agentId, 'tasks/get', { taskId }))).toBe(-32602);
   });
 });

@@ -1,10 +1,13 @@
-import { expect } from '@jest/globals';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import { modernRequest } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
-import { gatewayPath } from '../../support/gateway-agents.js';
+import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
+import { connectTo } from '../../support/proxy-connections.js';
 import { callProxy, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { WITH_TASKS } from '../../support/task-upstream.js';
 import type { Tenant } from '../../support/tenant.js';
+import { startToolServer, type ToolServer } from '../../support/tool-server.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
 /** The answer of the tool that runs an agent. */
 export interface ToolAnswer {
@@ -28,6 +31,30 @@ export interface AskTask {
   readonly statusMessage?: string;
   readonly inputRequests?: Record<string, AskedQuestion>;
   readonly result?: ToolAnswer;
+}
+
+/** Two processes of one service, and a server with the tool `greet`, for the spec file that calls this. */
+export function useGreetingServer() {
+  const [app, other] = useTenantOfTwo();
+  let server: ToolServer;
+  let connectionId: string;
+  beforeAll(async () => {
+    server = await startToolServer('greet');
+    connectionId = await connectTo(app, server.url);
+  });
+  afterAll(() => server?.close());
+  return {
+    app,
+    other,
+    get connectionId() {
+      return connectionId;
+    },
+    /** An agent that is a tool. */
+    exposed: (more: object = {}): Promise<string> => agentOf(app, [connectionId], { expose_run: true, ...more }),
+    /** One that asks for approvals. */
+    asking: (): Promise<string> =>
+      agentOf(app, [{ connection_id: connectionId, approval: 'all' } as never], { expose_run: true }),
+  };
 }
 
 export const textIn = (result: unknown): string | undefined => (result as ToolAnswer).content[0]?.text;
