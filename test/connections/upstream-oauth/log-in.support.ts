@@ -1,8 +1,9 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import type supertest from 'supertest';
 import { connectTo } from '../../support/proxy-connections.js';
 import { addKey, type Tenant } from '../../support/tenant.js';
 import { addPerson, Browser, newEmail } from '../../identity/sign-in/people.js';
-import type { OauthUpstream } from './oauth-upstream.js';
+import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 const MAX_REDIRECTS = 20;
 
@@ -23,6 +24,37 @@ export async function signedIn(service: Tenant, role = 'owner'): Promise<Person>
   const browser = new Browser(service.url);
   await browser.signIn(email);
   return { id, browser };
+}
+
+interface OauthFixture<Service extends Tenant> {
+  readonly upstream: OauthUpstream;
+  readonly service: Service;
+  readonly owner: Person;
+}
+
+/**
+ * Starts an upstream with an authorization server, and a service with an owner who is signed in, for the spec file or
+ * the block that calls this.
+ * @param onStarted gets them before the first test
+ */
+export function useOauthUpstream<Service extends Tenant>(
+  start: () => Promise<Service>,
+  onStarted: (started: OauthFixture<Service>) => void,
+): void {
+  let upstream: OauthUpstream | undefined;
+  let service: Service | undefined;
+  beforeAll(async () => {
+    upstream = await startOauthUpstream();
+    service = await start();
+    onStarted({ upstream, service, owner: await signedIn(service) });
+  });
+  afterAll(async () => {
+    await service?.close();
+    await upstream?.close();
+  });
+  afterEach(() => {
+    if (upstream !== undefined) upstream.intercept = () => false;
+  });
 }
 
 /** A browser of its own for each log-in at the authorization server: follows its redirects and keeps its cookies. */

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import supertest from 'supertest';
@@ -6,7 +6,16 @@ import { succeed } from '../../support/agent-runs.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { Browser } from '../../identity/sign-in/people.js';
-import { answerOf, authorize, begin, connectOauth, type Person, signedIn, start } from './log-in.support.js';
+import {
+  answerOf,
+  authorize,
+  begin,
+  connectOauth,
+  type Person,
+  signedIn,
+  useOauthUpstream,
+  start,
+} from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 const METADATA = '/.well-known/oauth-authorization-server';
@@ -16,18 +25,7 @@ describe('a log-in at an upstream', () => {
   let upstream: OauthUpstream;
   let owner: Person;
 
-  beforeAll(async () => {
-    upstream = await startOauthUpstream();
-    service = await startTestService();
-    owner = await signedIn(service);
-  });
-  afterAll(async () => {
-    await service?.close();
-    await upstream?.close();
-  });
-  afterEach(() => {
-    upstream.intercept = () => false;
-  });
+  useOauthUpstream(startTestService, (started) => ({ upstream, service, owner } = started));
 
   const callText = async (id: string): Promise<string | undefined> => {
     const answer = await callProxy(service, pathOf(service, id), { key: service.apiKey, body: toolCall('whoami') });

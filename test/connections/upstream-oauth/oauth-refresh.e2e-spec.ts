@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { succeed } from '../../support/agent-runs.js';
@@ -6,7 +6,7 @@ import { startTestService, type TestService } from '../../support/service.js';
 import { callProxy, pathOf, type ProxyAnswer, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
-import { authorize, connectOauth, type Person, signedIn } from './log-in.support.js';
+import { authorize, connectOauth, type Person, signedIn, useOauthUpstream } from './log-in.support.js';
 import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
 /** More than the slots of one organization, so that some of its refreshes have to wait. */
@@ -17,18 +17,7 @@ describe('the refresh of an access token for an upstream', () => {
   let upstream: OauthUpstream;
   let owner: Person;
 
-  beforeAll(async () => {
-    upstream = await startOauthUpstream();
-    service = await startTestService();
-    owner = await signedIn(service);
-  });
-  afterAll(async () => {
-    await service?.close();
-    await upstream?.close();
-  });
-  afterEach(() => {
-    upstream.intercept = () => false;
-  });
+  useOauthUpstream(startTestService, (started) => ({ upstream, service, owner } = started));
 
   const call = (id: string): Promise<ProxyAnswer> =>
     callProxy(service, pathOf(service, id), { key: service.apiKey, body: toolCall('whoami') });

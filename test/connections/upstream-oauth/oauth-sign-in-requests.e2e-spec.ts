@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CallToolResult, Client } from '@modelcontextprotocol/client';
 import { VaultService } from '../../../src/platform/vault/vault.service.js';
 import { succeed } from '../../support/agent-runs.js';
@@ -21,8 +21,8 @@ import {
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { eventually } from '../../support/eventually.js';
 import { legacyServer, type Script, sendJson, sendResult, startScripted } from '../../support/scripted-upstream.js';
-import { authorize, connectOauth, type Person, signedIn } from './log-in.support.js';
-import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
+import { authorize, connectOauth, type Person, useOauthUpstream } from './log-in.support.js';
+import type { OauthUpstream } from './oauth-upstream.js';
 
 const URL_CLIENT = { elicitation: { url: {} } };
 const GONE = 'Nobody has to sign in any more. List the tools again.';
@@ -31,15 +31,7 @@ let service: TestApp;
 let upstream: OauthUpstream;
 let owner: Person;
 
-beforeAll(async () => {
-  upstream = await startOauthUpstream();
-  service = await startTestApp();
-  owner = await signedIn(service);
-});
-afterAll(async () => {
-  await service?.close();
-  await upstream?.close();
-});
+useOauthUpstream(startTestApp, (started) => ({ upstream, service, owner } = started));
 
 const pageOf = (id: string): string => `${service.url}/connections/${id}/authorize`;
 const hasPage = (id: string): string => expect.stringContaining(pageOf(id)) as never;

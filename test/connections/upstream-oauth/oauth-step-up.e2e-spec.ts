@@ -1,28 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { succeed } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { callProxy, errorIn, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { eventually } from '../../support/eventually.js';
-import { authorize, begin, connectOauth, type Person, signedIn } from './log-in.support.js';
-import { type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
+import { authorize, begin, connectOauth, type Person, useOauthUpstream } from './log-in.support.js';
+import type { OauthUpstream } from './oauth-upstream.js';
 
 describe('an upstream that demands more scopes', () => {
   let service: Tenant;
   let upstream: OauthUpstream;
   let owner: Person;
 
-  beforeAll(async () => {
-    upstream = await startOauthUpstream();
-    service = await newTenant();
-    owner = await signedIn(service);
-  });
-  afterAll(async () => {
-    await service?.close();
-    await upstream?.close();
-  });
-  afterEach(() => {
-    upstream.intercept = () => false;
-  });
+  useOauthUpstream(newTenant, (started) => ({ upstream, service, owner } = started));
 
   const authorized = async (auth: object = {}): Promise<string> => {
     const id = await connectOauth(service, upstream, auth);
