@@ -110,9 +110,15 @@ export function useChoicesById(kind: ChoiceKind, ids: readonly string[]): Readon
   return new Map(choices.map((choice) => [choice.id, choice]));
 }
 
-/** The name of what has this id, or the id as long as the name is not known. */
+/** Stands for a name that is being read: an id would look like the name, and then jump. */
+export const UNREAD_NAME = '…';
+
+/** The name of what has this id, or the id if the name cannot be read. */
 export function useNameOf(kind: ChoiceKind, id: string | null): string {
-  return useChoicesById(kind, id === null ? [] : [id]).get(id ?? '')?.label ?? id ?? '';
+  const may = useMayChoose(kind);
+  const where: Condition = { field: [SOURCES[kind].idField], operator: 'eq', value: id ?? '' };
+  const { choices, query } = useSource(kind, where, 1, may && id !== null);
+  return choices[0]?.label ?? (query.isLoading ? UNREAD_NAME : (id ?? ''));
 }
 
 function useSource(kind: ChoiceKind, where: Condition | undefined, limit: number, isEnabled: boolean) {
