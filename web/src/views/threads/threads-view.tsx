@@ -104,7 +104,8 @@ function columnsFor(
       isSecondary: true,
       cell: ({ last_run: run }) =>
         run && (
-          <Link to="/$org/runs/$runId" params={{ org, runId: run.id }} aria-label={`Last run: ${run.status}`}>
+          <Link to="/$org/runs/$runId" params={{ org, runId: run.id }}>
+            <span className="sr-only">Last run: </span>
             <StatusBadge status={run.status} />
           </Link>
         ),
