@@ -32,7 +32,7 @@ export function FilterChips({
           <button
             type="button"
             aria-label={`Remove the filter: ${chip.words}`}
-            className="flex size-6 items-center justify-center rounded-full hover:bg-card"
+            className="flex size-6 pointer-coarse:size-11 items-center justify-center rounded-full hover:bg-card"
             onClick={() => onFilter(without([chip]))}
           >
             <X aria-hidden className="size-3.5" />

@@ -69,7 +69,7 @@ export function FoundOverTime({
                 aria-pressed={isOn}
                 onClick={() => onFilter({ code: isOn ? undefined : code })}
                 className={cn(
-                  'rounded-full border px-2.5 py-0.5 text-[0.8125rem]',
+                  'rounded-full border px-2.5 py-0.5 text-[0.8125rem] pointer-coarse:min-h-11 pointer-coarse:px-4',
                   isOn ? 'border-primary bg-accent text-accent-foreground' : 'border-input bg-card hover:bg-muted',
                 )}
               >

@@ -53,7 +53,7 @@ export function SavedViews({
           <button
             type="button"
             aria-label={`Delete the view ${view.name}`}
-            className="flex size-6 items-center justify-center rounded hover:bg-muted"
+            className="flex size-6 pointer-coarse:size-11 items-center justify-center rounded hover:bg-muted"
             onClick={() => store(views.filter((other) => other !== view))}
           >
             <X aria-hidden className="size-3.5" />

@@ -170,7 +170,7 @@ function Navigation() {
             <Link
               to={`/$org/${path}`}
               params={{ org }}
-              className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm hover:bg-muted"
+              className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm pointer-coarse:py-3 hover:bg-muted"
               activeProps={{ className: 'bg-accent text-accent-foreground font-medium' }}
             >
               <Icon aria-hidden className="size-4" />

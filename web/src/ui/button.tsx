@@ -31,9 +31,9 @@ export function Button({
   const looks = cn(
     'inline-flex items-center justify-center gap-2 rounded-md text-sm font-medium whitespace-nowrap ' +
       'disabled:opacity-60 aria-disabled:opacity-60',
-    size === 'default' && 'min-h-9 px-3.5 py-1.5',
-    size === 'small' && 'min-h-7 px-2.5 py-0.5 text-[0.8125rem]',
-    size === 'icon' && 'size-8',
+    size === 'default' && 'min-h-9 px-3.5 py-1.5 pointer-coarse:min-h-11',
+    size === 'small' && 'min-h-7 px-2.5 py-0.5 text-[0.8125rem] pointer-coarse:min-h-11',
+    size === 'icon' && 'size-8 pointer-coarse:size-11',
     VARIANTS[variant],
     className,
   );

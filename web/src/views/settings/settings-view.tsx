@@ -47,7 +47,7 @@ export function SettingsView() {
                   to="/$org/settings/$section"
                   params={{ org: org ?? '', section: id }}
                   aria-current={section?.id === id ? 'page' : undefined}
-                  className="block rounded-md px-2 py-1.5 text-sm whitespace-nowrap hover:bg-muted aria-[current=page]:bg-accent aria-[current=page]:font-medium aria-[current=page]:text-accent-foreground"
+                  className="block rounded-md px-2 py-1.5 pointer-coarse:py-3 text-sm whitespace-nowrap hover:bg-muted aria-[current=page]:bg-accent aria-[current=page]:font-medium aria-[current=page]:text-accent-foreground"
                 >
                   {title}
                 </Link>
