@@ -6,6 +6,7 @@ import type { AppConfig } from '../core/config/app-config.js';
 import { version } from '../core/version.js';
 import { endsWithin } from '../core/with-timeout.js';
 import { listenWidely } from '../platform/http/listen.js';
+import { Peers } from '../platform/http/peers.js';
 import { NestLogger } from '../platform/logging/nest-logger.js';
 import { OpenTelemetry } from '../platform/telemetry/open-telemetry.js';
 import { announcement } from './announcement.js';
@@ -38,19 +39,21 @@ export async function startApplication(
 ): Promise<RunningApplication> {
   const { settings } = config;
   const telemetry = await OpenTelemetry.open(settings, { global: true });
+  const peers = config.slot && new Peers(config.slot);
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot(config, { telemetry, ...(modules && { modules }) }),
-    createAdapter(config, logger),
+    createAdapter(config, logger, peers),
     {
       logger: new NestLogger(logger),
       bodyParser: false,
       abortOnError: false,
     },
   );
-  configureApp(app, config, logger);
+  const connections = configureApp(app, config, logger);
   const firstStart = config.servesApi && preparesFirstStart ? app.get(FirstStartService) : undefined;
   const setupPath = await firstStart?.prepare();
   const fastify = app.getHttpAdapter().getInstance();
+  await peers?.serveOn(fastify, connections);
   await listenWidely(fastify, settings, (options) => app.listen(options));
   config.listeningAt(await app.getUrl());
   logger.info({ url: config.baseUrl, role: settings.role, version }, 'The service is ready');

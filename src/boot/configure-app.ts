@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { EarlyAdmission } from '../identity/auth/early-admission.js';
@@ -14,6 +14,7 @@ import { BODY_LIMIT_BYTES, registerJsonBody } from '../platform/http/json-body.j
 import { registerRequestLog, REQUEST_ID_HEADER } from '../platform/http/request-log.js';
 import { registerPageHeaders } from '../platform/http/page-headers.js';
 import { AnonymousConnections } from '../platform/http/anonymous-connections.js';
+import type { Peers } from '../platform/http/peers.js';
 import { registerUnreadBodies } from '../platform/http/unread-bodies.js';
 import { registerFileBody } from '../runtime/files/file-body.js';
 import { registerFormBody } from '../platform/pages/form-body.js';
@@ -28,18 +29,23 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_MS = 72_000;
 
 /** Creates the HTTP server under Nest, for `main` and the tests. */
-export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyAdapter {
+export function createAdapter({ settings }: AppConfig, logger: Logger, peers?: Peers): FastifyAdapter {
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout, trustProxy } = settings;
+  const http = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout,
+    requestTimeout,
+    connectionsCheckingInterval: Math.min(1_000, headersTimeout),
+  };
   return new HttpAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
-    http: {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout,
-      requestTimeout,
-      connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-    },
+    http,
     requestTimeout,
     keepAliveTimeout: KEEP_ALIVE_MS,
+    ...(peers && {
+      serverFactory: (handler: RequestListener) =>
+        peers.createServer(handler, { ...http, keepAliveTimeout: KEEP_ALIVE_MS }),
+    }),
     genReqId: (request: { headers: NodeJS.Dict<string | string[]> }) =>
       requestIdFrom(request.headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
@@ -52,8 +58,11 @@ export function createAdapter({ settings }: AppConfig, logger: Logger): FastifyA
   });
 }
 
-/** Configures every instance of the application, in production and in tests. */
-export function configureApp(app: NestFastifyApplication, config: AppConfig, logger: Logger): void {
+/**
+ * Configures every instance of the application, in production and in tests.
+ * @returns the connections of callers without a verified credential
+ */
+export function configureApp(app: NestFastifyApplication, config: AppConfig, logger: Logger): AnonymousConnections {
   const fastify = app.getHttpAdapter().getInstance();
   const anonymousConnections = new AnonymousConnections(config.settings.maxUnauthenticatedConnections);
   anonymousConnections.watch(fastify.server as Server);
@@ -68,9 +77,10 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   registerPageHeaders(fastify);
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.isMcpEndpoint === true);
   app.get(EarlyAdmission, { strict: false }).serveOn(fastify, anonymousConnections);
-  if (!config.servesApi) return;
+  if (!config.servesApi) return anonymousConnections;
   app.get(OauthRoutes, { strict: false }).serveOn(fastify);
   app.get(McpRoutes, { strict: false }).serveOn(fastify, anonymousConnections);
   serveOpenApi(app);
   if (config.servesConsole) serveConsole(fastify);
+  return anonymousConnections;
 }

@@ -3,18 +3,21 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { TemporaryDataFolder } from '../../src/boot/testing/temporary-data-folder.js';
 import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
 import { eventually } from '../support/eventually.js';
 import { isAlive } from '../support/is-alive.js';
 import { parseSamples, type Sample, valueOf } from '../support/prometheus.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../support/proxy-calls.js';
+import { LegacySession } from '../support/legacy-session.js';
 import { ServiceProcess } from '../support/service-process.js';
 import { callTool, type Tenant } from '../support/tenant.js';
 import { startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
 
 const START_MS = 60_000;
 const TEST_MS = 60_000;
+const MINI_SERVER = fileURLToPath(new URL('../support/stdio-fixtures/mini-server.mjs', import.meta.url));
 const ENV = { PROCESSES: '2', RUN_LOCK_MS: '2000' };
 const REQUESTS = 'http_server_request_duration_seconds_count';
 
@@ -67,6 +70,32 @@ describe('PROCESSES=2', () => {
       const before = valueOf(await metrics(), REQUESTS, route) ?? 0;
       for (let n = 0; n < 10; n++) await app.tool('COLLECTION_THREADS_LIST').expect(200);
       expect(valueOf(await metrics(), REQUESTS, route)).toBe(before + 10);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'keeps a session with a program in one process, over new connections',
+    async () => {
+      const stdio = { command: 'node', args: [MINI_SERVER] };
+      const data = { title: 'Program', connection_type: 'STDIO', stdio };
+      const created = await app.tool('COLLECTION_CONNECTIONS_CREATE', { data }).expect(200);
+      const path = pathOf(app, created.body.item.id);
+      const session = await LegacySession.open(app, path);
+      const programs = new Set<string | undefined>();
+      // Connections are handed out in turn, so half of these are the other process's.
+      for (let n = 0; n < 10; n++) {
+        programs.add(rpcOf(await session.call('pid', {})).result?.content?.[0]?.text);
+      }
+      expect([...programs]).toEqual([expect.stringMatching(/^\d+$/)]);
+      const owners = await eventually(() => {
+        const lines = logged(path);
+        expect(lines).toHaveLength(11);
+        return lines.map((line) => line.process);
+      });
+      expect(new Set(owners).size).toBe(1);
+      expect((await session.end()).status).toBe(200);
+      await eventually(() => !isAlive(Number([...programs][0])));
     },
     TEST_MS,
   );

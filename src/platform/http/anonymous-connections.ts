@@ -27,6 +27,8 @@ export class AnonymousConnections {
   private readonly serving: Shares;
   private readonly pipelined = new WeakMap<Socket, number>();
   private readonly maxPerAddress: number;
+  /** Called when the credential of a connection has been verified, at each of its requests. */
+  onAdmitted: ((socket: Socket) => void) | undefined;
 
   /** @param max unauthenticated connections */
   constructor(private readonly max: number) {
@@ -57,6 +59,7 @@ export class AnonymousConnections {
   /** Stops counting a connection after its credential has been verified. */
   admitConnection(socket: Socket): void {
     if (this.all.has(socket)) this.remove(socket);
+    this.onAdmitted?.(socket);
   }
 
   /**
@@ -74,10 +77,12 @@ export class AnonymousConnections {
         headers: { 'retry-after': '1' },
       });
     }
+    // A connection of another process of this service is counted there.
+    const isCounted = this.all.has(socket);
     this.remove(socket);
     response.once('close', () => {
       this.serving.giveBack(call);
-      if (!socket.destroyed) this.add(socket);
+      if (isCounted && !socket.destroyed) this.add(socket);
     });
   }
 

@@ -20,9 +20,14 @@ export function registerUnreadBodies(fastify: FastifyInstance): void {
     server.emit('request', request, response);
   });
   fastify.addHook('onRequest', (request, reply, done) => {
-    if (mayLeaveLargeBodyUnread(request.headers)) closeUnlessRead(request.raw, reply.raw);
+    limitUnreadBody(request.raw, reply.raw);
     done();
   });
+}
+
+/** Closes the connection after the response unless the body was read until then, or is small. */
+export function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  if (mayLeaveLargeBodyUnread(request.headers)) closeUnlessRead(request, response);
 }
 
 /** Whether the request has a body, regardless of its method. */

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientCapabilities } from '@modelcontextprotocol/client';
+import { AppConfig } from '../../../core/config/app-config.js';
 import { databaseNow } from '../../../core/database-time.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
 import type { Principal } from '../../../core/principal.js';
 import type { Connection } from '../../../connections/connection.js';
+import { withoutSlot, withSlot } from '../../../platform/http/session-slots.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 
 /** A caller's MCP session, read from its session id. The service does not store it. */
@@ -50,7 +52,10 @@ const MAX_LENGTH = 8 * 1024;
  */
 @Injectable()
 export class SealedSessions {
-  constructor(private readonly vault: VaultService) {}
+  constructor(
+    private readonly vault: VaultService,
+    private readonly config: AppConfig,
+  ) {}
 
   seal(
     session: Pick<
@@ -71,7 +76,9 @@ export class SealedSessions {
   ): string {
     const complete: Session = { key: newId(), ...session, revision: connection.revision, openedAt: databaseNow() };
     // An envelope is visible ASCII, as a session id must be.
-    return this.vault.seal(JSON.stringify(complete), contextOf(connection, caller));
+    const id = this.vault.seal(JSON.stringify(complete), contextOf(connection, caller));
+    const { slot } = this.config;
+    return slot === undefined || hasAllState(complete) ? id : withSlot(id, slot.number);
   }
 
   /** @throws DomainError `session_not_found`, which makes an MCP client open a new session */
@@ -80,7 +87,7 @@ export class SealedSessions {
     let session: Session;
     try {
       // The envelope is authentic, so it holds what `seal` wrote.
-      session = JSON.parse(this.vault.open(id, contextOf(connection, caller))) as Session;
+      session = JSON.parse(this.vault.open(withoutSlot(id), contextOf(connection, caller))) as Session;
     } catch {
       throw unknownSession();
     }
@@ -89,6 +96,11 @@ export class SealedSessions {
     if (isOver) throw unknownSession();
     return session;
   }
+}
+
+/** True if the upstream has all state of the session, so that each process continues it equally well. */
+function hasAllState({ upstreamId, isTranslated }: Session): boolean {
+  return upstreamId !== undefined && isTranslated !== true;
 }
 
 function contextOf({ id, organizationId }: Connection, caller: Principal | undefined): string {
