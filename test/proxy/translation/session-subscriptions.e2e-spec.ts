@@ -1,49 +1,23 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { succeed } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
-import { Program } from '../../support/program.js';
 import { closeStreams, INITIALIZE, LegacySession, logged, logsIn, updated } from '../../support/legacy-session.js';
 import { callProxy, errorIn, pathOf, rpc, rpcOf, TAKES_JSON, toolCall } from '../../support/proxy-calls.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { startTcpProxy, through } from '../../support/tcp-proxy.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { useStarted } from '../../support/use-started.js';
 
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/modern-reporting-server.mjs', import.meta.url));
 /** Of one caller. */
 const MAX_RESOURCES = 1_024;
 
-let app: Tenant;
-let folder: string;
-const programs: Program[] = [];
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'session-subscriptions-'));
-  app = await newTenant();
-});
+const app = useStarted(newTenant);
+const { argsOf, linesOf, serve } = useFixtureServers('modern-reporting-server');
 afterEach(closeStreams);
-afterAll(async () => {
-  await app?.close();
-  await Promise.all(programs.map((program) => program.kill('SIGTERM')));
-  await rm(folder, { recursive: true, force: true });
-});
-
-const linesOf = (ledger: string): string[] =>
-  readFileSync(join(folder, ledger), { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean);
-
-async function serve(ledger: string): Promise<{ url: string; server: Program }> {
-  const server = new Program(process.execPath, [SERVER, join(folder, ledger), '--http']);
-  programs.push(server);
-  const [, port] = await server.printed(/port (\d+)/);
-  return { url: `http://127.0.0.1:${port}/mcp`, server };
-}
 
 const connect = async (kind: string, ledger: string): Promise<string> =>
-  kind === 'server' ? connectTo(app, (await serve(ledger)).url) : connectProgram(app, [SERVER, join(folder, ledger)]);
+  kind === 'server' ? connectTo(app, (await serve(ledger)).url) : connectProgram(app, argsOf(ledger));
 
 describe.each(['server', 'program'])('a client up to 2025-11-25 at a modern %s', (kind) => {
   const ledger = `shared-${kind}`;
