@@ -40,7 +40,7 @@ describe('PROCESSES=2', () => {
   }, START_MS);
 
   afterAll(async () => {
-    await service.kill('SIGKILL');
+    await service.kill('SIGTERM');
     await data.remove();
   }, START_MS);
 
