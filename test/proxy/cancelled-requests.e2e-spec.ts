@@ -1,61 +1,38 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { useFixtureServers } from '../support/fixture-servers.js';
 import { MODERN } from '../support/era-clients.js';
 import { eventually } from '../support/eventually.js';
 import { agentOf, gatewayPath } from '../support/gateway-agents.js';
-import { Program } from '../support/program.js';
 import { callProxy, pathOf, rpc, toolCall } from '../support/proxy-calls.js';
 import { auditOf, connectProgram, connectTo } from '../support/proxy-connections.js';
-import { newTenant, type Tenant } from '../support/tenant.js';
+import { newTenant } from '../support/tenant.js';
+import { useStarted } from '../support/use-started.js';
 
-const SERVER = fileURLToPath(new URL('../support/stdio-fixtures/slow-server.mjs', import.meta.url));
-
-let app: Tenant;
-let folder: string;
-const programs: Program[] = [];
+const app = useStarted(newTenant);
+const { argsOf, countIn, serve } = useFixtureServers('slow-server');
 let places: Record<string, { direct: string; agent: string }>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cancelled-requests-'));
-  app = await newTenant();
+  const options = ['--modern'];
   const connections = {
-    'legacy server': await connectTo(app, await startServer('legacy server')),
-    'modern server': await connectTo(app, await startServer('modern server', '--modern')),
-    'legacy program': await connectProgram(app, [SERVER, ledgerOf('legacy program')]),
-    'modern program': await connectProgram(app, [SERVER, ledgerOf('modern program'), '--modern']),
+    'legacy server': await connectTo(app, (await serve('legacy server')).url),
+    'modern server': await connectTo(app, (await serve('modern server', { options })).url),
+    'legacy program': await connectProgram(app, argsOf('legacy program')),
+    'modern program': await connectProgram(app, argsOf('modern program', { options })),
   };
   places = {};
   for (const [title, id] of Object.entries(connections)) {
     places[title] = { direct: pathOf(app, id), agent: gatewayPath(app, await agentOf(app, [id])) };
   }
 });
-afterAll(async () => {
-  await app?.close();
-  await Promise.all(programs.map((program) => program.kill('SIGTERM')));
-  await rm(folder, { recursive: true, force: true });
-});
-
-const ledgerOf = (upstream: string): string => join(folder, upstream.replace(' ', '-'));
-
-async function startServer(title: string, ...options: string[]): Promise<string> {
-  const program = new Program(process.execPath, [SERVER, ledgerOf(title), '--http', ...options]);
-  programs.push(program);
-  const [, port] = await program.printed(/port (\d+)/);
-  return `http://127.0.0.1:${port}/mcp`;
-}
-
 /** How many requests have reached the upstream, and how many of them were cancelled there. */
-async function countsAt(upstream: string): Promise<{ called: number; cancelled: number }> {
-  const lines = (await readFile(ledgerOf(upstream), 'utf8').catch(() => '')).split('\n');
-  const count = (word: string): number => lines.filter((line) => line === word).length;
-  return { called: count('called'), cancelled: count('cancelled') };
-}
+const countsAt = (upstream: string): { called: number; cancelled: number } => ({
+  called: countIn(upstream, 'called'),
+  cancelled: countIn(upstream, 'cancelled'),
+});
 
 /** A client of the SDK, and what it has received in answer to its tool calls and prompts. */
 async function openClient(kind: string, path: string) {
@@ -109,14 +86,14 @@ describe.each(CLIENTS)('a %s client that cancels its request', (kind) => {
         prompt: (signal: AbortSignal) => client.getPrompt({ name: 'slow' }, { signal }),
       };
       for (const send of Object.values(requests)) {
-        const before = await countsAt(upstream);
+        const before = countsAt(upstream);
         const abort = new AbortController();
         const request = send(abort.signal);
         request.catch(() => undefined);
-        await eventually(async () => expect((await countsAt(upstream)).called).toBe(before.called + 1));
+        await eventually(() => expect(countsAt(upstream).called).toBe(before.called + 1));
         abort.abort();
         await expect(request).rejects.toThrow();
-        await eventually(async () => expect((await countsAt(upstream)).cancelled).toBe(before.cancelled + 1));
+        await eventually(() => expect(countsAt(upstream).cancelled).toBe(before.cancelled + 1));
       }
       if (kind === 'modern') return client.close();
       // The exchanges are over, although the upstream never answers, and hold nothing but keep-alives.
@@ -147,13 +124,13 @@ describe.each(UPSTREAMS)('a client that takes no stream, at a %s', (upstream) =>
     const cancel = (requestId: unknown, session: Record<string, string>) =>
       send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } }, session);
     const [session, stranger] = [await open(), await open()];
-    const before = await countsAt(upstream);
+    const before = countsAt(upstream);
     const requestId = `cancelled-${upstream.replace(' ', '-')}-${way}`;
     let isOver = false;
     const call = send(toolCall('slow', {}, 7), { ...session, 'x-request-id': requestId }).finally(
       () => (isOver = true),
     );
-    await eventually(async () => expect((await countsAt(upstream)).called).toBe(before.called + 1));
+    await eventually(() => expect(countsAt(upstream).called).toBe(before.called + 1));
 
     // Neither another request, nor one of the same id in another session.
     for (const [id, by] of [
@@ -165,7 +142,7 @@ describe.each(UPSTREAMS)('a client that takes no stream, at a %s', (upstream) =>
       expect((await cancel(id, by)).status).toBe(202);
       expect((await send(rpc('tools/list', {}, 9), by)).status).toBe(200);
     }
-    expect({ isOver, cancelled: (await countsAt(upstream)).cancelled }).toEqual({
+    expect({ isOver, cancelled: countsAt(upstream).cancelled }).toEqual({
       isOver: false,
       cancelled: before.cancelled,
     });
@@ -173,7 +150,7 @@ describe.each(UPSTREAMS)('a client that takes no stream, at a %s', (upstream) =>
     expect((await cancel(7, session)).status).toBe(202);
     const { status, text } = await call;
     expect({ status, text }).toEqual({ status: 202, text: '' });
-    await eventually(async () => expect((await countsAt(upstream)).cancelled).toBe(before.cancelled + 1));
+    await eventually(() => expect(countsAt(upstream).cancelled).toBe(before.cancelled + 1));
     expect(await eventually(async () => (await auditOf(app, requestId)) ?? false)).toMatchObject({
       tool_name: 'slow',
       status: 'error',

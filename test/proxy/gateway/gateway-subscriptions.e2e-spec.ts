@@ -1,51 +1,32 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { modernRequest } from '../../support/era-clients.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { closeStreams, LegacySession, logged, logsIn, updated } from '../../support/legacy-session.js';
-import { Program } from '../../support/program.js';
 import { callProxy, openProxy, type ProxyAnswer, rpcOf } from '../../support/proxy-calls.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { ABOUT, Subscription } from '../../support/subscription.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { useStarted } from '../../support/use-started.js';
 
 const LEVEL = 'io.modelcontextprotocol/logLevel';
 const SERVERS = ['old', 'new'].flatMap((era) => ['HTTP', 'STDIO'].map((transport) => [era, transport] as const));
 const CLIENTS = ['old', 'old that answers', 'new'] as const;
 
-let app: Tenant;
-let folder: string;
+const app = useStarted(() => newTenant({ STDIO_MAX_PROCESSES: '400' }));
+const { argsOf, serve } = useFixtureServers('reporting-server');
 let count = 0;
 const open: Subscription[] = [];
-const programs: Program[] = [];
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gateway-subscriptions-'));
-  app = await newTenant({ STDIO_MAX_PROCESSES: '400' });
-});
 afterEach(() => {
   closeStreams();
   for (const subscription of open.splice(0)) subscription.close();
 });
-afterAll(async () => {
-  await app?.close();
-  await Promise.all(programs.map((program) => program.kill('SIGTERM')));
-  await rm(folder, { recursive: true, force: true });
-});
-
 async function connect(era: string, transport: string): Promise<string> {
-  const name = era === 'old' ? 'reporting-server' : 'modern-reporting-server';
-  const script = fileURLToPath(new URL(`../../support/stdio-fixtures/${name}.mjs`, import.meta.url));
-  const args = [script, join(folder, String(count++))];
-  if (transport === 'STDIO') return connectProgram(app, args);
-  const server = new Program(process.execPath, [...args, '--http']);
-  programs.push(server);
-  const [, port] = await server.printed(/port (\d+)/);
-  return connectTo(app, `http://127.0.0.1:${port}/mcp`);
+  const script = era === 'old' ? 'reporting-server' : 'modern-reporting-server';
+  const ledger = String(count++);
+  if (transport === 'STDIO') return connectProgram(app, argsOf(ledger, { script }));
+  return connectTo(app, (await serve(ledger, { script })).url);
 }
 
 /** The address of a resource that another connection of the agent has too. */

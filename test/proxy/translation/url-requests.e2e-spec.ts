@@ -1,13 +1,10 @@
-import { appendFile, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { appendFile, rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { newId } from '../../../src/core/ids.js';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { MODERN, modernRequest } from '../../support/era-clients.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
-import { Program } from '../../support/program.js';
 import { callProxy, errorIn, eventsOf, pathOf, type ProxyAnswer, type RpcAnswer } from '../../support/proxy-calls.js';
 import { auditOf, connectProgram, connectTo } from '../../support/proxy-connections.js';
 import {
@@ -17,30 +14,24 @@ import {
   sendResult,
   startScripted,
 } from '../../support/scripted-upstream.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { useStarted } from '../../support/use-started.js';
 
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/slow-server.mjs', import.meta.url));
 const PAGE = 'https://a.example/visit';
 const URL_CLIENT = { elicitation: { url: {} } };
 
-let app: Tenant;
-let folder: string;
+const app = useStarted(newTenant);
+const { argsOf, ledgerOf, serve } = useFixtureServers('slow-server');
 /** Where a server looks whether the page has been visited. */
-let ledger: string;
-let server: Program;
+const LEDGER = 'ledger';
 let broken: ScriptedServer;
 let brokenPath: string;
 let places: Record<string, string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'url-requests-'));
-  ledger = join(folder, 'ledger');
-  app = await newTenant();
-  server = new Program(process.execPath, [SERVER, ledger, '--http']);
-  const [, port] = await server.printed(/port (\d+)/);
   const connections = {
-    server: await connectTo(app, `http://127.0.0.1:${port}/mcp`),
-    program: await connectProgram(app, [SERVER, ledger]),
+    server: await connectTo(app, (await serve(LEDGER)).url),
+    program: await connectProgram(app, argsOf(LEDGER)),
   };
   places = {};
   for (const [title, id] of Object.entries(connections)) {
@@ -60,13 +51,8 @@ beforeAll(async () => {
   );
   brokenPath = pathOf(app, await connectTo(app, broken.url));
 });
-afterEach(() => rm(ledger, { force: true }));
-afterAll(async () => {
-  await app?.close();
-  await server?.kill('SIGTERM');
-  await broken?.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => rm(ledgerOf(LEDGER), { force: true }));
+afterAll(() => broken?.close());
 
 function ask(
   path: string,
@@ -111,11 +97,11 @@ describe.each(AT)('an upstream that needs a page visited: %s', (at) => {
       expect(resultIn(await ask(places[at] ?? '', accepted, { method }))).toMatchObject({
         resultType: 'input_required',
       });
-      await appendFile(ledger, 'visited\n');
+      await appendFile(ledgerOf(LEDGER), 'visited\n');
       const answered = await ask(places[at] ?? '', accepted, { method });
       expect(resultIn(answered)).toMatchObject({ resultType: 'complete' });
       expect(answered.text).toContain('seen');
-      await rm(ledger);
+      await rm(ledgerOf(LEDGER));
     }
   });
 
@@ -140,7 +126,7 @@ it.each(AT.filter((at) => at.startsWith('an agent')))(
     const pages: unknown[] = [];
     client.setRequestHandler('elicitation/create', async ({ params }) => {
       pages.push((params as { url?: string }).url);
-      await appendFile(ledger, 'visited\n');
+      await appendFile(ledgerOf(LEDGER), 'visited\n');
       return { action: 'accept' };
     });
     const requestInit = { headers: { authorization: `Bearer ${app.apiKey}` } };
