@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
-import { succeed, ThreadClient } from '../support/agent-runs.js';
+import { serveTier, succeed, ThreadClient } from '../support/agent-runs.js';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { agentOf } from '../support/gateway-agents.js';
@@ -15,9 +15,7 @@ const MANY = Array.from({ length: 41 }, (_, i) => `filler_${i}`);
 
 beforeAll(async () => {
   [app, fake] = await Promise.all([newTenant(), startFakeOpenAI()]);
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
+  await serveTier(app, 'thinking', fake, { model: 'fake-model' });
 });
 afterAll(async () => {
   await app?.close();

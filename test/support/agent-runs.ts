@@ -60,6 +60,23 @@ export async function createAgent(
   return (await succeed<{ item: { id: string } }>(app, 'COLLECTION_VIRTUAL_MCP_CREATE', { data: agent })).item.id;
 }
 
+/**
+ * Lets a model of the server, which speaks OpenAI's API, answer in a tier.
+ * @param model as MODEL_TIERS_SET takes it
+ * @param provider more of what AI_PROVIDER_CREATE takes
+ */
+export async function serveTier(
+  app: Tenant,
+  tier: string,
+  { baseUrl }: { readonly baseUrl: string },
+  model: object,
+  provider: object = {},
+): Promise<void> {
+  const data = { title: 'Fake', kind: 'openai-compatible', base_url: baseUrl, ...provider };
+  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
+  await succeed(app, 'MODEL_TIERS_SET', { data: { [tier]: { provider_id: item.id, ...model } } });
+}
+
 /** Creates a thread of the agent, under an id of the caller's if one is given; returns its id. */
 export async function createThread(app: Tenant, agentId: string, id?: string): Promise<string> {
   const data = { title: 'Thread', virtual_mcp_id: agentId, ...(id === undefined ? {} : { id }) };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { type CallToolResult, CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
-import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { connect, createAgent, serveTier, succeed, ThreadClient } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { openLegacy } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
@@ -36,9 +36,7 @@ export function askKillsContract(name: string, startBackend: () => Promise<Strea
     beforeAll(async () => {
       [backend, model, upstream] = await Promise.all([startBackend(), startFakeOpenAI(), startMcpUpstream({})]);
       api = await backend.start({ ...ENV, ROLE: 'api' });
-      const data = { title: 'Scripted', kind: 'openai-compatible', base_url: model.baseUrl };
-      const { item } = await succeed<{ item: { id: string } }>(api, 'AI_PROVIDER_CREATE', { data });
-      await succeed(api, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: 'scripted' } } });
+      await serveTier(api, 'smart', model, { model: 'scripted' });
       upstream.tools['look'] = { annotations: { readOnlyHint: true }, handler: () => 'look done' };
       upstream.tools['send'] = { handler: () => 'send done' };
       const connections = [{ connection_id: await connect(api, upstream.url), approval: ['send'] }];

@@ -6,7 +6,7 @@ import {
   createAgent,
   type OpenedStream,
   type PostOptions,
-  succeed,
+  serveTier,
   ThreadClient,
 } from '../../support/agent-runs.js';
 import type { Tenant } from '../../support/tenant.js';
@@ -54,10 +54,8 @@ export function startUpstream(): Promise<McpUpstream> {
 }
 
 /** Makes the scripted model the one of the tier `thinking`. */
-export async function useScriptedModel(app: Tenant, model: FakeOpenAI): Promise<void> {
-  const data = { title: 'Scripted', kind: 'openai-compatible', base_url: model.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'scripted' } } });
+export function useScriptedModel(app: Tenant, model: FakeOpenAI): Promise<void> {
+  return serveTier(app, 'thinking', model, { model: 'scripted' });
 }
 
 /** Starts a scripted model, an upstream and, with `start`, a service for the spec file that calls this. */

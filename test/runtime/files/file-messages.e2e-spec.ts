@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { FileUIPart } from 'ai';
-import { createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, serveTier, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
@@ -16,9 +16,7 @@ let thread: ThreadClient;
 beforeAll(async () => {
   [app, other, fake] = [await newTenant(), await newTenant(), await startFakeOpenAI()];
   agentId = await createAgent(app);
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
+  await serveTier(app, 'thinking', fake, { model: 'fake-model' });
 });
 afterAll(async () => {
   await fake?.close();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { FileUIPart, UIMessage } from 'ai';
-import { succeed, ThreadClient, unsigned } from '../../support/agent-runs.js';
+import { serveTier, succeed, ThreadClient, unsigned } from '../../support/agent-runs.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { agentOf } from '../../support/gateway-agents.js';
 import { connectTo } from '../../support/proxy-connections.js';
@@ -21,9 +21,7 @@ let content: object[];
 
 beforeAll(async () => {
   [app, fake] = [await newTenant(), await startFakeOpenAI()];
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
+  await serveTier(app, 'thinking', fake, { model: 'fake-model' });
   upstream = await startScripted(
     legacyServer(({ message }, response) => {
       const tools = [{ name: 'look', inputSchema: { type: 'object' } }];

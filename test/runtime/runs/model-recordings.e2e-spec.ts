@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { MonitoringLogItem } from '../../../src/audit/calls/monitoring.dto.js';
 import type { ModelCallOutput, RecordedCallItem } from '../../../src/runtime/runs/records/model-recording.dto.js';
 import type { RunDetails } from '../../../src/runtime/runs/records/run.dto.js';
-import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { connect, createAgent, serveTier, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { keyWith } from '../../support/proxy-connections.js';
@@ -25,9 +25,7 @@ let thread: ThreadClient;
 
 beforeAll(async () => {
   [app, provider, tools] = await Promise.all([newTenant(), startFakeOpenAI(), startToolServer('echo')]);
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: provider.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: 'large', price: PRICE } } });
+  await serveTier(app, 'smart', provider, { model: 'large', price: PRICE });
 });
 afterAll(async () => {
   await app?.close();

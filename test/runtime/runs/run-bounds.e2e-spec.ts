@@ -3,7 +3,14 @@ import { DataSource } from 'typeorm';
 import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
 import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js';
 import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
-import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import {
+  type CollectedStream,
+  connect,
+  createAgent,
+  serveTier,
+  textOf,
+  ThreadClient,
+} from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { chatStream } from '../../support/chat-stream.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
@@ -19,9 +26,7 @@ let agentId: string;
 beforeAll(async () => {
   [app, fake, upstream] = await Promise.all([startTestApp(), startFakeOpenAI(), startScripted(strangeTools().script)]);
   agentId = await createAgent(app, [await connect(app, upstream.url)]);
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
+  await serveTier(app, 'thinking', fake, { model: 'fake-model' });
 });
 
 afterAll(async () => {

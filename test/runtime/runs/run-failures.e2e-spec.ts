@@ -1,5 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import {
+  type CollectedStream,
+  connect,
+  createAgent,
+  serveTier,
+  textOf,
+  ThreadClient,
+} from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type Behaviour, type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
@@ -19,9 +26,7 @@ beforeAll(async () => {
     startToolServer('search'),
   ]);
   agentId = await createAgent(app, [await connect(app, tools.url)], { instructions: 'Answer in verse.' });
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl, api_key: PROVIDER_KEY };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: 'fake-model' } } });
+  await serveTier(app, 'smart', fake, { model: 'fake-model' }, { api_key: PROVIDER_KEY });
 });
 
 afterEach(async () => {
@@ -218,9 +223,7 @@ describe('a provider that', () => {
 
   it('has gone away fails the run', async () => {
     const gone = await startFakeOpenAI();
-    const data = { title: 'Gone', kind: 'openai-compatible', base_url: gone.baseUrl, api_key: PROVIDER_KEY };
-    const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-    await succeed(app, 'MODEL_TIERS_SET', { data: { fast: { provider_id: item.id, model: 'm' } } });
+    await serveTier(app, 'fast', gone, { model: 'm' }, { api_key: PROVIDER_KEY });
     await gone.close();
     const thread = await ThreadClient.create(app, agentId);
     const { taskId, ...collected } = await thread.ask('Hello', { tier: 'fast' });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
-import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, serveTier, ThreadClient } from '../../support/agent-runs.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
@@ -24,9 +24,7 @@ let model: FakeOpenAI;
 beforeAll(async () => {
   database = await createTestDatabase();
   [api, model] = await Promise.all([startTestService({ database, env: { ...ENV, ROLE: 'api' } }), startFakeOpenAI()]);
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: model.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(api, 'AI_PROVIDER_CREATE', { data });
-  await succeed(api, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: 'm' } } });
+  await serveTier(api, 'smart', model, { model: 'm' });
 });
 
 afterAll(async () => {

@@ -4,7 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateEncryptionKey } from '../../../src/core/config/encryption-keys.js';
 import type { RunItem } from '../../../src/runtime/runs/records/run.dto.js';
 import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
-import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import {
+  type CollectedStream,
+  connect,
+  createAgent,
+  serveTier,
+  textOf,
+  ThreadClient,
+} from '../../support/agent-runs.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
@@ -46,9 +53,7 @@ beforeAll(async () => {
     startScripted(legacyServer(answerToolRequest).script),
   ]);
   agentId = await createAgent(api, [await connect(api, upstream.url)]);
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(api, 'AI_PROVIDER_CREATE', { data });
-  await succeed(api, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
+  await serveTier(api, 'thinking', fake, { model: 'fake-model' });
 });
 
 afterAll(async () => {

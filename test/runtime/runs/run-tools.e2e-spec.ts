@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { notRecorded } from '../../../src/audit/calls/audit-writer.js';
 import { AuditLog } from '../../../src/audit/calls/audit-log.js';
-import { succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import { serveTier, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../../support/gateway-agents.js';
@@ -16,9 +16,7 @@ const upstreams = new Upstreams();
 
 beforeAll(async () => {
   [app, fake] = await Promise.all([startTestApp(), startFakeOpenAI()]);
-  const data = { title: 'Fake', kind: 'openai-compatible', base_url: fake.baseUrl };
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', { data });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'fake-model' } } });
+  await serveTier(app, 'thinking', fake, { model: 'fake-model' });
 });
 afterAll(async () => {
   await app?.close();

@@ -3,7 +3,7 @@ import * as ai from 'ai';
 import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import supertest from 'supertest';
-import { createAgent, succeed, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { createAgent, serveTier, succeed, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { startFakeOpenAI } from '../../support/fake-openai.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
@@ -14,7 +14,7 @@ import { HELD_CALL, HOLD, kindsOf, steer, untilChunk, useSteeringApp } from './s
 
 const own = useSteeringApp(newTenant);
 
-/** Steers a run whose model has said the deltas and is not done; it says the answer then. Returns what readers have got. */
+/** Steers a run whose model has said the deltas, and says the answer then. Returns what readers have got. */
 async function steerDuringAnswer(agentId: string, deltas: string[], answer: string) {
   const thread = await ThreadClient.create(own.app, agentId);
   const stream = await thread.stream();
@@ -216,9 +216,7 @@ describe('a message to a run under way', () => {
 
   it('becomes a run of its own when the model call fails during which it comes', async () => {
     const lost = await startFakeOpenAI();
-    const data = { title: 'Lost', kind: 'openai-compatible', base_url: lost.baseUrl };
-    const { item } = await succeed<{ item: { id: string } }>(own.app, 'AI_PROVIDER_CREATE', { data });
-    await succeed(own.app, 'MODEL_TIERS_SET', { data: { fast: { provider_id: item.id, model: 'lost' } } });
+    await serveTier(own.app, 'fast', lost, { model: 'lost' });
     try {
       lost.script({ kind: 'hang-after', deltas: ['I think that'] });
       const thread = await ThreadClient.create(own.app, own.agentId);
