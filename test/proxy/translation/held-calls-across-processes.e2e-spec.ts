@@ -1,10 +1,6 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { modernRequest } from '../../support/era-clients.js';
-import { Program } from '../../support/program.js';
 import {
   callProxy,
   errorIn,
@@ -15,32 +11,17 @@ import {
   rpcOf,
 } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
-import { newTenantOfTwo, type Tenant } from '../../support/tenant.js';
+import { type Tenant } from '../../support/tenant.js';
+import { useTenantOfTwo } from '../../support/use-started.js';
 
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/asking-server.mjs', import.meta.url));
-
-let [first, second]: Tenant[] = [];
-let folder: string;
-let server: Program;
+const [first, second] = useTenantOfTwo();
+const { countIn, serve } = useFixtureServers('asking-server');
 let path: string;
 
 beforeAll(async () => {
-  [first, second] = await newTenantOfTwo();
-  folder = await mkdtemp(join(tmpdir(), 'held-calls-'));
-  server = new Program(process.execPath, [SERVER, join(folder, 'ledger'), '--http']);
-  const [, port] = await server.printed(/port (\d+)/);
-  path = pathOf(at(first), await connectTo(at(first), `http://127.0.0.1:${port}/mcp`));
+  const { url } = await serve('ledger');
+  path = pathOf(first, await connectTo(first, url));
 });
-afterAll(async () => {
-  await first?.close();
-  await server?.kill('SIGTERM');
-  await rm(folder, { recursive: true, force: true });
-});
-
-function at(tenant: Tenant | undefined): Tenant {
-  if (tenant === undefined) throw new Error('The service has two processes.');
-  return tenant;
-}
 
 function send(tenant: Tenant, params: Record<string, unknown>, method = 'tools/call'): Promise<ProxyAnswer> {
   const capabilities = { elicitation: { form: {} } };
@@ -61,8 +42,7 @@ async function retryOf(
   return { ...params, inputResponses, requestState };
 }
 
-const callsSoFar = async (): Promise<number> =>
-  (await readFile(join(folder, 'ledger'), 'utf8')).split('\n').filter((line) => line === 'began').length;
+const callsSoFar = (): number => countIn('ledger', 'began');
 
 it('answers that reach another process are asked for again where the call can be repeated', async () => {
   for (const [params, method] of [
@@ -70,27 +50,23 @@ it('answers that reach another process are asked for again where the call can be
     [{ name: 'ask' }, 'prompts/get'],
     [{ uri: 'ask://one' }, 'resources/read'],
   ] as const) {
-    const retry = await retryOf(at(first), params, method);
-    const again = resultIn(await send(at(second), retry, method));
+    const retry = await retryOf(first, params, method);
+    const again = resultIn(await send(second, retry, method));
     expect(again).toMatchObject({ resultType: 'input_required' });
     const { inputResponses } = retry;
-    const answered = await send(
-      at(second),
-      { ...params, inputResponses, requestState: again?.['requestState'] },
-      method,
-    );
+    const answered = await send(second, { ...params, inputResponses, requestState: again?.['requestState'] }, method);
     expect(answered.text).toContain('Ada');
   }
 });
 
 it('the outcome of any other call is unknown there, and its own process still takes the answers', async () => {
-  const retry = await retryOf(at(first), { name: 'ask', arguments: {} });
-  const calls = await callsSoFar();
-  const refused = await send(at(second), retry);
+  const retry = await retryOf(first, { name: 'ask', arguments: {} });
+  const calls = callsSoFar();
+  const refused = await send(second, retry);
   expect({ status: refused.status, error: errorIn(refused) }).toMatchObject({
     status: 409,
     error: { code: -32000, message: expect.stringContaining('is unknown'), data: { code: 'conflict' } },
   });
-  expect(await callsSoFar()).toBe(calls);
-  expect(JSON.stringify(resultIn(await send(at(first), retry)))).toContain('Ada');
+  expect(callsSoFar()).toBe(calls);
+  expect(JSON.stringify(resultIn(await send(first, retry)))).toContain('Ada');
 });

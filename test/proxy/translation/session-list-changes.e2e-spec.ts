@@ -1,44 +1,31 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { useFixtureServers } from '../../support/fixture-servers.js';
 import { succeed } from '../../support/agent-runs.js';
 import { startEraServer } from '../../support/era-server.js';
 import { eventually } from '../../support/eventually.js';
-import { Program } from '../../support/program.js';
 import { callProxy, errorIn, openProxy, pathOf, rpc, rpcOf, TAKES_STREAMS } from '../../support/proxy-calls.js';
 import { connectProgram, connectTo, keyWith } from '../../support/proxy-connections.js';
 import { Subscription } from '../../support/subscription.js';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { newTenant } from '../../support/tenant.js';
+import { useStarted } from '../../support/use-started.js';
 
-const SERVER = fileURLToPath(new URL('../../support/stdio-fixtures/feature-server.mjs', import.meta.url));
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
 const LIMIT = 128;
 
-let app: Tenant;
-let folder: string;
-let server: Program;
+const app = useStarted(newTenant);
+const { argsOf, serve } = useFixtureServers('feature-server');
+const options = ['--modern'];
 let url: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'session-list-changes-'));
-  app = await newTenant();
-  server = new Program(process.execPath, [SERVER, join(folder, 'server'), '--modern', '--http']);
-  const [, port] = await server.printed(/port (\d+)/);
-  url = `http://127.0.0.1:${port}/mcp`;
-});
-afterAll(async () => {
-  await app?.close();
-  await server?.kill('SIGTERM');
-  await rm(folder, { recursive: true, force: true });
+  ({ url } = await serve('server', { options }));
 });
 
 const connect = (kind: string): Promise<string> =>
-  kind === 'server' ? connectTo(app, url) : connectProgram(app, [SERVER, join(folder, 'program'), '--modern']);
+  kind === 'server' ? connectTo(app, url) : connectProgram(app, argsOf('program', { options }));
 
 /** Opens a session. Returns the headers of its requests, and what the upstream can do in it. */
 async function openSession(path: string, key: string | undefined = app.apiKey) {
