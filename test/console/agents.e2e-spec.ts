@@ -134,6 +134,7 @@ inBrowser('the agents in the console', () => {
     await differences.getByText('added: Answer in two sentences.').waitFor();
     await opened.expectAccessible();
     await opened.expectToFit(360);
+    expect(await page.getByRole('button', { name: /^Go back to version/ }).count()).toBe(0);
     await page.getByRole('button', { name: 'Show version 2', exact: true }).click();
     await page.waitForURL(/version=v2/);
     await page.getByRole('button', { name: 'Go back to version 2' }).click();
