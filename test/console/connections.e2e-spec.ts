@@ -179,6 +179,10 @@ inBrowser('the connections in the console', () => {
     await picture.getByRole('link', { name: 'Connection Everything' }).focus();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Who reaches Everything' }).waitFor();
+    await picture
+      .locator(':focus')
+      .and(picture.getByRole('link', { name: 'Connection Everything' }))
+      .waitFor();
     await picture.getByRole('link', { name: 'Tool get-sum' }).click();
     await page.getByRole('heading', { level: 1, name: 'Who can call get-sum' }).waitFor();
     const callers = page.getByRole('region', { name: 'Who can call it' }).getByRole('row');

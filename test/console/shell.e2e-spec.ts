@@ -128,6 +128,7 @@ inBrowser('the frame of the views', () => {
     await page.keyboard.press('?');
     const sheet = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await sheet.getByText('Create …', { exact: true }).waitFor();
+    await sheet.and(page.locator(':focus')).waitFor();
     await opened.expectAccessible();
     await page.keyboard.press('Escape');
     await sheet.waitFor({ state: 'detached' });
