@@ -54,6 +54,15 @@ describe('the pages of the documentation', () => {
     }
   });
 
+  it('name files of the rooms that exist', async () => {
+    const files = globSync('src/**/*.{ts,sql}', { cwd: ROOT });
+    for (const page of ['docs/architecture.md', ...globSync('src/*/README.md', { cwd: ROOT })]) {
+      const named = [...(await read(page)).matchAll(/`([\w./-]+\.(?:ts|sql))`/g)].map(([, path = '']) => path);
+      const missing = named.filter((path) => !files.some((file) => `/${file}`.endsWith(`/${path}`)));
+      expect([page, named.length > 0, missing]).toEqual([page, true, []]);
+    }
+  });
+
   it('name every management tool, and no other', async () => {
     const rows = (await read('docs/api/management-tools.md')).match(/^\|.*\|$/gm) ?? [];
     const named = [...rows.join('\n').matchAll(/`([A-Z_]+_)(?:\{([A-Z,_]+)\}|([A-Z]+))`/g)].flatMap(
