@@ -15,7 +15,7 @@ const STEPS = 96;
 export type Period = (typeof LENGTHS)[number];
 
 /** The time that a view is about. */
-export interface ShownPeriod {
+interface ShownPeriod {
   readonly period: Period;
   readonly from: string;
   /** Undefined for now. */

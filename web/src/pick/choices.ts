@@ -118,7 +118,10 @@ export function useNameOf(kind: ChoiceKind, id: string | null): string {
   const may = useMayChoose(kind);
   const where: Condition = { field: [SOURCES[kind].idField], operator: 'eq', value: id ?? '' };
   const { choices, query } = useSource(kind, where, 1, may && id !== null);
-  return choices[0]?.label ?? (query.isLoading ? UNREAD_NAME : (id ?? ''));
+  if (id === null) return '';
+  // The choices of the id before stay until this one is read.
+  const name = choices.find((choice) => choice.id === id)?.label;
+  return name ?? (query.isLoading || query.isPlaceholderData ? UNREAD_NAME : id);
 }
 
 function useSource(kind: ChoiceKind, where: Condition | undefined, limit: number, isEnabled: boolean) {

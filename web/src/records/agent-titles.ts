@@ -12,9 +12,9 @@ export function useAgentTitles(ids: readonly string[]): (id: string) => string {
     { limit: Math.max(wanted.length, 1), where: { field: ['id'], operator: 'in', value: wanted } },
     { isEnabled: wanted.length > 0 && may('COLLECTION_VIRTUAL_MCP_LIST') },
   );
-  const { isLoading } = query;
+  const isReading = query.isLoading || query.isPlaceholderData;
   return useMemo(() => {
     const titles = new Map(rows.map(({ id, title }) => [id, title]));
-    return (id: string) => titles.get(id) ?? (isLoading ? UNREAD_NAME : id);
-  }, [rows, isLoading]);
+    return (id: string) => titles.get(id) ?? (isReading ? UNREAD_NAME : id);
+  }, [rows, isReading]);
 }

@@ -43,7 +43,7 @@ async function readFacts(
   signal: AbortSignal,
 ): Promise<FactsOfCalls> {
   const runId = metadata?.taskId ?? '';
-  const end = metadata?.storedAt === undefined ? Date.now() : Date.parse(metadata.storedAt);
+  const end = metadata?.storedAt === undefined ? undefined : Date.parse(metadata.storedAt);
   const { items } = await organization.client.tool(
     'MONITORING_LOGS_LIST',
     {

@@ -27,7 +27,7 @@ interface FieldProps extends FieldLabels {
   }) => ReactNode;
 }
 
-/** What describes a control: its hint, and what is wrong with its value, of which the service may have said it. */
+/** What describes a control: its hint, and what is wrong with its value, as the form or the service says. */
 export function useFieldNotes(path: string | undefined, hint: ReactNode, ownError?: string) {
   const id = useId();
   const refusal = useFieldError(path);
@@ -79,7 +79,7 @@ type ControlProps<Tag extends 'input' | 'textarea' | 'select', Value extends str
     readonly onChange: (value: Value) => void;
   };
 
-/** What of the properties of a field is for `Field`, and the rest. */
+/** Separates the properties that `Field` takes from those of the browser's control. */
 function splitLabels<Props extends FieldLabels & { readonly className?: string | undefined }>({
   label,
   hint,

@@ -87,7 +87,7 @@ function Walk({ map, isCut }: { readonly map: AccessMap; readonly isCut: boolean
   );
 }
 
-/** Gives the focus to the box in the middle after another box was chosen, which is drawn anew. */
+/** Gives the focus to the box in the middle after another box was chosen, which is drawn again. */
 function useFocusOnSelected(shown: string) {
   const walk = useRef<HTMLDivElement>(null);
   const isWalking = useRef(false);
@@ -95,8 +95,10 @@ function useFocusOnSelected(shown: string) {
     if (isWalking.current) walk.current?.querySelector<HTMLElement>('[data-ref][aria-current]')?.focus();
     isWalking.current = false;
   }, [shown]);
-  const onWalk = ({ target }: MouseEvent): void => {
-    isWalking.current = target instanceof Element && target.closest('[data-ref]') !== null;
+  const onWalk = ({ target, metaKey, ctrlKey, shiftKey }: MouseEvent): void => {
+    const box = target instanceof Element ? target.closest('[data-ref]') : null;
+    const opensElsewhere = metaKey || ctrlKey || shiftKey;
+    isWalking.current = !opensElsewhere && box !== null && !box.hasAttribute('aria-current');
   };
   return [walk, onWalk] as const;
 }

@@ -38,7 +38,7 @@ export function WaysTable({ ways, empty }: { readonly ways: readonly Way[]; read
   );
 }
 
-/** On a phone the table scrolls rather than to break names into single words. */
+/** On a phone the table scrolls, so that names are not broken into single words. */
 function NodeName({ node: { ref, title } }: { readonly node: Way['from'] }) {
   return (
     <span className="block min-w-24">

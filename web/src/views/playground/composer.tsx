@@ -114,7 +114,7 @@ export function Composer({
       <div className="flex flex-wrap items-center gap-2">
         {mayUpload && <AddFilesButton onFiles={uploads.add} />}
         {actions}
-        {/* Of keys, a phone has few. */}
+        {/* The hint about keys is not for phones, which have few of them. */}
         <p id={`${id}-hint`} className={cn('text-xs text-muted-foreground', says === undefined && 'hidden md:block')}>
           {says ?? 'Enter sends, Shift+Enter begins a new line.'}
         </p>

@@ -28,7 +28,6 @@ export function NotStarted({
   const { client, may } = useOrganization();
   const copy = useMutation({
     mutationFn: async (id: string) => (await client.tool('THREAD_COPY', { id })).item.id,
-    onSuccess: onCopied,
   });
   if (failure !== undefined) {
     return (
@@ -57,7 +56,8 @@ export function NotStarted({
           variant="secondary"
           isBusy={copy.isPending}
           disabled={isBusy}
-          onClick={() => copy.mutate(earlier)}
+          // Not once a message has begun the chat: the callbacks of `mutate` end with the button.
+          onClick={() => copy.mutate(earlier, { onSuccess: onCopied })}
         >
           Copy the messages of column 1
         </Button>

@@ -47,6 +47,8 @@ export function useCallCompletion({
 
   const take = (tool: string): void => {
     const completed = withCall(text, caret ?? 0, tool);
+    setClosed(completed.text);
+    if (completed.text === text) return;
     nextCaret.current = completed.caret;
     setCaret(completed.caret);
     onText(completed.text);
