@@ -88,7 +88,7 @@ const MAX_ARGS = 64;
 const MAX_ARG_LENGTH = 4096;
 const MAX_ARGS_BYTES = 65_536;
 /** Maximum length of a value, so that a private key fits; `environmentFaults` bounds all values together. */
-const MAX_VALUE_LENGTH = 16_384;
+const MAX_VARIABLE_LENGTH = 16_384;
 const MAX_PATH_LENGTH = 1024;
 
 /** The command of a STDIO connection. `STDIO_COMMANDS` decides which commands are allowed. */
@@ -122,13 +122,13 @@ export function IsEnvironment(): PropertyDecorator {
     'isEnvironment',
     {
       type: 'object',
-      additionalProperties: { type: 'string', maxLength: MAX_VALUE_LENGTH },
+      additionalProperties: { type: 'string', maxLength: MAX_VARIABLE_LENGTH },
       description:
         'Variable name → value. Values are write-only: reads return "***", and "***" in an update keeps the stored ' +
         'value.',
     },
-    (value) => isRecord(value) && Object.values(value).every((text) => isTextWithin(text, MAX_VALUE_LENGTH)),
-    `must be an object whose values are strings of at most ${MAX_VALUE_LENGTH} characters`,
+    (value) => isRecord(value) && Object.values(value).every((text) => isTextWithin(text, MAX_VARIABLE_LENGTH)),
+    `must be an object whose values are strings of at most ${MAX_VARIABLE_LENGTH} characters`,
   );
 }
 

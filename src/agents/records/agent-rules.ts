@@ -108,8 +108,8 @@ function isPath(path: unknown): path is string {
   return typeof path === 'string' && path.length <= MAX_PATH_LENGTH && PATH.test(path);
 }
 
-const WORDS: readonly unknown[] = ['none', 'destructive', 'all'];
-const MAX_TOOLS = 1000;
+const APPROVAL_WORDS: readonly unknown[] = ['none', 'destructive', 'all'];
+const MAX_APPROVAL_TOOLS = 1000;
 
 /** An `ApprovalRule`: one of its words, or a list of tools. */
 export function IsApprovalRule(): PropertyDecorator {
@@ -117,30 +117,30 @@ export function IsApprovalRule(): PropertyDecorator {
     'isApprovalRule',
     {
       anyOf: [
-        { type: 'string', enum: [...WORDS] },
+        { type: 'string', enum: [...APPROVAL_WORDS] },
         {
           type: 'array',
           items: { type: 'string', minLength: 1, maxLength: 256 },
-          maxItems: MAX_TOOLS,
+          maxItems: MAX_APPROVAL_TOOLS,
           uniqueItems: true,
         },
       ],
     },
     isApprovalRule,
-    `must be none, destructive, all, or a list of at most ${MAX_TOOLS} different names of tools`,
+    `must be none, destructive, all, or a list of at most ${MAX_APPROVAL_TOOLS} different names of tools`,
   );
 }
 
 function isApprovalRule(value: unknown): boolean {
-  if (!Array.isArray(value)) return WORDS.includes(value);
+  if (!Array.isArray(value)) return APPROVAL_WORDS.includes(value);
   const isEachName = value.every((name) => typeof name === 'string' && TOOL_NAME.test(name));
-  return isEachName && value.length <= MAX_TOOLS && new Set(value).size === value.length;
+  return isEachName && value.length <= MAX_APPROVAL_TOOLS && new Set(value).size === value.length;
 }
 
-/** As JSON text. */
-const MAX_BYTES = 65_536;
+/** Of an output schema, as JSON text. */
+const MAX_SCHEMA_BYTES = 65_536;
 /** Makes the schema safe to serialize. */
-const LIMITS: JsonLimits = { nodes: MAX_BYTES, depth: 100, characters: MAX_BYTES };
+const SCHEMA_LIMITS: JsonLimits = { nodes: MAX_SCHEMA_BYTES, depth: 100, characters: MAX_SCHEMA_BYTES };
 
 /** The schema of an agent's answers. Whether it can be used is checked elsewhere. */
 export function IsOutputSchema(): PropertyDecorator {
@@ -153,11 +153,11 @@ export function IsOutputSchema(): PropertyDecorator {
       additionalProperties: true,
     },
     isOutputSchema,
-    `must be a JSON Schema whose type is "object", of at most ${MAX_BYTES} bytes of JSON`,
+    `must be a JSON Schema whose type is "object", of at most ${MAX_SCHEMA_BYTES} bytes of JSON`,
   );
 }
 
 function isOutputSchema(value: unknown): boolean {
-  if (!isRecord(value) || value['type'] !== 'object' || exceededLimit(value, LIMITS) !== undefined) return false;
-  return Buffer.byteLength(JSON.stringify(value)) <= MAX_BYTES;
+  if (!isRecord(value) || value['type'] !== 'object' || exceededLimit(value, SCHEMA_LIMITS) !== undefined) return false;
+  return Buffer.byteLength(JSON.stringify(value)) <= MAX_SCHEMA_BYTES;
 }

@@ -4,9 +4,9 @@ import { toDomainError } from '../../core/to-domain-error.js';
 import type { AuditConnection } from './audit-connection.js';
 import { DomainError } from '../../core/domain-error.js';
 
-const MAX_RECORDS = 500;
+const MAX_BATCH_RECORDS = 500;
 /** In characters. Records with arguments and results are large, and a statement must finish within its time limit. */
-const MAX_LENGTH = 1024 * 1024;
+const MAX_BATCH_LENGTH = 1024 * 1024;
 /** Later records go into another batch, so that they do not inherit a wait that is about to time out. */
 const OPEN_FOR_MS = 500;
 
@@ -32,7 +32,11 @@ class AuditBatch {
   }
 
   get isOpen(): boolean {
-    return this.count < MAX_RECORDS && this.lines.length < MAX_LENGTH && performance.now() - this.since < OPEN_FOR_MS;
+    return (
+      this.count < MAX_BATCH_RECORDS &&
+      this.lines.length < MAX_BATCH_LENGTH &&
+      performance.now() - this.since < OPEN_FOR_MS
+    );
   }
 
   add(line: string): void {

@@ -164,12 +164,12 @@ function sentenceOf(error: unknown): string {
   return `The receiver cannot be reached${shown}.`;
 }
 
-const PREFIX = 'whsec_';
+const SECRET_PREFIX = 'whsec_';
 const KEY_BYTES = 32;
 
 /** A new secret: `whsec_` and 32 random bytes in base64 (Standard Webhooks, "Signature scheme"). */
 export function newWebhookSecret(): string {
-  return PREFIX + randomBytes(KEY_BYTES).toString('base64');
+  return SECRET_PREFIX + randomBytes(KEY_BYTES).toString('base64');
 }
 
 /**
@@ -184,7 +184,7 @@ export function webhookHeaders(
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
   const timestamp = String(Math.floor(at / 1000));
   const signatures = secrets.map((secret) => {
-    const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
   });
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };

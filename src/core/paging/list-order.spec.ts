@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { resolveOrder } from './cursor.js';
+import { resolveOrder } from './list-order.js';
 import type { ListSpec } from './list-spec.js';
 
 const spec: ListSpec = {

@@ -1,6 +1,7 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../answers/answer-budget.js';
-import { type CursorScope, decodeCursor, encodeCursor, type OrderTerm, orderColumn, resolveOrder } from './cursor.js';
+import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
+import { type OrderTerm, orderColumn, resolveOrder } from './list-order.js';
 import { type FieldValue, readFieldValue } from './field-value.js';
 import { listFault } from './list-fault.js';
 import { DEFAULT_LIMIT, type ListInput } from './list-input.js';

@@ -6,7 +6,7 @@ import { OpenCredentials } from '../../identity/credentials/open-credentials.js'
 import { AnswerBudget } from '../../core/answers/answer-budget.js';
 import { holdWhileSending } from '../../core/answers/hold-until-sent.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
-import type { RelayedAnswer } from './relay/complete-answer.js';
+import type { RelayedAnswer } from './relay/relay-plan.js';
 
 /** Keep proxies between this service and the caller from buffering events. */
 const STREAM_HEADERS = { 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' };

@@ -29,7 +29,7 @@ import { TaskOwners } from './tasks/task-owners.js';
 import { type MessageSender, type Sent, sessionAtUpstream } from './upstream-sender.js';
 import { relayEvents } from './relay/relay-events.js';
 import { relayJson } from './relay/relay-json.js';
-import type { RelayedAnswer, RelayPlan } from './relay/complete-answer.js';
+import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
 import { DomainError } from '../../core/domain-error.js';
 import { networkOf } from '../../core/network-of.js';
 import { announceLimits } from '../../platform/limits/limit-headers.js';

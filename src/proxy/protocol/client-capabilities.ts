@@ -64,15 +64,15 @@ export function withoutTasksExtension(message: InboundRequest): InboundRequest {
 }
 
 /** The members that a client adds when it repeats a request (MCP 2026-07-28, "Multi Round-Trip Requests"). */
-const ADDED = ['requestState', 'inputResponses'];
+const ADDED_BY_RETRY = ['requestState', 'inputResponses'];
 
 /** The request as the client sent it at first; all other bytes stay the same. */
 export function withoutInputResponses(message: InboundRequest): InboundRequest {
-  const added = ADDED.filter((name) => Object.hasOwn(message.params, name));
+  const added = ADDED_BY_RETRY.filter((name) => Object.hasOwn(message.params, name));
   return added.reduce((request, name) => withoutMemberOf(request, ['params'], name), message);
 }
 
-const PREFIX = 'io.modelcontextprotocol/';
+const EXTENSION_PREFIX = 'io.modelcontextprotocol/';
 
 type Declared = Record<string, Record<string, never>>;
 
@@ -110,7 +110,7 @@ export function answers(
 export function toInputRequest({ method, params = {} }: UpstreamRequest): Required<UpstreamRequest> {
   const { _meta: meta, elicitationId: _id, ...others } = params;
   const kept = Object.entries(isRecord(meta) ? meta : {}).filter(
-    ([name]) => name !== 'progressToken' && !name.startsWith(PREFIX),
+    ([name]) => name !== 'progressToken' && !name.startsWith(EXTENSION_PREFIX),
   );
   return { method, params: { ...others, ...(kept.length > 0 && { _meta: Object.fromEntries(kept) }) } };
 }

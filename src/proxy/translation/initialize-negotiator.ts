@@ -10,7 +10,7 @@ import { type InboundRequest, LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { translatableCapabilities } from '../protocol/protocol-eras.js';
 import type { McpRequestContext } from '../forwarding/upstream-router.js';
-import { brokenAnswer } from '../forwarding/relay/complete-answer.js';
+import { brokenAnswer } from '../forwarding/relay/relay-plan.js';
 import { parseRecord } from '../../core/is-record.js';
 import { type MessageSender, ownAnswer, type Sent, UpstreamSender } from '../forwarding/upstream-sender.js';
 import { gather } from './to-modern-answer.js';

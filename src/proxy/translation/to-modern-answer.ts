@@ -125,7 +125,7 @@ function tooLarge(): UpstreamError {
 }
 
 /** The beginning of the keys under which a client is asked to open a URL. */
-const PREFIX = 'url_';
+const URL_KEY_PREFIX = 'url_';
 
 /**
  * Translates the error by which a legacy upstream asks to open URLs (MCP 2025-11-25, "URL Elicitation Required Error")
@@ -143,7 +143,7 @@ function toUrlRequests(message: Readonly<Record<string, unknown>>, isUrlClient: 
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},`;
   if (!isUrlClient) return `${head}"error":${JSON.stringify(missingUrlElicitation(String(text), {}))}}`;
   const requests = elicitations.map(({ url, message: why }, index) => [
-    `${PREFIX}${index + 1}`,
+    `${URL_KEY_PREFIX}${index + 1}`,
     { method: 'elicitation/create', params: { mode: 'url', url, message: why } },
   ]);
   const result = { resultType: 'input_required', inputRequests: Object.fromEntries(requests) as object };
@@ -154,7 +154,7 @@ function toUrlRequests(message: Readonly<Record<string, unknown>>, isUrlClient: 
 export function refusalOfUrls({ params: { inputResponses } }: InboundRequest): DomainError | undefined {
   const answers = isRecord(inputResponses) ? Object.entries(inputResponses) : [];
   const isRefused = answers.some(
-    ([key, answer]) => key.startsWith(PREFIX) && isRecord(answer) && answer['action'] !== 'accept',
+    ([key, answer]) => key.startsWith(URL_KEY_PREFIX) && isRecord(answer) && answer['action'] !== 'accept',
   );
   const detail = 'The person did not open the page that the upstream asks for.';
   return isRefused ? new DomainError('upstream_authorization_required', detail) : undefined;

@@ -6,7 +6,7 @@ import { AnswerRooms } from '../../../core/answers/answer-room.js';
 import { DomainError } from '../../../core/domain-error.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import { relayEvents } from './relay-events.js';
-import type { RelayPlan } from './complete-answer.js';
+import type { RelayPlan } from './relay-plan.js';
 
 const MEMORY = 1024 * 1024;
 const SHARED = { callerId: '7', sentId: '"sbx-1"' };

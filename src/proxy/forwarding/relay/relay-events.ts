@@ -13,19 +13,10 @@ import { isFrom } from '../../../upstreams/contract/log-level.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
-import {
-  judgeEnds,
-  type CompleteAnswer,
-  completeAnswer,
-  completeSmall,
-  isResponse,
-  brokenAnswer,
-  needsWhole,
-  type RelayedAnswer,
-  type RelayPlan,
-} from './complete-answer.js';
+import { type CompleteAnswer, completeAnswer, completeSmall, isResponse, judgeEnds } from './complete-answer.js';
 import { AnsweredId, wrongAnswerError, replaceAll, StreamingReplacement } from './answered-id.js';
 import { keepAlive } from './keep-alive.js';
+import { brokenAnswer, needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 import { Silence } from './silence.js';
 import { saysToolsChanged } from './relay-unsolicited.js';
 import { reserializeEvent, eventHead, lineEndReplacements, reserializeMessage } from './reserialize.js';

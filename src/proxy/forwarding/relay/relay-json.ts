@@ -4,15 +4,9 @@ import { chunksOf, GATHERED_BYTES, wholeOf } from '../../../upstreams/messages/a
 import { outcomeOf } from '../../../upstreams/invocation.js';
 import type { UpstreamAnswer } from '../../../upstreams/messages/upstream-channel.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
-import {
-  judgeEnds,
-  completeAnswer,
-  brokenAnswer,
-  needsWhole,
-  type RelayedAnswer,
-  type RelayPlan,
-} from './complete-answer.js';
 import { AnsweredId, wrongAnswerError, StreamingReplacement } from './answered-id.js';
+import { completeAnswer, judgeEnds } from './complete-answer.js';
+import { brokenAnswer, needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';
 
 const TAIL_BYTES = 4 * 1024;
 /** What the buffers on the way to a caller hold of an answer that is streamed. */
