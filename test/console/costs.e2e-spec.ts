@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { RunDetails } from '../../src/runtime/runs/records/run.dto.js';
-import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { connect, createAgent, serveTier, succeed, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../support/fake-openai.js';
 import { startToolServer, type ToolServer } from '../support/tool-server.js';
@@ -24,10 +24,7 @@ inBrowser('Costs, times and traces of runs', () => {
       startToolServer('echo'),
     ]);
     const { service } = fixture;
-    const provider = { title: 'Fake', kind: 'openai-compatible', base_url: model.baseUrl };
-    const { item } = await succeed<{ item: { id: string } }>(service, 'AI_PROVIDER_CREATE', { data: provider });
-    const thinking = { provider_id: item.id, model: 'large', price: { input: 3, output: 15 } };
-    await succeed(service, 'MODEL_TIERS_SET', { data: { thinking } });
+    await serveTier(service, 'thinking', model, { model: 'large', price: { input: 3, output: 15 } });
     connectionId = await connect(service, tools.url, 'Tools');
     const agent = await createAgent(service, [connectionId], { title: 'Signaller' });
     const thread = await ThreadClient.create(service, agent);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
-import { createAgent, LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, LONG, serveTier, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { MistralApi } from '../../support/model-apis/mistral-api.js';
 import { startModelServer } from '../../../src/boot/testing/model-server.js';
@@ -80,10 +80,7 @@ describe('the metrics of runs', () => {
 
   it('count tokens and model calls by provider and model', async () => {
     const thread = await newThread();
-    const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', {
-      data: { title: 'Fake', kind: 'openai-compatible', base_url: provider.baseUrl, api_key: PROVIDER_SECRET },
-    });
-    await succeed(app, 'MODEL_TIERS_SET', { data: { smart: { provider_id: item.id, model: 'some/model-1' } } });
+    await serveTier(app, 'smart', provider, { model: 'some/model-1' }, { api_key: PROVIDER_SECRET });
     const { taskId } = await thread.ask('hello');
     const { usage } = await thread.run(taskId);
     await succeed(app, 'MODEL_TIERS_SET', { data: { smart: null } });

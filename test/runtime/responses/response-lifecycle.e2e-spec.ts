@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
-import { ThreadClient } from '../../support/agent-runs.js';
+import { LONG, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { collect, finalOf, taskIdOf, textsIn, textsOf, useResponses } from './responses.support.js';
 
-const LONG = '/words 2\n/wait 600000';
+const LONG_ANSWER = `/words 2\n${LONG}`;
 
 const own = useResponses();
 
@@ -27,7 +27,7 @@ describe('a response in the background', () => {
   });
 
   it('is cancelled with what it has said so far, and stays so', async () => {
-    const begun = await own.openai.responses.create({ model: own.agentId, input: LONG, background: true });
+    const begun = await own.openai.responses.create({ model: own.agentId, input: LONG_ANSWER, background: true });
     await eventually(async () =>
       expect((await own.openai.responses.retrieve(begun.id)).output_text).toContain('word2'),
     );
@@ -52,7 +52,7 @@ describe('the events of a response', () => {
   });
 
   it('are read from a response in progress by a reader that comes back, and end with its cancellation', async () => {
-    const stream = await own.openai.responses.create({ model: own.agentId, input: LONG, stream: true });
+    const stream = await own.openai.responses.create({ model: own.agentId, input: LONG_ANSWER, stream: true });
     const seen: OpenAI.Responses.ResponseStreamEvent[] = [];
     for await (const event of stream) {
       seen.push(event);
@@ -142,14 +142,14 @@ describe('a deleted response', () => {
   });
 
   it('has to be over first', async () => {
-    const begun = await own.openai.responses.create({ model: own.agentId, input: LONG, background: true });
+    const begun = await own.openai.responses.create({ model: own.agentId, input: LONG_ANSWER, background: true });
     await expect(own.openai.responses.delete(begun.id)).rejects.toMatchObject({ status: 409, code: 'thread_busy' });
     await own.openai.responses.cancel(begun.id);
     await own.openai.responses.delete(begun.id);
   });
 
   it('is not one whose question was answered again', async () => {
-    const begun = await own.openai.responses.create({ model: own.agentId, input: LONG, background: true });
+    const begun = await own.openai.responses.create({ model: own.agentId, input: LONG_ANSWER, background: true });
     await own.openai.responses.cancel(begun.id);
     const path = `${own.app.url}/api/${own.app.org}/agent-runtime/threads/${begun.conversation?.id ?? ''}/regenerate`;
     const headers = { authorization: `Bearer ${own.app.apiKey}`, 'content-type': 'application/json' };

@@ -1,13 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type CollectedStream, connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import {
+  type CollectedStream,
+  connect,
+  createAgent,
+  LONG,
+  succeed,
+  textOf,
+  ThreadClient,
+} from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { redisServerCommand } from '../../support/redis-server.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
 import { postgresStreams, redisStreams, type StreamBackend } from '../../support/stream-backends.js';
 import { eventually } from '../../support/eventually.js';
 
-/** Longer than any of these tests. */
-const LONG = '/wait 120000';
 const REVOKED = { code: 'credential_revoked', message: expect.stringContaining('deleted or has expired') };
 
 interface Key {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import type { UsageStats } from '../../../src/runtime/runs/usage.dto.js';
-import { createAgent, LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, LONG, serveTier, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { expectProblem } from '../../support/problem.js';
@@ -20,10 +20,7 @@ beforeAll(async () => {
   [app, provider] = await Promise.all([startTestApp(), startFakeOpenAI()]);
   agents = [await createAgent(app), await createAgent(app)];
   otherKey = (await app.tool('API_KEY_CREATE', { name: 'other', permissions: { self: ['*'] } })).body;
-  const { item } = await succeed<{ item: { id: string } }>(app, 'AI_PROVIDER_CREATE', {
-    data: { title: 'Fake', kind: 'openai-compatible', base_url: provider.baseUrl, api_key: PROVIDER_SECRET },
-  });
-  await succeed(app, 'MODEL_TIERS_SET', { data: { thinking: { provider_id: item.id, model: 'large' } } });
+  await serveTier(app, 'thinking', provider, { model: 'large' }, { api_key: PROVIDER_SECRET });
   const [one, two] = await Promise.all(agents.map((agent) => ThreadClient.create(app, agent)));
   if (one === undefined || two === undefined) throw new Error('There are two agents.');
   const completed = await one.ask('hello');

@@ -146,7 +146,10 @@ describe('a message to a run under way', () => {
     const taskId = await thread.postMessage('Call it', SCRIPTED);
     await untilChunk(thread, taskId, 'tool-input-start');
     await steer(thread, 'Do not', { interrupt: true });
-    await thread.expectWhole(taskId, await stream.collectUntilDone());
+    const stored = await thread.expectWhole(taskId, await stream.collectUntilDone());
+    expect(stored.parts).toContainEqual(
+      expect.objectContaining({ state: 'output-error', errorText: expect.stringContaining('was not made') }),
+    );
     expect(own.upstream.calls).toEqual([]);
   });
 
