@@ -5,9 +5,9 @@ import { readSettings } from './core/config/settings.js';
 export type { RunningService };
 
 /**
- * Starts the service as the environment configures it: in this process, or with `PROCESSES` in several processes
- * that this one starts and watches; each of them calls this function again. Registers the OpenTelemetry providers globally, so start
- * one service per process.
+ * Starts the service as the environment configures it: in this process, or with `PROCESSES` in several processes that
+ * this one starts and watches; each of them calls this function again. Registers the OpenTelemetry providers globally,
+ * so start one service per process.
  * @param options.modules modules of an extending team, in addition to those of `AppModule`
  */
 export async function startService(

@@ -17,7 +17,10 @@ import { WatchedProcess } from './watched-process.js';
 export async function startSupervisor(settings: Settings): Promise<RunningService> {
   const logger = createLogger(settings.logLevel);
   const database = await openDatabase(settings, (line) => logger.info(line));
-  const folder = await mkdtemp(join(tmpdir(), 'signalbox-'));
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox-')).catch(async (error: unknown) => {
+    await database.stop();
+    throw error;
+  });
   const metrics = new ProcessMetrics(settings, logger);
   const processes = Array.from(
     { length: settings.processes },

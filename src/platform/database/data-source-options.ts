@@ -1,8 +1,7 @@
 import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
-import pg from 'pg';
+import pg, { Pool, type PoolClient } from 'pg';
 import { DatabaseClient } from '../../core/database-client.js';
 import { allMigrations } from './migrations.module.js';
-import { Pool, type PoolClient } from 'pg';
 import { storageUnavailable } from '../../core/domain-error.js';
 
 /** How many statements or transactions can wait for a connection. Each of them holds a request with its body. */

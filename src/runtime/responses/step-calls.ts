@@ -7,7 +7,7 @@ interface StepCall {
   facts: CallFacts;
   /** How it has ended, or the request for its approval, until that is sent. */
   ready?: CallOutput | ApprovalOutput | undefined;
-  /** It is an item of the answer, or it was denied and is not. */
+  /** Nothing more is sent of it: it is an item of the answer, or it was denied and is left out. */
   isSettled: boolean;
 }
 

@@ -49,7 +49,7 @@ export class SteerRequestService {
     }
     if (!stored.isRepeated) await this.announce(stored, interrupts);
     const { runId: taskId, steered, steerId: heirId } = stored;
-    // The run began before this request, as that of a repeated one did, so its stream is read from where it is.
+    // The run began before this request, so its stream is read from where it is now, as for a repeated request.
     return { taskId, isRepeated: true, steer: { steered, heirId } };
   }
 
