@@ -39,7 +39,7 @@ export async function startApplication(
 ): Promise<RunningApplication> {
   const { settings } = config;
   const telemetry = await OpenTelemetry.open(settings, { global: true });
-  const peers = config.slot && new Peers(config.slot);
+  const peers = config.slot && new Peers(config.slot, logger);
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot(config, { telemetry, ...(modules && { modules }) }),
     createAdapter(config, logger, peers),

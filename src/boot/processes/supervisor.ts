@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ConfigError } from '../../core/config/env-reader.js';
 import type { Settings } from '../../core/config/settings.js';
 import { endsWithin } from '../../core/with-timeout.js';
 import { createLogger } from '../../platform/logging/pino.js';
@@ -9,6 +10,11 @@ import { APPLICATION_WITHIN_MS, type RunningService, STORAGE_WITHIN_MS } from '.
 import { ProcessMetrics } from './process-metrics.js';
 import { WatchedProcess } from './watched-process.js';
 
+/** A process ends itself within its own limit, with what it does at its exit. */
+const PROCESS_WITHIN_MS = APPLICATION_WITHIN_MS + 400;
+/** Of the path of a Unix socket, on the systems that have the shortest. */
+const MAX_SOCKET_PATH_BYTES = 103;
+
 /**
  * Starts the service in `PROCESSES` processes that share the port. This process owns the embedded database, accepts
  * connections and hands each to a service process (`node:cluster`), starts a process again that has ended, and serves
@@ -16,18 +22,18 @@ import { WatchedProcess } from './watched-process.js';
  */
 export async function startSupervisor(settings: Settings): Promise<RunningService> {
   const logger = createLogger(settings.logLevel);
-  const database = await openDatabase(settings, (line) => logger.info(line));
-  const folder = await mkdtemp(join(tmpdir(), 'signalbox-')).catch(async (error: unknown) => {
-    await database.stop();
+  const folder = await makeSocketFolder(settings.processes);
+  const database = await openDatabase(settings, (line) => logger.info(line)).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true, force: true });
     throw error;
   });
   const metrics = new ProcessMetrics(settings, logger);
   const processes = Array.from(
     { length: settings.processes },
-    (_, index) => new WatchedProcess({ number: index + 1, folder }, logger, metrics),
+    (_, index) => new WatchedProcess({ number: index + 1, folder }, settings.processes, logger, metrics),
   );
   const stop = async (): Promise<void> => {
-    await Promise.all(processes.map((one) => one.stop(APPLICATION_WITHIN_MS)));
+    await Promise.all(processes.map((one) => one.stop(PROCESS_WITHIN_MS)));
     await metrics.close();
     await rm(folder, { recursive: true, force: true });
     await endsWithin(database.stop(), STORAGE_WITHIN_MS);
@@ -50,4 +56,14 @@ export async function startSupervisor(settings: Settings): Promise<RunningServic
     await stop();
     throw error;
   }
+}
+
+/** The folder of the sockets between the processes, which only this user can enter. @throws ConfigError */
+async function makeSocketFolder(processes: number): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox-')).catch((error: Error) => {
+    throw new ConfigError(`Cannot create a folder in TMPDIR (${tmpdir()}): ${error.message}`);
+  });
+  if (Buffer.byteLength(join(folder, String(processes))) <= MAX_SOCKET_PATH_BYTES) return folder;
+  await rm(folder, { recursive: true, force: true });
+  throw new ConfigError(`The path of TMPDIR (${tmpdir()}) is too long for a Unix socket.`);
 }

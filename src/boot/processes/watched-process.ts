@@ -1,5 +1,4 @@
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MetricData } from '@opentelemetry/sdk-metrics';
 import type { Logger } from 'pino';
@@ -27,8 +26,10 @@ export class WatchedProcess {
   #pause = FIRST_PAUSE_MS;
   readonly #stopping = new AbortController();
 
+  /** @param count of all service processes */
   constructor(
     private readonly slot: ServiceSlot,
+    private readonly count: number,
     private readonly logger: Logger,
     private readonly events: ProcessEvents,
   ) {}
@@ -43,12 +44,15 @@ export class WatchedProcess {
 
   /**
    * Starts the process, and returns the address where it listens.
-   * @throws ProcessStartError if it ends instead
+   * @throws ProcessStartError if it ends instead, and the error of `fork`
    */
-  start(preparesFirstStart: boolean): Promise<string> {
+  async start(preparesFirstStart: boolean): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     let sentence: string | undefined;
-    const worker = cluster.fork();
+    // `auto` must mean the same in each process.
+    const worker = cluster.fork({ PROCESSES: String(this.count) });
+    // `endOf` watches the process; an event without a listener would end the supervisor.
+    worker.on('error', () => undefined);
     this.#worker = worker;
     worker.on('message', (message: ToSupervisor) => {
       if (message.type === 'loaded') this.send({ type: 'start', slot: this.slot, preparesFirstStart });
@@ -112,12 +116,12 @@ export class WatchedProcess {
 }
 
 /** How the process ended. Never rejects. */
-async function endOf({ process: child }: Worker): Promise<string> {
-  try {
-    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    return signal ?? `exit code ${code}`;
-  } catch (error) {
-    // It was not started.
-    return (error as Error).message;
-  }
+function endOf({ process: child }: Worker): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  child.on('error', (error) => {
+    // Without a pid it was not started. Other errors are those of messages to it, and its end follows.
+    if (child.pid === undefined) resolve(error.message);
+  });
+  return promise;
 }

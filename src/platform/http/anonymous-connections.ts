@@ -29,6 +29,8 @@ export class AnonymousConnections {
   private readonly maxPerAddress: number;
   /** Called when the credential of a connection has been verified, at each of its requests. */
   onAdmitted: ((socket: Socket) => void) | undefined;
+  /** Called when an anonymous call begins. */
+  onServing: ((socket: Socket) => void) | undefined;
 
   /** @param max unauthenticated connections */
   constructor(private readonly max: number) {
@@ -77,12 +79,18 @@ export class AnonymousConnections {
         headers: { 'retry-after': '1' },
       });
     }
+    response.once('close', () => this.serving.giveBack(call));
+    this.keepOpen(socket, response);
+    this.onServing?.(socket);
+  }
+
+  /** Keeps a connection open until the response to its anonymous call ends. */
+  keepOpen(socket: Socket, response: ServerResponse): void {
     // A connection of another process of this service is counted there.
-    const isCounted = this.all.has(socket);
+    if (!this.all.has(socket)) return;
     this.remove(socket);
     response.once('close', () => {
-      this.serving.giveBack(call);
-      if (isCounted && !socket.destroyed) this.add(socket);
+      if (!socket.destroyed) this.add(socket);
     });
   }
 

@@ -2,10 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type IncomingMessage, request as openRequest, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { AnonymousConnections } from './anonymous-connections.js';
 import { Peers } from './peers.js';
@@ -25,7 +26,7 @@ beforeEach(async () => {
   connections = [];
   handlers = [1, 2].map((slot) => (request: FastifyRequest) => ({ slot, body: request.body, ip: request.ip }));
   for (const number of [1, 2]) {
-    const peers = new Peers({ number, folder });
+    const peers = new Peers({ number, folder }, pino({ level: 'silent' }));
     const fastify = Fastify({
       serverFactory: (handler: RequestListener) => peers.createServer(handler, {}),
       forceCloseConnections: true,
@@ -54,6 +55,7 @@ async function send(
   const request = openRequest({
     port: address.port,
     host: '127.0.0.1',
+    maxHeaderSize: 32 * 1024,
     method,
     agent: false,
     headers: {
@@ -64,6 +66,14 @@ async function send(
   }).end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   return response;
+}
+
+/** Sends a request to process 1 after which it closes the connection, and returns all that it answers. */
+async function sendRaw(bytes: string): Promise<string> {
+  const address = services[0]?.server.address() as AddressInfo;
+  const socket = connect(address.port, '127.0.0.1');
+  socket.write(bytes);
+  return text(socket);
 }
 
 async function answerTo(...request: Parameters<typeof send>): Promise<unknown> {
@@ -88,6 +98,22 @@ describe('a request', () => {
     const headers = { 'signalbox-caller-address': '192.0.2.1' };
     expect(await answerTo('p2.session', { headers })).toMatchObject({ slot: 2, ip: '127.0.0.1' });
     expect(await answerTo(undefined, { headers })).toMatchObject({ slot: 1, ip: '127.0.0.1' });
+  });
+
+  it('with thousands of headers is passed on with its body', async () => {
+    const head = `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\nmcp-session-id: p2.a\r\n${'a:\r\n'.repeat(2000)}`;
+    const answer = await sendRaw(`${head}content-type: application/json\r\ncontent-length: 7\r\n\r\n{"a":1}`);
+    expect(answer).toContain('{"slot":2,"body":{"a":1},"ip":"127.0.0.1"}');
+  });
+
+  it('of HTTP/1.0 needs no Host', async () => {
+    expect(await sendRaw('GET / HTTP/1.0\r\nmcp-session-id: p2.a\r\n\r\n')).toContain('{"slot":2,');
+  });
+
+  it('can be answered with long headers', async () => {
+    handlers[1] = (_request, reply) => reply.header('long', 'a'.repeat(20_000)).send('whole');
+    const response = await send('p2.session');
+    expect([response.headers['long']?.length, await text(response)]).toEqual([20_000, 'whole']);
   });
 
   it('of a session whose process does not run is answered where it arrives, with its body', async () => {
@@ -118,6 +144,29 @@ describe('a request', () => {
       setImmediate(() => reply.raw.destroy());
     };
     await expect(text(await send('p2.session'))).rejects.toThrow('aborted');
+  });
+
+  it('without a credential keeps its connection open where it arrives, once the other process works on it', async () => {
+    const answered = Promise.withResolvers<void>();
+    const kept = new Promise<void>((resolve) => {
+      const [first] = connections;
+      const keepOpen = first?.keepOpen.bind(first);
+      if (first !== undefined && keepOpen !== undefined) {
+        first.keepOpen = (socket, response) => {
+          keepOpen(socket, response);
+          resolve();
+        };
+      }
+    });
+    handlers[1] = async (request, reply) => {
+      connections[1]?.work(request.raw.socket, reply.raw);
+      await answered.promise;
+      return { slot: 2 };
+    };
+    const answer = answerTo('p2.session');
+    await kept;
+    answered.resolve();
+    expect(await answer).toEqual({ slot: 2 });
   });
 
   it('counts as one with a verified credential where it arrives, once the other process has verified it', async () => {
