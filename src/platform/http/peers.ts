@@ -128,7 +128,10 @@ export class Peers {
       ...(method !== undefined && { method }),
       path: url ?? '/',
       headers: [
-        ...[CALLER_ADDRESS, addressOf(request.socket), 'connection', 'close'],
+        CALLER_ADDRESS,
+        addressOf(request.socket),
+        'connection',
+        'close',
         ...framingOf(headers),
         ...ofMessage(request.rawHeaders),
       ],
