@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { useScriptedModel } from '../runtime/approvals/approvals.support.js';
+import { eventually } from '../support/eventually.js';
 import { startFakeOpenAI } from '../support/fake-openai.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { entryOf } from '../support/reference-servers.js';
@@ -157,7 +158,7 @@ inBrowser('the playground', () => {
   });
 
   it('denies a call, and shows a failed run with its error', async () => {
-    const { page } = await openChat('/words 600');
+    const { page, thread } = await openChat('/words 600');
     const loaded = Promise.withResolvers<void>();
     await page.route('**/agent-runtime/runs/*', async (route) => {
       await loaded.promise;
@@ -172,6 +173,8 @@ inBrowser('the playground', () => {
     await page.getByLabel('Reason').fill('not today');
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.getByRole('region', { name: 'Tool call get-sum' }).getByText('Denied: not today').waitFor();
+    // A message to the run that goes on would steer it.
+    await eventually(async () => expect(await thread.status()).toBe('completed'));
     await send(page, '/fail out of coal');
     await answers(page).last().getByText('out of coal').waitFor();
     await answers(page).last().getByText('The run failed.').waitFor();
