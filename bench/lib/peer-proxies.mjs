@@ -1,10 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../../dist/platform/embedded-postgres/server.js';
 import { Child } from './child.mjs';
+import { installedPackage, installPackages } from './install-packages.mjs';
 
 const PACKAGES = { 'mcp-hub': '4.2.1', 'mcp-proxy': '6.7.19', supergateway: '4.0.0' };
 /** Between runs of the benchmark, the peers stay here. */
@@ -21,16 +20,7 @@ export const EVERYTHING_PROGRAM = { command: 'node', args: [EVERYTHING, 'stdio']
 export const PEER_TITLES = Object.fromEntries(Object.entries(PACKAGES).map(([name, is]) => [name, `${name} ${is}`]));
 
 /** Installs the peers from the npm registry, unless the exact versions are there from an earlier run. */
-export async function installPeers() {
-  if (Object.entries(PACKAGES).every(([name, version]) => installed(name)?.version === version)) return;
-  await mkdir(FOLDER, { recursive: true });
-  const packages = Object.entries(PACKAGES).map(([name, version]) => `${name}@${version}`);
-  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error', '--save-exact'];
-  const { status } = spawnSync('npm', ['install', '--prefix', FOLDER, ...options, ...packages], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  if (status !== 0) throw new Error(`npm could not install ${packages.join(', ')}.`);
-}
+export const installPeers = () => installPackages(FOLDER, PACKAGES);
 
 /**
  * @typedef {{ url: string, transport: 'http' | 'sse', pid: number, headers?: Record<string, string>,
@@ -109,12 +99,7 @@ async function listening(child, url, transport = 'http') {
   }
 }
 
-function installed(name) {
-  const file = join(FOLDER, 'node_modules', name, 'package.json');
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
-}
-
 function binOf(name) {
-  const { bin } = installed(name);
+  const { bin } = installedPackage(FOLDER, name);
   return join(FOLDER, 'node_modules', name, typeof bin === 'string' ? bin : bin[name]);
 }

@@ -40,9 +40,5 @@ servePeer({
     reader.accept();
     await reader.words(wordsOf(chunks));
   },
-  async follow(run, _after, reader) {
-    if ((await answers(run)).length > 0) reader.end();
-    else reader.lose();
-  },
   answers,
 });

@@ -1,7 +1,4 @@
-import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateApiKey } from '../../../dist/core/api-key-value.js';
@@ -10,6 +7,7 @@ import { findFreePort } from '../../../dist/platform/embedded-postgres/server.js
 import { migrateQueue } from '../../../dist/platform/queue/migrate-queue.js';
 import { Child } from '../child.mjs';
 import { postJson } from '../http-client.mjs';
+import { installPackages } from '../install-packages.mjs';
 import { startService } from '../service.mjs';
 
 /** Each peer has a folder of its own here, which stays between runs of the benchmark. */
@@ -79,22 +77,7 @@ export const LEGS = {
 };
 
 /** Installs the packages of a leg, unless the exact versions are there from an earlier run. */
-export async function installLeg(name) {
-  const { packages = {} } = LEGS[name];
-  const folder = join(FOLDER, name);
-  const isInstalled = ([pkg, version]) => {
-    const file = join(folder, 'node_modules', pkg, 'package.json');
-    return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).version === version;
-  };
-  if (Object.entries(packages).every(isInstalled)) return;
-  await mkdir(folder, { recursive: true });
-  const specs = Object.entries(packages).map(([pkg, version]) => `${pkg}@${version}`);
-  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error', '--save-exact'];
-  const { status } = spawnSync('npm', ['install', '--prefix', folder, ...options, ...specs], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  if (status !== 0) throw new Error(`npm could not install ${specs.join(', ')}.`);
-}
+export const installLeg = (name) => installPackages(join(FOLDER, name), LEGS[name].packages ?? {});
 
 /** Ours, with an agent on the scripted model. A restart keeps the keys, the port and the database. */
 async function openOurs({ databaseUrl, redisUrl, modelUrl, folder }) {

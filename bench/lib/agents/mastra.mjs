@@ -33,9 +33,5 @@ servePeer({
     reader.accept();
     await reader.words(textStream);
   },
-  async follow(run, _after, reader) {
-    if ((await answers(run)).length > 0) reader.end();
-    else reader.lose();
-  },
   answers,
 });

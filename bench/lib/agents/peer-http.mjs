@@ -4,11 +4,17 @@ import { createServer } from 'node:http';
  * Serves a peer's runs over HTTP, with no authentication: `POST /<run>` starts a run and answers with its stream,
  * `GET /<run>` follows the stream of a run after `Last-Event-ID`, and `GET /<run>/answers` lists its stored answers.
  * @param {{ start(run: string, question: string, reader: object): Promise<void>,
- *   follow(run: string, after: number, reader: object): Promise<void>, answers(run: string): Promise<string[]> }} peer
+ *   follow?(run: string, after: number, reader: object): Promise<void>, answers(run: string): Promise<string[]> }} peer
  *   A `reader` has `accept()`, which answers that the run has begun, `word(index, text)`, `words(texts)`, which also ends
  *   the stream, `end()`, and `lose()` for a run of which there is no more.
  */
-export function servePeer({ start, follow, answers }) {
+export function servePeer({ start, follow: followStored, answers }) {
+  /** Without stored streams, there is nothing but the end of an answer that is complete. */
+  const endIfStored = async (run, _after, reader) => {
+    if ((await answers(run)).length > 0) reader.end();
+    else reader.lose();
+  };
+  const follow = followStored ?? endIfStored;
   const server = createServer(async (request, response) => {
     try {
       const [, run, part] = request.url.split('/');

@@ -31,9 +31,5 @@ servePeer({
     reader.accept();
     await reader.words(textStream);
   },
-  async follow(run, _after, reader) {
-    if ((await answers(run)).length > 0) reader.end();
-    else reader.lose();
-  },
   answers,
 });
