@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import {
   createServer,
   type IncomingMessage,
+  maxHeaderSize as DEFAULT_HEADER_BYTES,
   request as openRequest,
   type RequestListener,
   type Server,
@@ -26,8 +27,6 @@ const CALLER_ADDRESS = 'signalbox-caller-address';
 const ANONYMOUS = 'signalbox-anonymous';
 /** How long the other process has to refuse or admit a call. */
 const PEER_WITHIN_MS = 30_000;
-/** That of Node.js. */
-const DEFAULT_HEADER_BYTES = 16 * 1024;
 const MAX_ANSWER_HEADER_BYTES = 64 * 1024;
 /** They concern one connection (RFC 9110, section 7.6.1). `100 Continue` is this process's. */
 const OF_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade', 'expect']);
