@@ -47,7 +47,7 @@ const { values } = parseArgs({
 });
 const ms = Number(values.seconds) * 1000;
 const workplace = await openWorkplace();
-const { keep, subfolder } = workplace;
+const { folder, keep, subfolder } = workplace;
 
 try {
   const kinds = kindsOf(values.upstream);
