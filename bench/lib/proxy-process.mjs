@@ -18,6 +18,15 @@ export function familyCpuSeconds(pid) {
     .reduce((sum, stat) => (stat?.parent === pid ? sum + stat.cpuSeconds : sum), own);
 }
 
+/**
+ * CPU seconds of all processes of a service so far: the first one and its children (`PROCESSES`), without the embedded
+ * database.
+ */
+export function serviceCpuSeconds(pid, databasePid) {
+  const own = cpuSeconds(pid);
+  return own === undefined ? undefined : familyCpuSeconds(pid) - (cpuSeconds(databasePid) ?? 0);
+}
+
 function readStat(pid) {
   try {
     // proc_pid_stat(5): fields 3 and later follow the name in parentheses, which can contain any character. Field 4 is

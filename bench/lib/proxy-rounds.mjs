@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { cpuSeconds, familyCpuSeconds } from './proxy-process.mjs';
+import { cpuSeconds, familyCpuSeconds, serviceCpuSeconds } from './proxy-process.mjs';
 
 const LOAD = new URL('proxy-load.mjs', import.meta.url);
 
@@ -61,9 +61,13 @@ function startLoad() {
 }
 
 async function run(load, { url, headers, certificate, pid, databasePid }, callers, ms) {
-  const before = [cpuSeconds(pid), familyCpuSeconds(databasePid)];
+  const read = () =>
+    databasePid === undefined
+      ? [cpuSeconds(pid)]
+      : [serviceCpuSeconds(pid, databasePid), familyCpuSeconds(databasePid)];
+  const before = read();
   const { calls, seconds, p50, p99, busy } = await load.measure({ url, headers, certificate, callers, ms });
-  const after = [cpuSeconds(pid), familyCpuSeconds(databasePid)];
-  const [cpu, databaseCpu] = after.map((sum, i) => (sum - before[i]) * 1e6);
+  const after = read();
+  const [cpu, databaseCpu = NaN] = after.map((sum, i) => (sum - before[i]) * 1e6);
   return { calls, rps: calls / seconds, p50, p99, cpu, databaseCpu, busy };
 }

@@ -80,12 +80,13 @@ export async function startBare(upstreams, tools = ['echo']) {
  * file. It has a connection to each upstream, and the key of the callers has a grant on one tool of each.
  * @param {Record<string, Upstream>} upstreams
  * @param {string} folder holds the data and the log; must exist
- * @param {{ nodeArgs?: string[], checkout?: string }} options arguments for Node; another checkout whose build to start
+ * @param {{ nodeArgs?: string[], checkout?: string, env?: NodeJS.ProcessEnv }} options arguments for Node; another
+ * checkout whose build to start; further settings
  * @returns {Promise<{ targets: Record<string, Target>, origin: string, pid: number, records: object, stop: () =>
  *   Promise<void> }>} a
  * target for each upstream; `records` has the places where the service records calls
  */
-export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = THIS_CHECKOUT } = {}) {
+export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = THIS_CHECKOUT, env } = {}) {
   const bootstrapKey = generateApiKey();
   const [port, metricsPort] = [await findFreePort(), await findFreePort()];
   const dataDir = join(folder, 'data');
@@ -105,6 +106,7 @@ export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = T
       BOOTSTRAP_API_KEY: bootstrapKey,
       BOOTSTRAP_OWNER_EMAIL: OWNER.email,
       BOOTSTRAP_OWNER_PASSWORD: OWNER.password,
+      ...env,
     },
   });
   const stop = () => stopProcess(child);
@@ -133,7 +135,7 @@ function certificateOf(upstreams) {
 }
 
 /** Returns the process id of the embedded server's postmaster, the parent of all its sessions. */
-async function postmasterOf(dataDir) {
+export async function postmasterOf(dataDir) {
   const { url } = await attachEmbeddedPostgres(dataDir);
   const client = new Client({ connectionString: url });
   await client.connect();
