@@ -20,7 +20,8 @@ import { startService } from './lib/service.mjs';
 
 const CALLERS = 16;
 const CALLS_MS = 1000;
-const WARM_UP_MS = 2000;
+/** Each process compiles its own code, so what one has done in this time, four have done after four times as long. */
+const WARM_UP_MS = 5000;
 const RUNS_MS = 2500;
 const WARM_UP_RUNS = 50;
 
@@ -67,7 +68,7 @@ async function measureCalls({ keep, subfolder }) {
   }
   const { figures } = await measureInTurns(
     { minimal: targets },
-    { callers: [CALLERS], rounds, ms: CALLS_MS, warmUpMs: WARM_UP_MS },
+    { callers: [CALLERS], rounds, ms: CALLS_MS, warmUpMs: WARM_UP_MS * Math.max(...numbers) },
   );
   return numbers.map((count) => {
     const all = figures.minimal[count][CALLERS];
@@ -90,7 +91,7 @@ async function measureRuns({ keep, subfolder }) {
     const service = await keep(startService({ dataDir, apiKey: generateApiKey(), env }));
     const databasePid = await postmasterOf(dataDir);
     await measureLatency(service, WARM_UP_RUNS);
-    await measureThroughput(service, CALLERS, WARM_UP_MS);
+    await measureThroughput(service, CALLERS, WARM_UP_MS * count);
     targets.push({ service, databasePid, perSecond: [], times: [], runs: 0, serviceMs: 0, databaseMs: 0 });
   }
   for (let round = 0; round < rounds; round++) {
