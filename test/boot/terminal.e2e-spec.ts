@@ -125,16 +125,18 @@ function withoutOwnNode(): string {
 }
 
 (hasPython && process.platform === 'linux' ? describe : describe.skip)('in a terminal', () => {
-  it.each<[end: string, npm: keyof typeof NPMS, code: number, act: (terminal: Terminal) => void]>([
-    ['Ctrl-C', 'of the machine', 0, (terminal) => terminal.pressCtrlC()],
-    ['Ctrl-C', 'of the checkout', 0, (terminal) => terminal.pressCtrlC()],
-    ['SIGTERM to the group', 'of the machine', 0, (terminal) => terminal.signalGroup('SIGTERM')],
+  it.each<[end: string, npm: keyof typeof NPMS, processes: string, code: number, act: (terminal: Terminal) => void]>([
+    ['Ctrl-C', 'of the machine', '1', 0, (terminal) => terminal.pressCtrlC()],
+    ['Ctrl-C', 'of the checkout', '1', 0, (terminal) => terminal.pressCtrlC()],
+    ['Ctrl-C', 'of the checkout', '2', 0, (terminal) => terminal.pressCtrlC()],
+    ['SIGTERM to the group', 'of the machine', '1', 0, (terminal) => terminal.signalGroup('SIGTERM')],
     // npm does not wait for its script.
-    ['the end of the terminal', 'of the checkout', 129, (terminal) => terminal.close()],
+    ['the end of the terminal', 'of the checkout', '1', 129, (terminal) => terminal.close()],
+    ['the end of the terminal', 'of the checkout', '2', 129, (terminal) => terminal.close()],
   ])(
-    'npm start: %s (npm %s) hands the runs over and leaves nothing behind',
-    async (_end, npm, code, act) => {
-      const terminal = open(['npm', 'start'], { PATH: NPMS[npm], SHUTDOWN_GRACE_MS: '100' });
+    'npm start: %s (npm %s, %s service processes) hands the runs over and leaves nothing behind',
+    async (_end, npm, processes, code, act) => {
+      const terminal = open(['npm', 'start'], { PATH: NPMS[npm], PROCESSES: processes, SHUTDOWN_GRACE_MS: '100' });
       const threadId = await startRun(terminal);
       act(terminal);
       expect(await terminal.exit()).toBe(code);
@@ -144,10 +146,10 @@ function withoutOwnNode(): string {
     TEST_MS,
   );
 
-  it(
-    'npm start: Ctrl-C twice, apart, ends at once, with the database',
-    async () => {
-      const terminal = open(['npm', 'start'], { SHUTDOWN_GRACE_MS: '8000' });
+  it.each(['1', '2'])(
+    'npm start: Ctrl-C twice, apart, ends %s service processes at once, with the database',
+    async (processes) => {
+      const terminal = open(['npm', 'start'], { PROCESSES: processes, SHUTDOWN_GRACE_MS: '8000' });
       const threadId = await startRun(terminal);
       terminal.pressCtrlC();
       await terminal.printed(/The service is stopping/);

@@ -22,8 +22,9 @@ export const SETTING_TEXTS: Readonly<Record<string, Readonly<Record<string, Sett
     ROLE: { meaning: 'What this process serves: HTTP (`api`), runs and webhooks (`worker`), or both.' },
     PROCESSES: {
       meaning:
-        'How many service processes share the port; `auto` is one for each core. The embedded database has room for 4 ' +
-        '([all cores](operations.md#all-cores)).',
+        'How many service processes share the port; `auto` is one for each core if there are more than two, otherwise ' +
+        'one. The embedded database has room for 4 ([all cores](operations.md#all-cores)).',
+      fallback: '`1`; `npm start`: `auto`',
       values: '1 to 64, `auto`',
     },
     HOST: { meaning: 'The address to listen on.', fallback: '`127.0.0.1`' },

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { generateApiKey } from '../api-key-value.js';
 import { generateEncryptionKey } from './encryption-keys.js';
-import { ConfigError } from './env-reader.js';
+import { ConfigError, EnvReader } from './env-reader.js';
 import { readSettings } from './settings.js';
 
 const DATABASE_URL = 'postgresql://user:password@db/signalbox';
@@ -181,7 +180,18 @@ describe('readSettings', () => {
   it('allows the embedded database four processes, and an external one more', () => {
     expect(readSettings({ PROCESSES: '4' }).processes).toBe(4);
     expect(readSettings({ PROCESSES: '64', DATABASE_URL, ENCRYPTION_KEYS }).processes).toBe(64);
-    expect(readSettings({ PROCESSES: 'auto' }).processes).toBe(Math.min(4, availableParallelism()));
+  });
+
+  it.each([
+    [1, 1, 1],
+    [2, 1, 1],
+    [3, 3, 3],
+    [16, 4, 16],
+    [96, 4, 64],
+  ])('reads `auto` on %i cores as %i processes, with a database of its own as %i', (cores, embedded, external) => {
+    const processesOf = (env: NodeJS.ProcessEnv): number => readSettings(env, new EnvReader(env), cores).processes;
+    expect(processesOf({ PROCESSES: 'auto' })).toBe(embedded);
+    expect(processesOf({ PROCESSES: 'auto', DATABASE_URL, ENCRYPTION_KEYS })).toBe(external);
   });
 
   it("reads the operator's caps for each organization", () => {

@@ -121,6 +121,8 @@ export function isSlug(text: string): boolean {
 const MAX_PROCESSES = 64;
 /** A process opens up to 40 connections to the database, of 200 that the embedded one has. */
 const MAX_PROCESSES_EMBEDDED = 4;
+/** Up to this number of cores, a second process would only take time from the first one and from the database. */
+const CORES_OF_ONE_PROCESS = 2;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -129,9 +131,14 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
  * load it, and it then reads the standard `OTEL_*` variables (endpoints, headers, sampler, limits, resource) from
  * `process.env`.
  * @param read only the documentation passes one, which records what is read
+ * @param cores that the process can use
  * @throws ConfigError with a message that names the variable
  */
-export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)): Settings {
+export function readSettings(
+  env: NodeJS.ProcessEnv,
+  read = new EnvReader(env),
+  cores = availableParallelism(),
+): Settings {
   const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
   const embedded = databaseUrl === undefined;
   const keys = read.text('ENCRYPTION_KEYS');
@@ -154,7 +161,7 @@ export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)):
   const headersTimeoutMs = read.integer('HEADERS_TIMEOUT_MS', 100, 600_000, 15_000);
   return {
     role: read.oneOf('ROLE', ['all', 'api', 'worker'], 'all'),
-    processes: readProcesses(read, embedded),
+    processes: readProcesses(read, embedded, cores),
     host: read.text('HOST') ?? '127.0.0.1',
     port: read.integer('PORT', 0, 65_535, 3000),
     headersTimeoutMs,
@@ -215,9 +222,9 @@ export function readSettings(env: NodeJS.ProcessEnv, read = new EnvReader(env)):
   };
 }
 
-function readProcesses(read: EnvReader, embedded: boolean): number {
+function readProcesses(read: EnvReader, embedded: boolean, cores: number): number {
   const max = embedded ? MAX_PROCESSES_EMBEDDED : MAX_PROCESSES;
-  if (read.text('PROCESSES') === 'auto') return Math.min(max, availableParallelism());
+  if (read.text('PROCESSES') === 'auto') return cores > CORES_OF_ONE_PROCESS ? Math.min(max, cores) : 1;
   const processes = read.integer('PROCESSES', 1, MAX_PROCESSES, 1);
   if (processes <= max) return processes;
   throw new ConfigError(`PROCESSES must be at most ${max} with the embedded database. Set DATABASE_URL for more.`);

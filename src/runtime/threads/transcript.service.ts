@@ -31,6 +31,23 @@ interface TranscriptRun {
   readonly messageId: string;
 }
 
+/** The fields of a message that callers see. */
+type MessageFields = Pick<
+  MessageEntity,
+  'id' | 'threadId' | 'role' | 'parts' | 'metadata' | 'supersededBy' | 'createdAt' | 'updatedAt'
+>;
+
+const BY_KEY = 'FROM messages AS message WHERE organization_id = $1 AND thread_id = $2 AND id = $3';
+
+const SIZE_OF_MESSAGE = { name: 'message_size', text: `SELECT ${MESSAGE_BYTES} AS bytes ${BY_KEY}` };
+
+const MESSAGE = {
+  name: 'message',
+  text: `
+    SELECT id, thread_id AS "threadId", role, parts, metadata, superseded_by AS "supersededBy",
+           created_at AS "createdAt", updated_at AS "updatedAt" ${BY_KEY}`,
+};
+
 /** Reads the durable transcript: the messages of a thread in the order of the runs that received or wrote them. */
 @Injectable()
 export class TranscriptService {
@@ -72,12 +89,12 @@ export class TranscriptService {
     { organizationId, threadId, messageId: id }: Pick<TranscriptRun, 'organizationId' | 'threadId' | 'messageId'>,
     answer: HeldAnswer,
   ): Promise<MessageItem | null> {
-    const query = this.messages.createQueryBuilder('message').where({ organizationId, threadId, id });
-    const size = await query.clone().select(MESSAGE_BYTES, 'bytes').getRawOne<{ bytes: string }>();
+    const key = [organizationId, threadId, id];
+    const [size] = await this.statements.rowsByKey<{ bytes: number }>(SIZE_OF_MESSAGE, key);
     if (size === undefined) return null;
-    answer.reserve(Number(size.bytes) * HELD_PER_JSON_BYTE);
-    const message = await query.getOne();
-    return message && toItem(message);
+    answer.reserve(size.bytes * HELD_PER_JSON_BYTE);
+    const [message] = await this.statements.rows<MessageFields>(MESSAGE, key);
+    return message === undefined ? null : toItem(message);
   }
 
   /**
@@ -180,7 +197,7 @@ function messageList(threadId: string, isWhole: boolean): ListSpec {
   };
 }
 
-function toItem(message: MessageEntity): MessageItem {
+function toItem(message: MessageFields): MessageItem {
   return {
     id: message.id,
     thread_id: message.threadId,

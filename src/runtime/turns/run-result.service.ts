@@ -5,7 +5,7 @@ import type { Principal } from '../../core/principal.js';
 import { requireRunAccess } from '../../core/run-access.js';
 import { requireThreadPermission } from '../../core/thread-access.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
-import { RunReader } from '../runs/records/run-reader.js';
+import { RunReader, type RunState } from '../runs/records/run-reader.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import type { RunResult } from './run-result.dto.js';
 
@@ -40,7 +40,7 @@ export class RunResultService {
   }
 
   /** The approvals that a run waits for. @throws DomainError `answer_memory_exhausted` */
-  async pendingOf(run: RunEntity, answer: HeldAnswer): Promise<RunResult['pending_approvals']> {
+  async pendingOf(run: RunState, answer: HeldAnswer): Promise<RunResult['pending_approvals']> {
     return (await this.runs.pendingOf([run], answer)).get(run.id) ?? [];
   }
 
@@ -58,8 +58,8 @@ export class RunResultService {
    * @throws DomainError `run_not_found`, `answer_memory_exhausted`
    */
   async read(organizationId: string, taskId: string, answer: HeldAnswer): Promise<RunResult> {
-    const run = await this.runs.findRun(organizationId, taskId);
-    if (run === null) throw unknownRun();
+    const run = await this.runs.findOutcome(organizationId, taskId);
+    if (run === undefined) throw unknownRun();
     const message = await this.transcript.findAnswerItem(run, answer);
     const { status, usage, error } = run;
     return {

@@ -25,6 +25,20 @@ import { parseTraceparent } from '../../../platform/telemetry/trace-context.js';
 /** The fields of a run that a stream needs. */
 export type RunState = Pick<RunEntity, 'id' | 'status'>;
 
+/** What a run has come to, and where its answer is. */
+export type RunOutcome = Pick<
+  RunEntity,
+  'id' | 'organizationId' | 'threadId' | 'messageId' | 'status' | 'usage' | 'error'
+>;
+
+const OUTCOME = {
+  name: 'run_outcome',
+  text: `
+    SELECT id, organization_id AS "organizationId", thread_id AS "threadId", message_id AS "messageId", status, usage,
+           error
+      FROM runs WHERE organization_id = $1 AND id = $2`,
+};
+
 const TURN = {
   name: 'run_turn',
   text: `
@@ -120,6 +134,12 @@ export class RunReader {
 
   async findRun(organizationId: string, id: string): Promise<RunEntity | null> {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
+  }
+
+  /** For requests that wait for their run: fewer fields, for less time than `findRun`. */
+  async findOutcome(organizationId: string, id: string): Promise<RunOutcome | undefined> {
+    const [outcome] = await this.statements.rowsByKey<RunOutcome>(OUTCOME, [organizationId, id]);
+    return outcome;
   }
 
   async findAmong(organizationId: string, ids: readonly string[]): Promise<RunEntity[]> {
