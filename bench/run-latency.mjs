@@ -6,6 +6,7 @@
  *
  * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds
  * as `before`
+ * --profile           only what a run costs on PostgreSQL, by statements and functions
  */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -20,19 +21,24 @@ import { formsTable } from './lib/forms.mjs';
 import { startPeer } from './lib/peer.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { machine, table } from './lib/report.mjs';
+import { profileRuns } from './lib/run-profile.mjs';
 
 const PEER_DATABASE = 'peer';
 
-const { values } = parseArgs({ options: { against: { type: 'string' } } });
+const { values } = parseArgs({ options: { against: { type: 'string' }, profile: { type: 'boolean' } } });
 const folder = await makeFolder();
 const apiKey = generateApiKey();
 const checkouts = { ours: undefined, ...(values.against && { before: resolve(values.against) }) };
 
 try {
   console.log(`${machine()}\n`);
-  console.log(`${await postgresTable()}\n`);
-  console.log(`${await redisTable()}\n`);
-  console.log(METHOD.join('\n'));
+  if (values.profile) {
+    console.log(await profileRuns({ apiKey, services: servicesOn({}) }));
+  } else {
+    console.log(`${await postgresTable()}\n`);
+    console.log(`${await redisTable()}\n`);
+    console.log(METHOD.join('\n'));
+  }
 } finally {
   await rm(folder, { recursive: true, force: true });
 }

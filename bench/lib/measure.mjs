@@ -41,25 +41,40 @@ export async function measureLatency(target, runs) {
  * @returns runs per second
  */
 export async function measureThroughput(target, callers, forMs) {
-  const threads = await Promise.all(
+  const open = await openCallers(target, callers);
+  const start = performance.now();
+  const runs = await postInTurns(target, open, () => performance.now() - start >= forMs);
+  const seconds = (performance.now() - start) / 1000;
+  open.forEach(({ reader }) => reader.close());
+  return runs / seconds;
+}
+
+/** Opens the streams of new threads, one for each caller. */
+export function openCallers(target, callers) {
+  return Promise.all(
     Array.from({ length: callers }, async () => {
       const thread = await target.newThread();
       return { thread, reader: await EventReader.open(thread.stream, target.headers) };
     }),
   );
-  let runs = 0;
-  const start = performance.now();
-  await Promise.all(
-    threads.map(async ({ thread, reader }) => {
-      while (performance.now() - start < forMs) {
+}
+
+/**
+ * Each caller posts its runs one after the other.
+ * @param {(runs: number) => boolean} isOver called with the number of runs of a caller, before its next one
+ * @returns the number of all runs
+ */
+export async function postInTurns(target, open, isOver) {
+  const counts = await Promise.all(
+    open.map(async ({ thread, reader }) => {
+      let runs = 0;
+      for (; !isOver(runs); runs += 1) {
         await Promise.all([postJson(thread.messages, target.headers, target.body), readRun(reader)]);
-        runs += 1;
       }
+      return runs;
     }),
   );
-  const seconds = (performance.now() - start) / 1000;
-  threads.forEach(({ reader }) => reader.close());
-  return runs / seconds;
+  return counts.reduce((sum, runs) => sum + runs, 0);
 }
 
 /**

@@ -27,6 +27,11 @@ export function serviceCpuSeconds(pid, databasePid) {
   return own === undefined ? undefined : familyCpuSeconds(pid) - (cpuSeconds(databasePid) ?? 0);
 }
 
+/** The process that has started this one. */
+export function parentOf(pid) {
+  return readStat(pid)?.parent;
+}
+
 function readStat(pid) {
   try {
     // proc_pid_stat(5): fields 3 and later follow the name in parentheses, which can contain any character. Field 4 is

@@ -10,11 +10,12 @@ const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 /**
  * Starts the built service as one process for HTTP and runs, with an agent on the built-in model.
  * @param {{ dataDir: string, apiKey: string, databaseUrl?: string, redisUrl?: string, checkout?: string,
- *   env?: NodeJS.ProcessEnv }} options
- * `checkout`: another one whose build to start; `env`: further settings
+ *   env?: NodeJS.ProcessEnv, nodeArgs?: string[] }} options
+ * `checkout`: another one whose build to start; `env`: further settings; `nodeArgs`: further arguments of Node
  */
-export async function startService({ dataDir, apiKey, databaseUrl, redisUrl, checkout = THIS_CHECKOUT, env }) {
-  const child = new Child(process.execPath, [...COLLECTABLE, join(checkout, 'dist/main.js')], {
+export async function startService(options) {
+  const { dataDir, apiKey, databaseUrl, redisUrl, checkout = THIS_CHECKOUT, env, nodeArgs = [] } = options;
+  const child = new Child(process.execPath, [...COLLECTABLE, ...nodeArgs, join(checkout, 'dist/main.js')], {
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
     ROLE: 'all',

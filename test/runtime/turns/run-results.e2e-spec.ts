@@ -154,7 +154,7 @@ describe('a run request that waits', () => {
   });
 
   it('is answered with 202 when the result cannot be read', async () => {
-    jest.spyOn(RunReader.prototype, 'findRun').mockRejectedValueOnce(new Error('Connection terminated'));
+    jest.spyOn(RunReader.prototype, 'findOutcome').mockRejectedValueOnce(new Error('Connection terminated'));
     const answer = await ask(thread, 'hello', 60).expect(202);
     expect(answer.body).toEqual({ taskId: expect.any(String) });
   });
