@@ -1,6 +1,6 @@
 import { lazy, Suspense } from 'react';
 import { DataTable } from '../ui/data-table.js';
-import { formatNumber } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
 import { Brush } from './brush.js';
 import { useZoom } from './period.js';
 import { PLOT_INSETS, type PlotProps } from './plot-props.js';

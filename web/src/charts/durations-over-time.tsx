@@ -1,4 +1,4 @@
-import { formatDuration } from '../ui/time.js';
+import { formatDuration } from '../ui/format.js';
 import { Chart } from './chart.js';
 import { type Series, type StepRange, stepsOf } from './series.js';
 

@@ -1,5 +1,5 @@
 import { Bar, BarChart, CartesianGrid, Line, LineChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { formatShort } from '../ui/time.js';
+import { formatShort } from '../ui/format.js';
 import { PLOT_INSETS, type PlotProps } from './plot-props.js';
 
 const AXIS = {

@@ -3,7 +3,8 @@ import { useTool } from '../api/queries.js';
 import { weekAgo } from '../charts/lengths.js';
 import { useOrganization } from '../session/organization.js';
 import type { Column } from '../ui/data-table.js';
-import { formatNumber, Time } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
+import { Time } from '../ui/time.js';
 
 const REFRESH_MS = 60_000;
 /** So many groups the service counts in one request. */

@@ -1,7 +1,7 @@
 import { formatStep, inWords, stepsOf } from '../charts/series.js';
 import type { Filters } from '../api/filters.js';
 import { cn } from '../ui/class-names.js';
-import { formatNumber } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
 import { type Bar, Histogram } from './histogram.js';
 
 /** What the service counts of a list. */

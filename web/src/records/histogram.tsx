@@ -1,5 +1,5 @@
 import { Brush } from '../charts/brush.js';
-import { formatNumber } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
 
 /** What is counted in a step of time. */
 export interface Bar {

@@ -1,5 +1,5 @@
 import type { Column } from '../ui/data-table.js';
-import { formatCost, formatDuration, formatNumber } from '../ui/time.js';
+import { formatCost, formatDuration, formatNumber } from '../ui/format.js';
 
 const SHOWN_TOOLS = 3;
 

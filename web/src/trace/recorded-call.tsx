@@ -6,7 +6,7 @@ import { useOrganization } from '../session/organization.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Facts } from '../ui/page.js';
 import { ErrorState, Loading } from '../ui/states.js';
-import { formatDuration, formatExactCost, formatNumber } from '../ui/time.js';
+import { formatDuration, formatExactCost, formatNumber } from '../ui/format.js';
 
 type Recorded = NonNullable<ToolOutput<'RUN_MODEL_CALL_GET'>['item']>;
 type RecordedText = NonNullable<Recorded['request']['instructions']>;

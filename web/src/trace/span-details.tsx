@@ -10,7 +10,8 @@ import { StatusBadge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { CodeBlock, JsonBlock } from '../ui/code-block.js';
 import { Facts, Section } from '../ui/page.js';
-import { formatDuration, formatExactCost, formatNumber, Time } from '../ui/time.js';
+import { formatDuration, formatExactCost, formatNumber } from '../ui/format.js';
+import { Time } from '../ui/time.js';
 import { RecordedCall } from './recorded-call.js';
 import type { Span } from './timeline.js';
 

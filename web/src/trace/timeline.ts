@@ -2,7 +2,7 @@ import type { ListItem } from '../../../packages/client/src/api.js';
 import { timeOfUuid } from '../api/uuid.js';
 import type { RunDetails } from '../records/run-columns.js';
 import type { MessagePart, ToolPart } from '../transcript/message.js';
-import { formatCost, formatNumber } from '../ui/time.js';
+import { formatCost, formatNumber } from '../ui/format.js';
 
 /** A stretch of time in a run. Times are in milliseconds since 1970. */
 export interface Span {

@@ -1,6 +1,6 @@
 import { type PointerEvent, useState } from 'react';
 import { cn } from '../ui/class-names.js';
-import { formatDuration } from '../ui/time.js';
+import { formatDuration } from '../ui/format.js';
 import type { TimeScale } from './time-scale.js';
 import { type TimeWindow, windowIn } from './time-window.js';
 

@@ -1,6 +1,6 @@
 import { ChevronRight } from 'lucide-react';
 import { cn } from '../ui/class-names.js';
-import { formatDuration } from '../ui/time.js';
+import { formatDuration } from '../ui/format.js';
 import type { TimeScale } from './time-scale.js';
 import type { Span } from './timeline.js';
 import { BAR, COLUMNS } from './trace-axis.js';

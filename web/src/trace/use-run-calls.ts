@@ -4,7 +4,7 @@ import type { ToolOutput } from '../../../packages/client/src/api.js';
 import { toolKey } from '../api/queries.js';
 import type { RunDetails } from '../records/run-columns.js';
 import { type Organization, useOrganization } from '../session/organization.js';
-import { formatNumber } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
 import { recordsOfRun } from './records-of-run.js';
 import type { CallRecord } from './timeline.js';
 

@@ -1,6 +1,6 @@
 import { ChevronLeft, ChevronRight, ZoomIn, ZoomOut } from 'lucide-react';
 import { Button } from '../ui/button.js';
-import { formatDuration } from '../ui/time.js';
+import { formatDuration } from '../ui/format.js';
 import type { TimeScale } from './time-scale.js';
 import { changedWindow, type TimeWindow, type WindowChange, windowIn } from './time-window.js';
 import type { Span } from './timeline.js';

@@ -1,7 +1,7 @@
 import { FileText } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { useOrganization } from '../session/organization.js';
-import { formatBytes } from '../ui/time.js';
+import { formatBytes } from '../ui/format.js';
 import { type NamedFile, ownFileOf, useOwnFile } from './own-file.js';
 
 /** The pictures that the service lets browsers show. Others, such as SVG, it only lets them save. */

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useOrganization } from '../session/organization.js';
 import { cn } from '../ui/class-names.js';
-import { formatNumber } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
 import type { ChatMessage } from './message.js';
 import { MessageParts } from './message-parts.js';
 

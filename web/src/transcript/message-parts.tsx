@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Button } from '../ui/button.js';
 import { CodeBlock, JsonBlock } from '../ui/code-block.js';
 import { Markdown } from '../ui/markdown.js';
-import { formatNumber } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
 import { FilePart } from './file-part.js';
 import type { ChatMessage, MessagePart } from './message.js';
 import { ToolCard } from './tool-card.js';

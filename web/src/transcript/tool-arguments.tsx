@@ -1,6 +1,6 @@
 import { visibleJson } from '../../../packages/client/src/visible-json.js';
 import { CopyButton } from '../ui/copy-button.js';
-import { formatNumber } from '../ui/time.js';
+import { formatNumber } from '../ui/format.js';
 
 /**
  * The arguments of a tool call, for somebody who decides about it: every character is visible, lines are broken so that

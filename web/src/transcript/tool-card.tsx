@@ -4,7 +4,7 @@ import { visibleJson } from '../../../packages/client/src/visible-json.js';
 import { StateBadge } from '../ui/badge.js';
 import { CodeBlock } from '../ui/code-block.js';
 import type { State } from '../ui/state.js';
-import { formatCost, formatDuration } from '../ui/time.js';
+import { formatCost, formatDuration } from '../ui/format.js';
 import { ApprovalForm, useQuestion } from './approval-form.js';
 import { CallFactsOfAnswer } from './call-facts.js';
 import type { ToolPart } from './message.js';

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Button } from './button.js';
 import { type Column, DataTable } from './data-table.js';
 import { ErrorState, Loading } from './states.js';
-import { formatCount, formatNumber } from './time.js';
+import { formatCount, formatNumber } from './format.js';
 
 /** Rows that `useList` reads page by page. */
 export interface List<Row> {

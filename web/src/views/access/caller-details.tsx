@@ -5,7 +5,7 @@ import { StatusBadge } from '../../ui/badge.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, Loading } from '../../ui/states.js';
-import { formatNumber } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
 import type { AccessMap, MapNode } from './access-map.js';
 import { AccessLink } from './node-link.js';
 

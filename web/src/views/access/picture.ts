@@ -1,5 +1,5 @@
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
-import { counted, formatNumber } from '../../ui/time.js';
+import { counted, formatNumber } from '../../ui/format.js';
 import type { AccessMap, ApprovalRule, Kind, MapNode, Traffic, Way } from './access-map.js';
 import { agentsWithTool } from './agents-with-tool.js';
 

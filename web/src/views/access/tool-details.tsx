@@ -6,7 +6,7 @@ import { DataTable } from '../../ui/data-table.js';
 import { Section } from '../../ui/page.js';
 import { SearchField } from '../../ui/search-field.js';
 import { EmptyState } from '../../ui/states.js';
-import { formatNumber } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
 import type { MapNode } from './access-map.js';
 import { agentsWithTool } from './agents-with-tool.js';
 import { AccessLink } from './node-link.js';

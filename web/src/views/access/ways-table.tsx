@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Button } from '../../ui/button.js';
 import { DataTable } from '../../ui/data-table.js';
 import { EmptyState } from '../../ui/states.js';
-import { formatNumber } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
 import type { Way } from './access-map.js';
 import { AccessLink } from './node-link.js';
 import { verbInWords } from './picture.js';

@@ -8,7 +8,7 @@ import { useOrganization } from '../../session/organization.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading, NoPermission } from '../../ui/states.js';
-import { formatCost, formatDuration, formatNumber, formatShort } from '../../ui/time.js';
+import { formatCost, formatDuration, formatNumber, formatShort } from '../../ui/format.js';
 
 /** What an agent has done: its runs, what they cost, and what went wrong. */
 export function AgentRuns({ agentId }: { readonly agentId: string }) {

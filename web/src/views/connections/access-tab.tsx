@@ -6,7 +6,8 @@ import type { PermissionMap } from '../../session/session.js';
 import { Button } from '../../ui/button.js';
 import { Section } from '../../ui/page.js';
 import { ErrorState, Loading, NoPermission } from '../../ui/states.js';
-import { formatNumber, Time } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
+import { Time } from '../../ui/time.js';
 
 /**
  * Who can call what of a connection or an agent, in words: by role, by membership, by key.

@@ -8,7 +8,8 @@ import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage } from '../../ui/states.js';
-import { formatDuration, formatNumber, Time } from '../../ui/time.js';
+import { formatDuration, formatNumber } from '../../ui/format.js';
+import { Time } from '../../ui/time.js';
 
 type Tested = ToolOutput<'CONNECTION_TEST'>;
 

@@ -2,7 +2,7 @@ import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { useToast } from '../../ui/toast.js';
-import { formatNumber } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
 import type { Connection } from './form/connection-draft.js';
 
 /** How many agents are named. */

@@ -8,7 +8,8 @@ import { CopyButton } from '../../ui/copy-button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Facts } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatDuration, Time } from '../../ui/time.js';
+import { formatDuration } from '../../ui/format.js';
+import { Time } from '../../ui/time.js';
 import { DOORS } from './call-conditions.js';
 import { type Call, callerOf } from './calls-list.js';
 

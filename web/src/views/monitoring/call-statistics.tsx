@@ -11,7 +11,7 @@ import type { Column } from '../../ui/data-table.js';
 import { SelectField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatDuration, formatNumber } from '../../ui/time.js';
+import { formatDuration, formatNumber } from '../../ui/format.js';
 import { CALL_KINDS } from './call-conditions.js';
 import { Slowest } from './slowest.js';
 import { UseBy } from './use-by.js';

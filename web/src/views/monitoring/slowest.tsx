@@ -4,7 +4,7 @@ import { Chart } from '../../charts/chart.js';
 import { stepsOf } from '../../charts/series.js';
 import { FilterSelect } from '../../records/filter-fields.js';
 import { Section } from '../../ui/page.js';
-import { formatDuration } from '../../ui/time.js';
+import { formatDuration } from '../../ui/format.js';
 
 type Stats = ToolOutput<'MONITORING_STATS'>;
 type Counts = Stats['over_time'][number];

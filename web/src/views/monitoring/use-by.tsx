@@ -8,7 +8,7 @@ import { FilterSelect } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatExactCost, formatNumber } from '../../ui/time.js';
+import { formatExactCost, formatNumber } from '../../ui/format.js';
 
 const SHOWN = 20;
 

@@ -7,7 +7,7 @@ import { StatTile } from '../../charts/stat-tile.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatDuration, formatNumber } from '../../ui/time.js';
+import { formatDuration, formatNumber } from '../../ui/format.js';
 
 /** Calls of tools: how many, how many failed, how long they took. */
 export function CallFigures() {

@@ -6,7 +6,8 @@ import { useChoicesById } from '../../pick/choices.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { ErrorState } from '../../ui/states.js';
-import { formatCount, Time } from '../../ui/time.js';
+import { formatCount } from '../../ui/format.js';
+import { Time } from '../../ui/time.js';
 
 const SHOWN = 5;
 

@@ -10,7 +10,7 @@ import { StatTile } from '../../charts/stat-tile.js';
 import { useOrganization } from '../../session/organization.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatCost, formatDuration, formatExactCost, formatNumber } from '../../ui/time.js';
+import { formatCost, formatDuration, formatExactCost, formatNumber } from '../../ui/format.js';
 
 const SHOWN = 10;
 const RUNS: readonly Series[] = [

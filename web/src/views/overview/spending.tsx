@@ -5,7 +5,8 @@ import { useOrganization } from '../../session/organization.js';
 import { cn } from '../../ui/class-names.js';
 import { type Column, DataTable } from '../../ui/data-table.js';
 import { Section } from '../../ui/page.js';
-import { formatExactCost, Time } from '../../ui/time.js';
+import { formatExactCost } from '../../ui/format.js';
+import { Time } from '../../ui/time.js';
 
 type Window = ToolOutput<'USAGE_STATS'>['spend'][number];
 

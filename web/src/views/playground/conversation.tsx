@@ -4,7 +4,7 @@ import { type ChatMessage, filesOf, textOf } from '../../transcript/message.js';
 import { Button } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy-button.js';
 import { ErrorMessage } from '../../ui/states.js';
-import { formatDuration } from '../../ui/time.js';
+import { formatDuration } from '../../ui/format.js';
 import { Announcer } from './announcer.js';
 import { TraceButton, type useShownTrace } from './answer-trace.js';
 import { EditButton } from './edit-message.js';

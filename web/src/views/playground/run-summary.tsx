@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
-import { formatCost, formatDuration, formatNumber } from '../../ui/time.js';
+import { formatCost, formatDuration, formatNumber } from '../../ui/format.js';
 
 /** How a run went, in a line: its state, and what it took. */
 export function RunSummary({ run }: { readonly run: RunDetails }) {

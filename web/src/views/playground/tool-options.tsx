@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react';
 import { cn } from '../../ui/class-names.js';
-import { formatNumber } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
 import type { useCallCompletion } from './use-call-completion.js';
 
 /** The tools that complete a call, above the field in which it is written. */

@@ -2,7 +2,7 @@ import { Paperclip, X } from 'lucide-react';
 import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { ErrorMessage } from '../../ui/states.js';
-import { formatBytes } from '../../ui/time.js';
+import { formatBytes } from '../../ui/format.js';
 import type { Upload, Uploads } from './use-uploads.js';
 
 /** The files of the message that is being written. */

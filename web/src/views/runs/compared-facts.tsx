@@ -4,7 +4,7 @@ import type { RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { cn } from '../../ui/class-names.js';
 import { Section } from '../../ui/page.js';
-import { formatDuration, formatExactCost, formatNumber } from '../../ui/time.js';
+import { formatDuration, formatExactCost, formatNumber } from '../../ui/format.js';
 import { NEEDED_FOR_RECORDINGS } from '../../trace/recorded-call.js';
 import { changeOf, toolDifferences } from './run-differences.js';
 import type { Span } from '../../trace/timeline.js';

@@ -1,6 +1,6 @@
 import { Badge } from '../../ui/badge.js';
 import { Section } from '../../ui/page.js';
-import { formatDuration } from '../../ui/time.js';
+import { formatDuration } from '../../ui/format.js';
 import { pairsOf } from './run-differences.js';
 import type { Span } from '../../trace/timeline.js';
 import type { Step } from '../../trace/trace-tree.js';

@@ -5,7 +5,8 @@ import { useOrganization } from '../../session/organization.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { CopyButton } from '../../ui/copy-button.js';
 import { Facts } from '../../ui/page.js';
-import { formatCost, formatDuration, formatNumber, Time } from '../../ui/time.js';
+import { formatCost, formatDuration, formatNumber } from '../../ui/format.js';
+import { Time } from '../../ui/time.js';
 
 /** What is known of a run. */
 export function RunFacts({ run, agentTitle }: { readonly run: Run; readonly agentTitle: string }) {

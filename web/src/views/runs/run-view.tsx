@@ -11,7 +11,7 @@ import { Button } from '../../ui/button.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { Page, Section } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
-import { formatDuration } from '../../ui/time.js';
+import { formatDuration } from '../../ui/format.js';
 import { RunAgainButton } from './run-again.js';
 import { RunFacts } from './run-facts.js';
 import { RunTrace } from '../../trace/run-trace.js';

@@ -7,7 +7,8 @@ import { ConfirmButton } from '../../ui/dialog.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState } from '../../ui/states.js';
-import { formatBytes, Time } from '../../ui/time.js';
+import { formatBytes } from '../../ui/format.js';
+import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
 
 const NO_NAME = 'without a name';

@@ -5,7 +5,7 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { SelectField, TextField } from '../../ui/field.js';
 import { ErrorMessage } from '../../ui/states.js';
-import { formatDuration } from '../../ui/time.js';
+import { formatDuration } from '../../ui/format.js';
 import { LimitFields } from './limit-fields.js';
 import type { ModelDraft } from './model-draft.js';
 import { PriceFields } from './price-fields.js';

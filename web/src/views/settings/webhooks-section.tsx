@@ -10,7 +10,7 @@ import { ConfirmButton } from '../../ui/dialog.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorMessage } from '../../ui/states.js';
-import { formatDuration } from '../../ui/time.js';
+import { formatDuration } from '../../ui/format.js';
 import { useToast } from '../../ui/toast.js';
 import { OneTimeValue } from './one-time-value.js';
 import { useEdited } from './use-edited.js';

@@ -10,7 +10,7 @@ import { CopyButton } from '../../ui/copy-button.js';
 import { CheckboxField } from '../../ui/field.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
-import { formatNumber } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
 
 /** What was said in a thread, as it is stored. */
 export function ThreadTranscript({ thread }: { readonly thread: ListItem<'COLLECTION_THREADS_LIST'> }) {

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useOrganization } from '../../session/organization.js';
-import { formatNumber } from '../../ui/time.js';
+import { formatNumber } from '../../ui/format.js';
 
 const SHOWN = 5;
 

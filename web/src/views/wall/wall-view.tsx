@@ -10,7 +10,7 @@ import { useThemeOfView } from '../../shell/theme.js';
 import { cn } from '../../ui/class-names.js';
 import { STATES, StateShape } from '../../ui/state.js';
 import { ErrorMessage } from '../../ui/states.js';
-import { formatCost, formatDuration, formatNumber } from '../../ui/time.js';
+import { formatCost, formatDuration, formatNumber } from '../../ui/format.js';
 import { conditionOf } from './condition.js';
 import { WallRuns } from './wall-runs.js';
 

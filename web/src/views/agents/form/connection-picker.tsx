@@ -4,7 +4,7 @@ import { Badge, StatusBadge } from '../../../ui/badge.js';
 import { Button } from '../../../ui/button.js';
 import { SearchField } from '../../../ui/search-field.js';
 import { ErrorState, Loading } from '../../../ui/states.js';
-import { formatNumber } from '../../../ui/time.js';
+import { formatNumber } from '../../../ui/format.js';
 
 const SHOWN = 8;
 

@@ -2,7 +2,7 @@ import type { ToolOutput } from '../../../../../packages/client/src/api.js';
 import { SignalboxError } from '../../../../../packages/client/src/signalbox-error.js';
 import { SelectField, TextField } from '../../../ui/field.js';
 import { Section } from '../../../ui/page.js';
-import { formatNumber } from '../../../ui/time.js';
+import { formatNumber } from '../../../ui/format.js';
 import type { AgentDraft } from './agent-draft.js';
 
 export type DefinitionTokens = ToolOutput<'COLLECTION_VIRTUAL_MCP_GET'>['definition_tokens'];

@@ -7,7 +7,7 @@ import { Button } from '../../../ui/button.js';
 import { CheckboxField, TextAreaField, TextField } from '../../../ui/field.js';
 import { Form } from '../../../ui/form.js';
 import { EmptyState, ErrorMessage, Loading } from '../../../ui/states.js';
-import { formatNumber } from '../../../ui/time.js';
+import { formatNumber } from '../../../ui/format.js';
 import { ToolChoice } from '../../../tools/tool-choice.js';
 import { McpErrorState } from '../mcp-error-state.js';
 import type { Connection } from './connection-draft.js';

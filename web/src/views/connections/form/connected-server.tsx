@@ -8,7 +8,7 @@ import { StateBadge } from '../../../ui/badge.js';
 import { Button } from '../../../ui/button.js';
 import { Form } from '../../../ui/form.js';
 import { ErrorMessage, ErrorState, Loading } from '../../../ui/states.js';
-import { formatDuration } from '../../../ui/time.js';
+import { formatDuration } from '../../../ui/format.js';
 import { UpstreamAccount, usesOauth } from '../upstream-account.js';
 import { AgentOfTools } from './agent-of-tools.js';
 import { type Connection, httpDataOf, httpDraftOf, programDataOf, programDraftOf } from './connection-draft.js';

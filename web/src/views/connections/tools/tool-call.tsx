@@ -6,7 +6,7 @@ import { Button } from '../../../ui/button.js';
 import { JsonBlock } from '../../../ui/code-block.js';
 import { TextAreaField } from '../../../ui/field.js';
 import { ErrorMessage } from '../../../ui/states.js';
-import { formatDuration } from '../../../ui/time.js';
+import { formatDuration } from '../../../ui/format.js';
 import { type McpContent, McpContents } from '../mcp-content.js';
 import { SignInLink } from '../mcp-error-state.js';
 import { type Draft, type DraftErrors, argumentsOf, draftOf } from './draft-value.js';

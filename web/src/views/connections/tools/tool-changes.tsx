@@ -8,7 +8,7 @@ import { Button } from '../../../ui/button.js';
 import { JsonBlock } from '../../../ui/code-block.js';
 import { Section } from '../../../ui/page.js';
 import { ErrorMessage } from '../../../ui/states.js';
-import { formatNumber } from '../../../ui/time.js';
+import { formatNumber } from '../../../ui/format.js';
 
 type ToolsDiff = ToolOutput<'CONNECTION_TOOLS_DIFF'>;
 type ChangedTool = ToolsDiff['items'][number];
