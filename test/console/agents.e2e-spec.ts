@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
@@ -102,6 +103,29 @@ inBrowser('the agents in the console', () => {
     });
     await page.getByRole('tab', { name: 'Overview' }).click();
     await page.getByRole('row', { name: /add_two.*First.*get-sum/ }).waitFor();
+    await opened.close();
+  }, 120_000);
+
+  it('knows what calls of such a tool have taken', async () => {
+    const thread = await ThreadClient.create(fixture.service, await idOf('Support'));
+    const taskId = await thread.postMessage('/call add_two {"b":40}');
+    await thread.waitFor(taskId, 'waiting');
+    const opened = await fixture.open(`playground/${thread.id}`);
+    const { page } = opened;
+    const call = page.getByRole('region', { name: 'Tool call add_two' });
+    await call.getByRole('button', { name: 'Approve' }).click();
+    await call
+      .locator('summary')
+      .first()
+      .getByText(/^[\d.]+ m?s$/)
+      .waitFor();
+    // In the trace, the record of the call has its part of the answer.
+    await page.goto(fixture.address(`runs/${taskId}`));
+    await page
+      .getByRole('list', { name: 'Timeline' })
+      .getByRole('button', { name: /^get-sum/ })
+      .click();
+    await page.getByRole('region', { name: 'get-sum' }).getByText('add_two').first().waitFor();
     await opened.close();
   }, 120_000);
 

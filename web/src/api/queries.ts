@@ -4,6 +4,7 @@ import {
   MutationCache,
   QueryClient,
   type QueryKey,
+  queryOptions,
   useInfiniteQuery,
   useMutation,
   useQuery,
@@ -11,7 +12,7 @@ import {
 } from '@tanstack/react-query';
 import type { ListItem, ListToolName, ToolInput, ToolName, ToolOutput } from '../../../packages/client/src/api.js';
 import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
-import { useOrganization } from '../session/organization.js';
+import { type Organization, useOrganization } from '../session/organization.js';
 import { isServiceAway } from '../session/reachability.js';
 import { reportSignedOut } from '../session/signed-out.js';
 
@@ -51,6 +52,18 @@ export function resultKey(org: string, taskId?: string): QueryKey {
   return [org, 'run-result', ...(taskId === undefined ? [] : [taskId])];
 }
 
+/** Reads with a management tool, for one of the hooks of the library. */
+export function toolQuery<Name extends ToolName>(
+  { client, slug }: Pick<Organization, 'client' | 'slug'>,
+  name: Name,
+  input: ToolInput<Name>,
+) {
+  return queryOptions<ToolOutput<Name>>({
+    queryKey: toolKey(slug, name, input),
+    queryFn: ({ signal }) => client.tool(name, input, { signal }),
+  });
+}
+
 interface ReadOptions {
   /** Waits with the request until this is true. */
   readonly isEnabled?: boolean;
@@ -65,10 +78,9 @@ export function useTool<Name extends ToolName>(
   input: ToolInput<Name>,
   { isEnabled = true, refreshMs }: ReadOptions & { readonly refreshMs?: number } = {},
 ) {
-  const { client, slug } = useOrganization();
+  const organization = useOrganization();
   return useQuery<ToolOutput<Name>>({
-    queryKey: toolKey(slug, name, input),
-    queryFn: ({ signal }) => client.tool(name, input, { signal }),
+    ...toolQuery(organization, name, input),
     enabled: isEnabled,
     placeholderData: keepPreviousData as never,
     refetchInterval: refreshMs ?? false,

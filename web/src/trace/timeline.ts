@@ -3,6 +3,8 @@ import { timeOfUuid } from '../api/uuid.js';
 import type { RunDetails } from '../records/run-columns.js';
 import type { MessagePart, ToolPart } from '../transcript/message.js';
 import { formatCost, formatNumber } from '../ui/format.js';
+import { callSpans } from './call-spans.js';
+import type { ToolOrigins } from './tool-origins.js';
 
 /** A stretch of time in a run. Times are in milliseconds since 1970. */
 export interface Span {
@@ -51,6 +53,8 @@ interface TimelineInput {
   readonly modelOf: (call: ModelCall) => string | null;
   readonly calls: readonly CallRecord[];
   readonly parts: readonly MessagePart[];
+  /** Of the agent's tools. */
+  readonly origins: ToolOrigins;
   readonly answers: readonly ApprovalAnswer[];
   readonly now: number;
 }
@@ -65,7 +69,7 @@ const WAITS = { kind: 'queue', label: 'Waiting for a worker' } as const;
  * of calls, and waiting for approvals. In runs of versions that recorded no model calls, the model worked while nothing
  * else happened.
  */
-export function timelineOf({ run, modelOf, calls, parts, answers, now }: TimelineInput): Span[] {
+export function timelineOf({ run, modelOf, calls, parts, origins, answers, now }: TimelineInput): Span[] {
   const created = Date.parse(run.created_at);
   const started = run.started_at === null ? undefined : Date.parse(run.started_at);
   const finished = run.finished_at === null ? undefined : Date.parse(run.finished_at);
@@ -80,7 +84,7 @@ export function timelineOf({ run, modelOf, calls, parts, answers, now }: Timelin
   if (started === undefined) return [queue];
   const busy = [
     ...run.model_calls.map((call, index, all) => modelSpan(call, index, all[index + 1], modelOf)),
-    ...callSpans(calls, parts),
+    ...callSpans(calls, parts, origins),
     ...approvalSpans({ run, parts, answers, calls, end }),
   ]
     // The clocks of processes and of the browser differ a little, and nothing of a run begins after its end.
@@ -144,48 +148,6 @@ function modelSpan(
 
 function modelLabel(number: number): string {
   return `Model, call ${number}`;
-}
-
-/**
- * The calls with their parts of the answer. A record has the upstream's name of the tool, and a part the agent's, which
- * can have a prefix. Calls with the same name are in the order of their parts.
- */
-export function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[]): Span[] {
-  // A call that was denied has no record.
-  const called = parts.filter((part) => part.type === 'dynamic-tool').filter(({ state }) => state !== 'output-denied');
-  const open = Map.groupBy(
-    called.map((part, place) => ({ part, place, input: JSON.stringify(part.input) })),
-    ({ part }) => part.toolName,
-  );
-  return calls.map((call) => {
-    const exact = open.get(call.tool_name) ?? [];
-    const prefixed = (): typeof exact =>
-      [...open].flatMap(([name, candidates]) => (name.endsWith(`_${call.tool_name}`) ? candidates : []));
-    const candidates = exact.length > 0 ? exact : prefixed().sort((a, b) => a.place - b.place);
-    const recorded = JSON.stringify(call.arguments);
-    const made = candidates.find(({ input }) => input === recorded) ?? candidates[0];
-    if (made === undefined) return callSpan(call, undefined);
-    const ofName = open.get(made.part.toolName) ?? [];
-    ofName.splice(ofName.indexOf(made), 1);
-    return callSpan(call, made.part);
-  });
-}
-
-function callSpan(call: CallRecord, part: ToolPart | undefined): Span {
-  const start = Date.parse(call.at);
-  const note = [call.connection_title, call.error_code].filter(Boolean).join(' · ');
-  return {
-    id: call.id,
-    kind: 'tool',
-    label: call.tool_name,
-    start,
-    end: start + call.duration_ms,
-    isOpen: false,
-    outcome: call.status,
-    toolCall: call,
-    ...(part && { part }),
-    ...(note && { note }),
-  };
 }
 
 function approvalSpans({

@@ -1,10 +1,13 @@
-import { useQuery } from '@tanstack/react-query';
+import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
+import { toolQuery } from '../api/queries.js';
 import { isUuid, timeOfUuid } from '../api/uuid.js';
 import { type Organization, useOrganization } from '../session/organization.js';
 import type { CallFacts } from '../transcript/call-facts.js';
 import { type ChatMessage, isOver, type ToolPart } from '../transcript/message.js';
+import { callSpans } from './call-spans.js';
 import { CLOCKS_DIFFER_MS, recordsOfRun } from './records-of-run.js';
-import { type CallRecord, callSpans } from './timeline.js';
+import type { CallRecord } from './timeline.js';
+import { originsOf, type ToolOrigins } from './tool-origins.js';
 
 /** Of an answer with more calls, the first have their facts in the chat, and all have them in its trace. */
 const MAX_CALLS = 1_000;
@@ -14,17 +17,18 @@ type FactsOfCalls = ReadonlyMap<string, CallFacts>;
 const NONE: FactsOfCalls = new Map();
 
 /**
- * What the tool calls of an answer took, once it is over. An answer is read once: with one request, and another one for
- * the runs of agents that it has called.
+ * What the tool calls of an answer took, once it is over. An answer is read once: with one request, and others for the
+ * agent whose names its tools have, and for the runs of agents that it has called.
  * @param isWanted false waits with the request
  */
 export function useCallFacts(message: ChatMessage, isWanted: boolean): FactsOfCalls {
   const organization = useOrganization();
+  const queries = useQueryClient();
   const runId = message.role === 'assistant' ? (message.metadata?.taskId ?? '') : '';
   const hasCalls = message.parts.some(({ type }) => type === 'dynamic-tool');
   const { data } = useQuery({
     queryKey: [organization.slug, 'call-facts', runId],
-    queryFn: ({ signal }) => readFacts(organization, message, signal),
+    queryFn: ({ signal }) => readFacts(organization, queries, message, signal),
     enabled: isWanted && runId !== '' && hasCalls && isOver(message) && organization.may('MONITORING_LOGS_LIST'),
     staleTime: Infinity,
   });
@@ -39,6 +43,7 @@ interface RecordedCall {
 
 async function readFacts(
   organization: Organization,
+  queries: QueryClient,
   { parts, metadata }: ChatMessage,
   signal: AbortSignal,
 ): Promise<FactsOfCalls> {
@@ -54,7 +59,8 @@ async function readFacts(
     },
     { signal },
   );
-  const calls = callSpans(items, parts).flatMap(({ part, toolCall: record }) =>
+  const origins = await readOrigins(organization, queries, items);
+  const calls = callSpans(items, parts, origins).flatMap(({ part, toolCall: record }) =>
     part === undefined || record === undefined ? [] : [{ part, record }],
   );
   const costs = await costsOf(organization, calls, signal);
@@ -64,6 +70,19 @@ async function readFacts(
       return [toolCallId, { durationMs, ...(costUsd !== undefined && { costUsd }) }];
     }),
   );
+}
+
+/** Of the tools of the agent that made the calls, which all answers of a chat have in common. */
+async function readOrigins(
+  organization: Organization,
+  queries: QueryClient,
+  calls: readonly CallRecord[],
+): Promise<ToolOrigins> {
+  const id = calls.find(({ agent_id: agent }) => agent !== null)?.agent_id;
+  if (!id || !organization.may('COLLECTION_VIRTUAL_MCP_GET')) return originsOf(undefined);
+  const query = toolQuery(organization, 'COLLECTION_VIRTUAL_MCP_GET', { id });
+  // Of an agent that was deleted, the names are all that is known.
+  return originsOf(await queries.fetchQuery(query).catch(() => undefined));
 }
 
 /** The costs of the runs that calls have made. */

@@ -1,10 +1,11 @@
 import { useMemo } from 'react';
-import { useList } from '../api/queries.js';
+import { useList, useTool } from '../api/queries.js';
 import type { RunDetails } from '../records/run-columns.js';
 import { useOrganization } from '../session/organization.js';
 import type { MessagePart } from '../transcript/message.js';
 import { useModelNames } from './model-names.js';
 import { type Span, timelineOf } from './timeline.js';
+import { originsOf, type ToolOrigins } from './tool-origins.js';
 import { useRunCalls } from './use-run-calls.js';
 
 interface Timeline {
@@ -40,13 +41,23 @@ export function useTimeline(run: RunDetails, parts: readonly MessagePart[]): Tim
   );
   const answered = events.query.data;
   const modelOf = useModelNames(run.model_calls);
+  const origins = useOrigins(run, parts);
   const spans = useMemo(() => {
     const answers = (answered?.pages ?? [])
       .flatMap(({ items }) => items)
       .flatMap(({ at, actor, target }) =>
         target?.id ? [{ approvalId: target.id, at, by: actor.user_email ?? actor.key_name }] : [],
       );
-    return timelineOf({ run, modelOf, calls, parts, answers, now: Date.now() });
-  }, [run, modelOf, calls, parts, answered]);
+    return timelineOf({ run, modelOf, calls, parts, origins, answers, now: Date.now() });
+  }, [run, modelOf, calls, parts, origins, answered]);
   return { spans, isKnown: isComplete, isReading, missing };
+}
+
+/** Of the tools of the run's agent, if it has called any. */
+function useOrigins({ agent_id: id }: RunDetails, parts: readonly MessagePart[]): ToolOrigins {
+  const { may } = useOrganization();
+  const hasCalls = parts.some(({ type }) => type === 'dynamic-tool');
+  const isEnabled = hasCalls && may('COLLECTION_VIRTUAL_MCP_GET');
+  const { data } = useTool('COLLECTION_VIRTUAL_MCP_GET', { id }, { isEnabled });
+  return useMemo(() => originsOf(data?.item.id === id ? data : undefined), [data, id]);
 }
