@@ -256,6 +256,18 @@ inBrowser('the playground', () => {
     await answers(page).getByText('You said: the first').waitFor();
     expect(await answers(page).count()).toBe(2);
     expect(page.url()).not.toContain(thread.id);
+    // Its run is that of the original; that of the new answer is its own.
+    const [copied, own] = [answers(page).first(), answers(page).last()];
+    await copied.getByText('Copied from another chat').waitFor();
+    await copied.getByRole('button', { name: 'Trace' }).click();
+    await page.getByRole('complementary', { name: 'Trace' }).getByRole('list', { name: 'Timeline' }).waitFor();
+    await own.getByRole('link', { name: 'Run' }).waitFor();
+    expect(await own.getByText('Copied from another chat').count()).toBe(0);
+    const runs = await succeed<{ items: { id: string }[] }>(fixture.service, 'RUN_LIST', {
+      where: { field: ['thread_id'], operator: 'eq', value: thread.id },
+    });
+    const href = await copied.getByRole('link', { name: 'Run' }).getAttribute('href');
+    expect(runs.items.map(({ id }) => id)).toContain(href?.split('/').at(-1));
     expect(JSON.stringify(await thread.messages())).not.toContain('the changed');
   });
 
@@ -293,6 +305,10 @@ inBrowser('the playground', () => {
     const { page } = opened;
     await page.getByRole('button', { name: 'Add a column' }).click();
     await page.getByRole('button', { name: 'Add a column' }).click();
+    const message = page.getByLabel('Message', { exact: true });
+    await message.pressSequentially('/call get-s');
+    await page.getByRole('option', { name: 'get-sum' }).click();
+    expect(await message.inputValue()).toBe('/call get-sum {}');
     const columns = [1, 2, 3].map((number) => page.getByRole('region', { name: `Column ${number}` }));
     const [first, second, third] = columns as [Locator, Locator, Locator];
     await second.getByRole('button', { name: 'Options' }).click();
@@ -359,6 +375,12 @@ inBrowser('the playground', () => {
     await column.getByRole('button', { name: 'Copy the messages of column 1' }).click();
     await answers(page).nth(20).waitFor();
     await column.getByText('You said: once more').last().waitFor();
+    // The answers of both columns are of the same runs: the trace is that of one column.
+    await column.getByRole('button', { name: 'Trace' }).last().click();
+    await page.getByRole('dialog', { name: 'Trace' }).getByRole('list', { name: 'Timeline' }).waitFor();
+    expect(await page.getByRole('dialog', { name: 'Trace' }).count()).toBe(1);
+    await page.keyboard.press('Escape');
+    await column.getByRole('button', { name: 'Trace' }).last().and(page.locator(':focus')).waitFor();
     const copied = new URL(page.url()).searchParams.get('thread2') ?? '';
     expect(copied).not.toBe(thread.id);
     await column.evaluate((pane) => pane.scrollTo({ top: 0 }));
@@ -426,5 +448,13 @@ inBrowser('the playground', () => {
     await answers(opened.page).getByText('The run failed.').waitFor();
     await opened.expectAccessible();
     await opened.expectToFit(360);
+    const call = opened.page.getByRole('region', { name: 'Tool call get-structured-content' });
+    await call.locator('summary').first().click();
+    const result = call.getByRole('region', { name: 'Result of get-structured-content, structured' });
+    await result.getByText('conditions: ').waitFor();
+    await opened.expectAccessible();
+    await opened.expectToFit(360);
+    await call.getByRole('button', { name: 'Show as text' }).last().click();
+    expect(JSON.parse((await result.textContent()) ?? '')).toHaveProperty('conditions');
   });
 });

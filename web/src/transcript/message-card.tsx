@@ -16,6 +16,7 @@ export function MessageCard({
   userName,
   onAnswered,
   isOfRunView = false,
+  isCopied = false,
   actions,
 }: {
   readonly message: ChatMessage;
@@ -28,6 +29,8 @@ export function MessageCard({
   readonly onAnswered?: (() => void) | undefined;
   /** The view shows the run and its error itself. */
   readonly isOfRunView?: boolean;
+  /** The answer was copied from another thread, to which its run belongs. */
+  readonly isCopied?: boolean;
   readonly actions?: ReactNode;
 }) {
   const { role, metadata } = message;
@@ -51,7 +54,7 @@ export function MessageCard({
       <MessageParts message={message} threadId={threadId} isStreaming={isStreaming} onAnswered={onAnswered} />
       {metadata?.aborted && <p className="text-sm text-muted-foreground">Stopped before the answer was complete.</p>}
       {metadata?.error && !isOfRunView && <Failure message={metadata.error.message} code={metadata.error.code} />}
-      {role === 'assistant' && !isStreaming && !isOfRunView && <RunFacts metadata={metadata} />}
+      {role === 'assistant' && !isStreaming && !isOfRunView && <RunFacts metadata={metadata} isCopied={isCopied} />}
     </article>
   );
 }
@@ -67,7 +70,7 @@ function Failure({ message, code }: { readonly message: string; readonly code?: 
   );
 }
 
-function RunFacts({ metadata }: { readonly metadata: ChatMessage['metadata'] }) {
+function RunFacts({ metadata, isCopied }: { readonly metadata: ChatMessage['metadata']; readonly isCopied: boolean }) {
   const { slug } = useOrganization();
   const { taskId, model, usage } = metadata ?? {};
   if (taskId === undefined) return null;
@@ -79,6 +82,7 @@ function RunFacts({ metadata }: { readonly metadata: ChatMessage['metadata'] }) 
           {formatNumber(usage.inputTokens)} tokens in, {formatNumber(usage.outputTokens)} out
         </span>
       )}
+      {isCopied && <span>Copied from another chat, with its run</span>}
       <Link
         to="/$org/runs/$runId"
         params={{ org: slug, runId: taskId }}

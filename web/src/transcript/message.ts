@@ -72,6 +72,14 @@ export function isOver({ metadata }: Pick<ChatMessage, 'metadata'>): boolean {
   return metadata?.finishReason !== undefined || metadata?.aborted === true;
 }
 
+/** Whether an answer was copied from another thread, whose run it names: it is older than its thread. */
+export function isCopied(
+  { metadata }: Pick<ChatMessage, 'metadata'>,
+  thread: { readonly created_at: string },
+): boolean {
+  return metadata?.storedAt !== undefined && Date.parse(metadata.storedAt) < Date.parse(thread.created_at);
+}
+
 /** The text parts of a message, without reasoning and tool calls. */
 export function textOf({ parts }: Pick<ChatMessage, 'parts'>): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');

@@ -1,5 +1,8 @@
-import { CodeBlock, JsonBlock } from '../ui/code-block.js';
+import { useMemo } from 'react';
 import { useOrganization } from '../session/organization.js';
+import { CodeBlock } from '../ui/code-block.js';
+import { jsonOf } from '../ui/json-table.js';
+import { JsonView } from '../ui/json-view.js';
 import { FilePart } from './file-part.js';
 import { ownFileOf } from './own-file.js';
 
@@ -7,11 +10,11 @@ import { ownFileOf } from './own-file.js';
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** The result of a tool: the text, the pictures and the stored files of an MCP result, and everything else as JSON. */
+/** The result of a tool: the text, the pictures and the stored files of an MCP result, and JSON as a table or a tree. */
 export function ToolOutput({ output, toolName }: { readonly output: unknown; readonly toolName: string }) {
   const label = `Result of ${toolName}`;
   const result = asToolResult(output);
-  if (result === undefined) return <JsonBlock value={output} label={label} />;
+  if (result === undefined) return <JsonView value={output} label={label} />;
   return (
     <div className="flex min-w-0 flex-col gap-2">
       {result.content.map((block, index) => (
@@ -19,7 +22,7 @@ export function ToolOutput({ output, toolName }: { readonly output: unknown; rea
         <Block key={index} block={block} label={index === 0 ? label : `${label}, part ${index + 1}`} />
       ))}
       {result.structuredContent !== undefined && (
-        <JsonBlock value={result.structuredContent} label={`${label}, structured`} />
+        <JsonView value={result.structuredContent} label={`${label}, structured`} />
       )}
     </div>
   );
@@ -28,7 +31,14 @@ export function ToolOutput({ output, toolName }: { readonly output: unknown; rea
 function Block({ block, label }: { readonly block: Readonly<Record<string, unknown>>; readonly label: string }) {
   const { slug } = useOrganization();
   const { type, text, data, mimeType, uri, name } = block;
-  if (type === 'text' && typeof text === 'string') return <CodeBlock text={text} label={label} />;
+  const json = useMemo(() => (type === 'text' && typeof text === 'string' ? jsonOf(text) : undefined), [type, text]);
+  if (type === 'text' && typeof text === 'string') {
+    return json === undefined ? (
+      <CodeBlock text={text} label={label} />
+    ) : (
+      <JsonView value={json} text={text} label={label} />
+    );
+  }
   const isFile = type === 'resource_link' && typeof uri === 'string' && ownFileOf(uri, slug) !== undefined;
   if (isFile && typeof mimeType === 'string') {
     return <FilePart file={{ mediaType: mimeType, url: uri, ...(typeof name === 'string' && { filename: name }) }} />;
@@ -43,7 +53,7 @@ function Block({ block, label }: { readonly block: Readonly<Record<string, unkno
       />
     );
   }
-  return <JsonBlock value={block} label={label} />;
+  return <JsonView value={block} label={label} />;
 }
 
 interface ToolResult {

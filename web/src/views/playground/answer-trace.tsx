@@ -1,5 +1,5 @@
 import { X } from 'lucide-react';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { isUuid } from '../../api/uuid.js';
@@ -12,16 +12,26 @@ import type { ChatMessage } from '../../transcript/message.js';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { ErrorState, Loading } from '../../ui/states.js';
+import { namesOf } from './columns.js';
 import { RunSummary } from './run-summary.js';
 import type { useThreadChat } from './use-thread-chat.js';
 
-/** The answer whose trace is shown: its run is in the address (`?trace=…`). */
-export function useShownTrace() {
-  const [{ trace }, filter] = useFilters();
+/**
+ * The answer whose trace is shown: its run is in the address (`?trace=…`). Columns have a name of their own each, since
+ * a copied conversation has the answers of the first.
+ */
+export function useShownTrace(column = 1) {
+  const [filters, filter] = useFilters();
+  const id = useId();
+  const name = namesOf(column).trace;
+  const trace = filters[name];
+  const buttonOf = (runId: string): string => `${id}-${runId}`;
   // What is chosen in a trace is of its run.
-  const show = (runId: string | undefined): void => filter({ trace: runId, span: undefined, zoom: undefined });
+  const show = (runId: string | undefined): void => filter({ [name]: runId, span: undefined, zoom: undefined });
   return {
     runId: trace,
+    /** The id of the button that shows a trace. */
+    buttonOf,
     toggle: (runId: string): void => show(runId === trace ? undefined : runId),
     /** Gives the focus back to the button that has opened the trace. */
     close: (): void => {
@@ -56,19 +66,13 @@ function answerOf(runId: string | undefined, messages: readonly ChatMessage[]): 
   return messages.find(({ role, metadata }) => role === 'assistant' && metadata?.taskId === runId);
 }
 
-function buttonOf(runId: string): string {
-  return `trace-of-${runId}`;
-}
-
 /** Shows or hides the trace of an answer. */
 export function TraceButton({
   message,
-  isShown,
-  onToggle,
+  trace: { buttonOf, isShown, toggle },
 }: {
   readonly message: ChatMessage;
-  readonly isShown: (runId: string) => boolean;
-  readonly onToggle: (runId: string) => void;
+  readonly trace: ReturnType<typeof useShownTrace>;
 }) {
   const { may } = useOrganization();
   const runId = message.role === 'assistant' ? message.metadata?.taskId : undefined;
@@ -79,7 +83,7 @@ export function TraceButton({
       size="small"
       variant="ghost"
       aria-expanded={isShown(runId)}
-      onClick={() => onToggle(runId)}
+      onClick={() => toggle(runId)}
     >
       Trace
     </Button>

@@ -55,7 +55,7 @@ export function ColumnChat({
   const chat = useThreadChat({ thread, transcript, options, onRefused: () => setRefused(sent.current) });
   const root = useRef<HTMLDivElement>(null);
   const { isAtEnd, goToEnd } = useStickToEnd(root);
-  const trace = useShownTrace();
+  const trace = useShownTrace(number);
   const traced = useTracedAnswer(trace, thread.id, chat);
 
   const say = (draft: Draft, interrupt: boolean): void => {

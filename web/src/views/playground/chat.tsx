@@ -38,7 +38,7 @@ export function Chat({
   const input = useRef<HTMLTextAreaElement>(null);
   const options = useRunOptions();
   const uploads = useUploads();
-  const callableTools = useCallableTools(thread.virtual_mcp_id, options, text);
+  const callableTools = useCallableTools([{ agentId: thread.virtual_mcp_id, options }], text);
   const onRefused = (refused: string): void => {
     setText(refused);
     uploads.giveBack();

@@ -18,6 +18,11 @@ describe('columnsOf', () => {
   });
 
   it('takes the columns that are gone out of the address', () => {
-    expect(searchOf([{ agentId: 'a' }])).toMatchObject({ agent: 'a', agent2: undefined, thread2: undefined });
+    expect(searchOf([{ agentId: 'a' }])).toMatchObject({
+      agent: 'a',
+      agent2: undefined,
+      thread2: undefined,
+      trace2: undefined,
+    });
   });
 });

@@ -20,6 +20,7 @@ export function namesOf(column: number) {
     thread: `thread${suffix}`,
     tier: `tier${suffix}`,
     temperature: `temperature${suffix}`,
+    trace: `trace${suffix}`,
   };
 }
 
@@ -40,7 +41,7 @@ export function columnsOf(filters: Filters): Column[] {
   return end < 0 ? columns : columns.slice(0, end);
 }
 
-/** The part of an address that has these columns and no others. */
+/** The part of an address that has these columns and no others. None of them shows a trace. */
 export function searchOf(columns: readonly Column[]): Filters {
   return Object.fromEntries(
     NUMBERS.flatMap((number) => {
@@ -51,6 +52,7 @@ export function searchOf(columns: readonly Column[]): Filters {
         [names.thread, column?.threadId],
         [names.tier, column?.tier],
         [names.temperature, column?.temperature],
+        [names.trace, undefined],
       ];
     }),
   );

@@ -1,6 +1,6 @@
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { MessageCard } from '../../transcript/message-card.js';
-import { type ChatMessage, filesOf, textOf } from '../../transcript/message.js';
+import { type ChatMessage, filesOf, isCopied, textOf } from '../../transcript/message.js';
 import { Button } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy-button.js';
 import { ErrorMessage } from '../../ui/states.js';
@@ -49,7 +49,7 @@ export function Conversation({
           onThread={onThread}
         />
       )}
-      <TraceButton message={message} isShown={trace.isShown} onToggle={trace.toggle} />
+      <TraceButton message={message} trace={trace} />
       {message === last && !isRunning && (
         <Button size="small" variant="ghost" onClick={() => chat.regenerate(message.id)}>
           Regenerate
@@ -79,6 +79,7 @@ export function Conversation({
             <MessageCard
               message={message}
               threadId={thread.id}
+              isCopied={isCopied(message, thread)}
               isStreaming={isRunning && message === last && message.role === 'assistant'}
               onAnswered={onAnswered}
               actions={actionsOf(message, index)}

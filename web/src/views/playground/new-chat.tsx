@@ -103,7 +103,7 @@ export function FirstMessage({
   const input = useRef<HTMLTextAreaElement>(null);
   const options = useRunOptions();
   const uploads = useUploads();
-  const callableTools = useCallableTools(agentId, options, text);
+  const callableTools = useCallableTools([{ agentId, options }], text);
   const { createThread, post } = useStartChat();
   const [messageId] = useState(generateId);
   // A second try after a refusal uses the thread of the first.

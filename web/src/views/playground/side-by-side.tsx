@@ -15,6 +15,7 @@ import { Composer } from './composer.js';
 import { LoadedThread } from './loaded-thread.js';
 import { NotStarted } from './not-started.js';
 import { optionsOf, RunOptionsButton, useRunOptions } from './run-options.js';
+import { useCallableTools } from './use-callable-tools.js';
 import { useStartColumns } from './use-start-columns.js';
 import { useUploads } from './use-uploads.js';
 
@@ -42,6 +43,10 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
   const fresh = numbered
     .filter(({ threadId }) => threadId === undefined)
     .map(({ number, agentId, ...options }) => ({ number, agentId, options: optionsOf(options) }));
+  const callableTools = useCallableTools(
+    columns.map((column) => ({ agentId: column.agentId, options: optionsOf(column) })),
+    text,
+  );
   const isLoading = controls.size < columns.length - fresh.length;
   const running = [...controls.values()].filter(({ isRunning }) => isRunning);
 
@@ -59,7 +64,7 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
         params: { org: slug, threadId: only.threadId },
         search: { tier: only.tier, temperature: only.temperature },
       });
-    } else filter({ ...searchOf(shown), trace: undefined, span: undefined, zoom: undefined });
+    } else filter({ ...searchOf(shown), span: undefined, zoom: undefined });
   };
   return (
     <Page
@@ -142,6 +147,7 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
                 : 'Your role or key does not include COLLECTION_THREADS_CREATE.'
           }
           inputRef={input}
+          callableTools={callableTools}
         />
       </div>
     </Page>

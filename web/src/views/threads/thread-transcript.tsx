@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { useOrganization } from '../../session/organization.js';
-import { textOf } from '../../transcript/message.js';
+import { isCopied, textOf } from '../../transcript/message.js';
 import { MessageCard } from '../../transcript/message-card.js';
 import { useTranscript } from '../../transcript/use-transcript.js';
 import { Button } from '../../ui/button.js';
@@ -63,6 +63,7 @@ export function ThreadTranscript({ thread }: { readonly thread: ListItem<'COLLEC
                   message={message}
                   threadId={thread.id}
                   userName="User"
+                  isCopied={isCopied(message, thread)}
                   isStreaming={isInProgress && message === messages.at(-1)}
                   onAnswered={() => void query.refetch()}
                   actions={textOf(message) !== '' && <CopyButton text={textOf(message)} size="small" variant="ghost" />}
