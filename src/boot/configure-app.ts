@@ -80,6 +80,6 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   app.get(OauthRoutes, { strict: false }).serveOn(fastify);
   app.get(McpRoutes, { strict: false }).serveOn(fastify, anonymousConnections);
   serveOpenApi(app);
-  if (config.servesConsole) serveConsole(fastify);
+  if (config.servesConsole) serveConsole(fastify, () => config.baseUrl);
   return anonymousConnections;
 }

@@ -9,6 +9,8 @@ import { CONSOLE_PATH } from '../platform/pages/home.controller.js';
 /** The build of `web/`: next to the compiled service, or in the current build if the service runs from its sources. */
 const FOLDERS = ['../web/', '../../dist/web/'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 const NONCE = '__CSP_NONCE__';
+/** Before the path of the picture that other sites show beside a link. */
+const PICTURE = '<meta property="og:image" content="';
 const YEAR_S = 365 * 24 * 3600;
 
 /**
@@ -35,9 +37,10 @@ function policyWith(nonce: string): string {
 /**
  * Serves the console: its hashed, precompressed files below `/console/assets/`, and its page at every other address
  * below `/console`, since the page itself finds the view. Call before the application listens.
+ * @param baseUrl where callers find the service, once it listens
  * @throws Error if the service was built without the console
  */
-export function serveConsole(fastify: FastifyInstance): void {
+export function serveConsole(fastify: FastifyInstance, baseUrl: () => string): void {
   const folder = FOLDERS.find((path) => existsSync(join(path, 'index.html')));
   if (folder === undefined) throw new Error('The console has not been built: run `npm run build`, or set CONSOLE=off.');
   const [head = '', tail = ''] = readFileSync(join(folder, 'index.html'), 'utf8').split(NONCE);
@@ -47,7 +50,7 @@ export function serveConsole(fastify: FastifyInstance): void {
       .header('content-security-policy', policyWith(nonce))
       .header('cache-control', 'no-cache')
       .type('text/html; charset=utf-8')
-      .send(head + nonce + tail);
+      .send(head + nonce + tail.replace(PICTURE, () => PICTURE + baseUrl()));
   };
   fastify.get(CONSOLE_PATH, sendPage);
   fastify.get(`${CONSOLE_PATH}/*`, sendPage);

@@ -60,6 +60,18 @@ describe('the files of the console', () => {
     expect(first.text).not.toMatch(/<script>|<script [^>]*>[^<]|<style|\sstyle=|\son[a-z]+=/i);
   });
 
+  it('names the picture for links by the address of the service', async () => {
+    const { text } = await get('/console/default/runs/none?status=failed').expect(200);
+    const picture = /<meta property="og:image" content="([^"]+)"/.exec(text)?.[1] ?? '';
+    expect(picture).toMatch(/\/console\/assets\/social-[\w-]+\.png$/);
+    expect(new URL(picture).origin).toBe(service.url);
+    const { headers } = await get(new URL(picture).pathname).expect(200);
+    expect(headers).toMatchObject({
+      'content-type': 'image/png',
+      'cache-control': 'public, max-age=31536000, immutable',
+    });
+  });
+
   it('keeps hashed files for ever, and sends them compressed', async () => {
     const [script = ''] = await filesOf('.js');
     for (const encoding of ['br', 'gzip']) {
