@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ToolPart } from '../transcript/message.js';
 import { callSpans } from './call-spans.js';
-import type { CallRecord } from './timeline.js';
+import type { CallRecord } from './span.js';
 import type { ToolOrigins } from './tool-origins.js';
 
 const record = (tool: string, args: unknown = null, connection = 'c'): CallRecord =>

@@ -1,5 +1,5 @@
 import type { MessagePart, ToolPart } from '../transcript/message.js';
-import type { CallRecord, Span } from './timeline.js';
+import type { CallRecord, Span } from './span.js';
 import type { ToolOrigins } from './tool-origins.js';
 
 /** A call in the answer that has no record yet. */

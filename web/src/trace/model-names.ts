@@ -1,7 +1,7 @@
 import { useCallback } from 'react';
 import { useTool } from '../api/queries.js';
 import { useOrganization } from '../session/organization.js';
-import type { ModelCall } from './timeline.js';
+import type { ModelCall } from './span.js';
 
 /**
  * Names the models of a run's calls. Where they are of several providers, with the provider: a fallback is often the

@@ -3,7 +3,7 @@ import { Button } from '../ui/button.js';
 import { cn } from '../ui/class-names.js';
 import { scaleOf } from './time-scale.js';
 import { formatWindow, parseWindow, type TimeWindow } from './time-window.js';
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 import { Axis } from './trace-axis.js';
 import { TraceList } from './trace-list.js';
 import { COLOURS } from './trace-rows.js';

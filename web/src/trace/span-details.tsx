@@ -13,7 +13,7 @@ import { Facts, Section } from '../ui/page.js';
 import { formatDuration, formatExactCost, formatNumber } from '../ui/format.js';
 import { Time } from '../ui/time.js';
 import { RecordedCall } from './recorded-call.js';
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 
 /** One stretch of a run: what went in, what came out, what it cost and who permitted it. */
 export function SpanDetails({

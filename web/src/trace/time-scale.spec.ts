@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { scaleOf } from './time-scale.js';
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 
 const ORIGIN = 1_700_000_000_000;
 

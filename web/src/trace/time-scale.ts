@@ -1,5 +1,5 @@
 import type { TimeWindow } from './time-window.js';
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 
 /** A part of the time of a run and its place on the axis. Times in milliseconds since 1970, places in percent. */
 interface Segment {

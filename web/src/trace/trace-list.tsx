@@ -2,7 +2,7 @@ import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { cn } from '../ui/class-names.js';
 import type { TimeScale } from './time-scale.js';
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 import { SpanRow, StepRow } from './trace-rows.js';
 import { type Step, treeOf } from './trace-tree.js';
 

@@ -2,7 +2,7 @@ import { ChevronRight } from 'lucide-react';
 import { cn } from '../ui/class-names.js';
 import { formatDuration } from '../ui/format.js';
 import type { TimeScale } from './time-scale.js';
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 import { BAR, COLUMNS } from './trace-axis.js';
 import type { Step } from './trace-tree.js';
 

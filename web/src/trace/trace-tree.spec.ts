@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ModelCall, Span } from './timeline.js';
+import type { ModelCall, Span } from './span.js';
 import { treeOf } from './trace-tree.js';
 
 function span(kind: Span['kind'], start: number, step?: number, error: string | null = null): Span {

@@ -1,4 +1,4 @@
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 
 /** A step of a run: a model call with its fallbacks, and what the model asked for. */
 export interface Step {

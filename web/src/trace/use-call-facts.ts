@@ -6,7 +6,7 @@ import type { CallFacts } from '../transcript/call-facts.js';
 import { type ChatMessage, isOver, type ToolPart } from '../transcript/message.js';
 import { callSpans } from './call-spans.js';
 import { CLOCKS_DIFFER_MS, recordsOfRun } from './records-of-run.js';
-import type { CallRecord } from './timeline.js';
+import type { CallRecord } from './span.js';
 import { originsOf, type ToolOrigins } from './tool-origins.js';
 
 /** Of an answer with more calls, the first have their facts in the chat, and all have them in its trace. */

@@ -6,7 +6,7 @@ import type { RunDetails } from '../records/run-columns.js';
 import { type Organization, useOrganization } from '../session/organization.js';
 import { formatNumber } from '../ui/format.js';
 import { recordsOfRun } from './records-of-run.js';
-import type { CallRecord } from './timeline.js';
+import type { CallRecord } from './span.js';
 
 /** A longer trace says that it is cut. */
 const MAX_CALLS = 5_000;

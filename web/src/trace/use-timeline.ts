@@ -4,7 +4,8 @@ import type { RunDetails } from '../records/run-columns.js';
 import { useOrganization } from '../session/organization.js';
 import type { MessagePart } from '../transcript/message.js';
 import { useModelNames } from './model-names.js';
-import { type Span, timelineOf } from './timeline.js';
+import type { Span } from './span.js';
+import { timelineOf } from './timeline.js';
 import { originsOf, type ToolOrigins } from './tool-origins.js';
 import { useRunCalls } from './use-run-calls.js';
 

@@ -3,7 +3,7 @@ import { Button } from '../ui/button.js';
 import { formatDuration } from '../ui/format.js';
 import type { TimeScale } from './time-scale.js';
 import { changedWindow, type TimeWindow, type WindowChange, windowIn } from './time-window.js';
-import type { Span } from './timeline.js';
+import type { Span } from './span.js';
 
 /** A selected stretch fills this share of the axis when it is zoomed to. */
 const SPAN_SHARE = 0.8;

@@ -7,7 +7,7 @@ import { Section } from '../../ui/page.js';
 import { formatDuration, formatExactCost, formatNumber } from '../../ui/format.js';
 import { NEEDED_FOR_RECORDINGS } from '../../trace/recorded-call.js';
 import { changeOf, toolDifferences } from './run-differences.js';
-import type { Span } from '../../trace/timeline.js';
+import type { Span } from '../../trace/span.js';
 
 interface ComparedRun {
   readonly run: RunDetails;

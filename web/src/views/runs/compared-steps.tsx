@@ -2,7 +2,7 @@ import { Badge } from '../../ui/badge.js';
 import { Section } from '../../ui/page.js';
 import { formatDuration } from '../../ui/format.js';
 import { pairsOf } from './run-differences.js';
-import type { Span } from '../../trace/timeline.js';
+import type { Span } from '../../trace/span.js';
 import type { Step } from '../../trace/trace-tree.js';
 
 /** The steps of two runs beside each other. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { changeOf, pairsOf, toolDifferences } from './run-differences.js';
-import type { Span } from '../../trace/timeline.js';
+import type { Span } from '../../trace/span.js';
 import type { Step } from '../../trace/trace-tree.js';
 
 function step(number: number, ...calls: [label: string, input: unknown][]): Step {

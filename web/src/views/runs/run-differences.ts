@@ -1,4 +1,4 @@
-import type { Span } from '../../trace/timeline.js';
+import type { Span } from '../../trace/span.js';
 import type { Step } from '../../trace/trace-tree.js';
 
 /** A number of two runs. */
