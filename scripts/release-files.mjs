@@ -33,7 +33,7 @@ const PACKAGES = [
       'lib/platform/database/{functions,migrations}/*.sql',
       'lib/platform/pages/face/*.{css,svg}',
       'lib/web/index.html',
-      'lib/web/assets/*.{js,css,svg}{,.br,.gz}',
+      'lib/web/assets/*.{js,css,svg,png}{,.br,.gz}',
       'lib/web/assets/*.woff2',
     ],
     refused: ['**/*.spec.*', '**/test/**', '**/.env*'],

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../../core/config/env-reader.js';
@@ -23,10 +24,7 @@ const MAX_SOCKET_PATH_BYTES = 103;
 export async function startSupervisor(settings: Settings): Promise<RunningService> {
   const logger = createLogger(settings.logLevel);
   const folder = await makeSocketFolder(settings.processes);
-  const database = await openDatabase(settings, (line) => logger.info(line)).catch(async (error: unknown) => {
-    await rm(folder, { recursive: true, force: true });
-    throw error;
-  });
+  const database = await openDatabase(settings, (line) => logger.info(line));
   const metrics = new ProcessMetrics(settings, logger);
   const processes = Array.from(
     { length: settings.processes },
@@ -35,7 +33,6 @@ export async function startSupervisor(settings: Settings): Promise<RunningServic
   const stop = async (): Promise<void> => {
     await Promise.all(processes.map((one) => one.stop(PROCESS_WITHIN_MS)));
     await metrics.close();
-    await rm(folder, { recursive: true, force: true });
     await endsWithin(database.stop(), STORAGE_WITHIN_MS);
   };
   try {
@@ -58,12 +55,16 @@ export async function startSupervisor(settings: Settings): Promise<RunningServic
   }
 }
 
-/** The folder of the sockets between the processes, which only this user can enter. @throws ConfigError */
+/**
+ * The folder of the sockets between the processes, which only this user can enter. It is removed however this process
+ * ends, except by SIGKILL.
+ * @throws ConfigError
+ */
 async function makeSocketFolder(processes: number): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'signalbox-')).catch((error: Error) => {
     throw new ConfigError(`Cannot create a folder in TMPDIR (${tmpdir()}): ${error.message}`);
   });
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   if (Buffer.byteLength(join(folder, String(processes))) <= MAX_SOCKET_PATH_BYTES) return folder;
-  await rm(folder, { recursive: true, force: true });
   throw new ConfigError(`The path of TMPDIR (${tmpdir()}) is too long for a Unix socket.`);
 }
