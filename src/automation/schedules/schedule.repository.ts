@@ -20,6 +20,21 @@ const LOSS = `CASE
         AND threads.id = schedules.thread_id)
     THEN 'The thread was deleted.' END`;
 
+/** Before every id that a schedule has. */
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+const DISABLE_LOST = `
+  WITH looked_at AS MATERIALIZED (
+    SELECT * FROM schedules WHERE id > $1 ORDER BY id LIMIT $2
+  ), lost AS (
+    SELECT id, updated_at, ${LOSS} AS reason FROM looked_at AS schedules WHERE enabled
+  ), disabled AS (
+    UPDATE schedules SET enabled = false, next_run_at = NULL, disabled_reason = lost.reason, updated_at = now()
+      FROM lost
+     WHERE lost.id = schedules.id AND lost.updated_at = schedules.updated_at AND lost.reason IS NOT NULL
+  )
+  SELECT array_agg(id ORDER BY id) AS ids FROM looked_at`;
+
 /** What decides about a run of a schedule beyond its own row. */
 export interface ScheduleSituation {
   /** Why it can post no run any more; null if it can. */
@@ -83,13 +98,16 @@ export class ScheduleRepository {
     return row;
   }
 
-  /** Disables the schedules, of all organizations, that can post no run any more. */
-  async disableLost(): Promise<void> {
-    await this.schedules.query(
-      `UPDATE schedules SET enabled = false, next_run_at = NULL, disabled_reason = lost.reason, updated_at = now()
-         FROM (SELECT id, updated_at, ${LOSS} AS reason FROM schedules WHERE enabled) AS lost
-        WHERE lost.id = schedules.id AND lost.updated_at = schedules.updated_at AND lost.reason IS NOT NULL`,
-    );
+  /**
+   * Looks at the next schedules of all organizations by id, and disables those that can post no run any more.
+   * @param after the id after which it begins; undefined for the first schedule
+   * @param limit how many it looks at
+   * @returns the id after which to go on; undefined once all were looked at
+   */
+  async disableLost(after: string | undefined, limit: number): Promise<string | undefined> {
+    const [row]: { ids: string[] | null }[] = await this.schedules.query(DISABLE_LOST, [after ?? FIRST_ID, limit]);
+    const ids = row?.ids ?? [];
+    return ids.length < limit ? undefined : ids.at(-1);
   }
 
   /** Disables the schedules that act for a person, whose account has another owner now. */

@@ -12,6 +12,8 @@ import { ScheduleObstacle, ScheduleRunner } from './schedule-runner.js';
 const POLL_MS = 1_500;
 /** A schedule that can post no run any more is also noticed at its time. */
 const LOSSES_MS = 30_000;
+/** How many schedules are looked at for that, so that it costs the same however many organizations there are. */
+const LOOKED_AT = 1_000;
 /** Few, because a schedule that becomes due meanwhile waits for the next search. */
 const SCHEDULES_PER_POLL = 50;
 const FIRINGS_AT_ONCE = 4;
@@ -30,7 +32,9 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
     isSpread: true,
     onError: (error) => this.logger.warn({ err: error }, 'Cannot search for due schedules'),
   });
-  private readonly losses = new PeriodicTask(() => this.repository.disableLost(), {
+  /** The id of the schedule that was looked at last; undefined before the first one. */
+  private lookedAt: string | undefined;
+  private readonly losses = new PeriodicTask(() => this.disableLost(), {
     pauseMs: LOSSES_MS,
     isSpread: true,
     onError: (error) => this.logger.warn({ err: error }, 'Cannot search for schedules that can post no run any more'),
@@ -50,6 +54,10 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
 
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([this.polls.stop(), this.losses.stop()]);
+  }
+
+  private async disableLost(): Promise<void> {
+    this.lookedAt = await this.repository.disableLost(this.lookedAt, LOOKED_AT);
   }
 
   private async poll(signal: AbortSignal): Promise<void> {

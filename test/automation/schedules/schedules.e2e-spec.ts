@@ -145,12 +145,31 @@ describe('a schedule is disabled', () => {
     await makeDue(app, [due]);
     await scheduleWhen(app, due, ({ enabled }) => !enabled);
     // What is not due is disabled without waiting for its time.
-    await app.app.get(ScheduleRepository).disableLost();
+    await app.app.get(ScheduleRepository).disableLost(undefined, 1_000);
     for (const id of [due, later]) {
       expect(await getSchedule(app, id)).toMatchObject({ enabled: false, disabled_reason: reason, next_run_at: null });
       expect((await app.tool('SCHEDULE_RUN', { id })).body).toMatchObject({ code: 'conflict', detail: reason });
       expect(await runsOf(app, id)).toEqual([]);
     }
+  });
+});
+
+describe('the search for schedules that can post no run any more', () => {
+  it('looks at so many at a time, however many there are, and goes on after them', async () => {
+    const agent = await createAgent(app);
+    const lost = await Promise.all(Array.from({ length: 5 }, async () => (await createSchedule(app, agent)).id));
+    await succeed(app, 'COLLECTION_VIRTUAL_MCP_DELETE', { id: agent });
+    const count = 'SELECT count(*)::integer AS count FROM schedules';
+    const [{ count: schedules } = { count: 0 }] = await app.app.get(DataSource).query<{ count: number }[]>(count);
+    const repository = app.app.get(ScheduleRepository);
+    let looks = 0;
+    let after: string | undefined;
+    do {
+      after = await repository.disableLost(after, 2);
+      looks++;
+    } while (after !== undefined);
+    expect(looks).toBe(Math.floor(schedules / 2) + 1);
+    for (const id of lost) expect(await getSchedule(app, id)).toMatchObject({ enabled: false });
   });
 });
 
