@@ -17,12 +17,14 @@ interface Watched {
   readonly listeners: Set<Listener>;
   /** Undefined before the first look, and after one that could not see everything. */
   snapshot: Snapshot | undefined;
+  /** The connections in the snapshot, and the state in which they were read; undefined without a snapshot. */
+  connections: { readonly state: string | undefined; readonly observed: readonly Observed[] } | undefined;
   /** No look before this time, in milliseconds. */
   restsUntil: number;
 }
 
 /**
- * Notices changes in organizations that have listeners, by looking once a second: one query for all of them, whatever
+ * Notices changes in organizations that have listeners, by looking once a second: two queries for all of them, whatever
  * the number of listeners. What one organization has too much of leaves nothing out for another. Writers of runs pay
  * nothing for it, and without a listener nobody does.
  */
@@ -45,7 +47,12 @@ export class ChangeFeed implements OnApplicationShutdown {
    * Calls `listener` with the changes of the organization, from the first `resync` on. Returns a function that ends it.
    */
   listen(organizationId: string, listener: Listener): () => void {
-    const known = this.watched.get(organizationId) ?? { listeners: new Set(), snapshot: undefined, restsUntil: 0 };
+    const known = this.watched.get(organizationId) ?? {
+      listeners: new Set(),
+      snapshot: undefined,
+      connections: undefined,
+      restsUntil: 0,
+    };
     this.watched.set(organizationId, known);
     known.listeners.add(listener);
     if (known.snapshot !== undefined || known.restsUntil > 0) listener([resync(new Date().toISOString())]);
@@ -66,11 +73,17 @@ export class ChangeFeed implements OnApplicationShutdown {
     const watched = [...this.watched].filter(([, { restsUntil }]) => restsUntil <= startedAt);
     if (watched.length === 0) return;
     const open = watched.flatMap(([, { snapshot }]) => [...(snapshot?.values() ?? [])].filter(isOpenRun));
-    const now = await this.repository.now();
+    const ids = watched.map(([id]) => id);
+    // Before the connections themselves: those that change in between are read again at the next look.
+    const { now, connections: states } = await this.repository.states(ids);
+    const changed = new Set(
+      watched.filter(([id, { connections }]) => connections?.state !== states.get(id)).map(([id]) => id),
+    );
     const observed = await this.repository.observe(
-      watched.map(([id]) => id),
+      ids,
       this.lastLook ?? now,
       open.map(({ id }) => id),
+      [...changed],
     );
     this.lastLook = now;
     const at = new Date().toISOString();
@@ -78,8 +91,12 @@ export class ChangeFeed implements OnApplicationShutdown {
     for (const [id, each] of watched) {
       const before = each.snapshot;
       const found = byOrganization.get(id) ?? [];
+      if (changed.has(id)) {
+        each.connections = { state: states.get(id), observed: found.filter(({ type }) => type === 'connection') };
+      } else found.push(...(each.connections?.observed ?? []));
       const isComplete = found.length <= MAX_OBSERVED;
       each.snapshot = isComplete ? snapshotOf(found) : undefined;
+      if (!isComplete) each.connections = undefined;
       each.restsUntil = isComplete ? 0 : startedAt + RESYNC_EVERY_MS;
       const known =
         before === undefined || each.snapshot === undefined ? undefined : changesBetween(before, each.snapshot, at);

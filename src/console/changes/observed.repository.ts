@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import type { Observed } from './change.js';
 
 /** How many rows one look reads at most of an organization. */
-export const MAX_OBSERVED = 5_000;
+export const MAX_OBSERVED = 10_000;
 
 /** A run is visible only when its transaction has ended, after its `created_at`. */
 const COMMITTED_WITHIN = `interval '5 seconds'`;
@@ -19,6 +19,16 @@ const OBSERVED_DELIVERIES = 20;
 const RUN = `r.id, r.thread_id AS "threadId", r.status,
   concat_ws(' ', r.status, r.attempt, r.step, floor(extract(epoch FROM r.updated_at) / ${PROGRESS_EVERY_S})) AS
     revision`;
+
+// Connections are many and change rarely, so they are read only where this text differs. An update that is committed late
+// changes the sum, and would not change the latest time.
+const CONNECTIONS_STATE = `(
+  SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE c.status = 'active'),
+                   count(*) FILTER (WHERE c.status = 'error'), sum(extract(epoch FROM c.updated_at)))
+    FROM connections c WHERE c.organization_id = o.id)`;
+
+const STATES = `
+  SELECT now(), (SELECT json_object_agg(o.id, ${CONNECTIONS_STATE}) FROM unnest($1::uuid[]) AS o (id)) AS connections`;
 
 // Each part is served by an index: the open runs, the newest runs and threads, single runs, and pending deliveries.
 // They cost nothing to keep, because they are there for other reasons. No organization has more than `MAX_OBSERVED + 1`
@@ -45,7 +55,7 @@ const OBSERVED = `
     SELECT 'thread', id, NULL, status, status FROM recent_threads
     UNION ALL
     SELECT 'connection', c.id::text, NULL, c.status, c.status || c.updated_at FROM connections c
-      WHERE c.organization_id = o.id
+      WHERE o.id = ANY($4) AND c.organization_id = o.id
     UNION ALL
     SELECT 'schedule', s.id::text, NULL, CASE WHEN s.enabled THEN 'enabled' ELSE 'disabled' END,
            concat_ws(' ', s.enabled, s.updated_at, s.next_run_at, s.last_run_id, s.last_skipped_at)
@@ -68,18 +78,25 @@ const OBSERVED = `
 export class ObservedRepository {
   constructor(@InjectDataSource() private readonly database: DataSource) {}
 
-  /** The time of the database. */
-  async now(): Promise<Date> {
-    const [{ now }]: [{ now: Date }] = await this.database.query('SELECT now()');
-    return now;
+  /** The time of the database, and a text for each organization that differs when one of its connections differs. */
+  async states(organizationIds: readonly string[]): Promise<{ now: Date; connections: ReadonlyMap<string, string> }> {
+    const [row]: [{ now: Date; connections: Record<string, string> | null }] = await this.database.query(STATES, [
+      organizationIds,
+    ]);
+    return { now: row.now, connections: new Map(Object.entries(row.connections ?? {})) };
   }
 
   /**
-   * The connections, schedules and webhooks, the runs that are not over with their open approvals, the runs and threads
-   * since `since`, and the named runs.
+   * The schedules and webhooks, the runs that are not over with their open approvals, the runs and threads since
+   * `since`, and the named runs; of the organizations among `withConnections`, also the connections.
    * @returns more than `MAX_OBSERVED` of an organization that has too much to observe
    */
-  observe(organizationIds: readonly string[], since: Date, runIds: readonly string[]): Promise<Observed[]> {
-    return this.database.query(OBSERVED, [organizationIds, since, runIds]);
+  observe(
+    organizationIds: readonly string[],
+    since: Date,
+    runIds: readonly string[],
+    withConnections: readonly string[],
+  ): Promise<Observed[]> {
+    return this.database.query(OBSERVED, [organizationIds, since, runIds, withConnections]);
   }
 }

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import supertest from 'supertest';
 import { DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Change } from '../../../src/console/changes/change.js';
+import type { Change, Observed } from '../../../src/console/changes/change.js';
+import { ObservedRepository } from '../../../src/console/changes/observed.repository.js';
 import { connect, createAgent, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
 import { expectProblem } from '../../support/problem.js';
 import { StalledReader } from '../../support/stalled-reader.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
@@ -213,6 +215,21 @@ describe('the stream of changes', () => {
       await touch(400);
       for (let n = 0; n < 400; n++) await stream.until(({ type }) => type === 'connection');
       stream.leave();
+    });
+
+    it('reads connections again only when one of them has changed', async () => {
+      const stream = await openChanges();
+      const observe = jest.spyOn(service.app.get(ObservedRepository, { strict: false }), 'observe');
+      try {
+        await eventually(() => observe.mock.calls.length > 2);
+        const answers = await Promise.all(observe.mock.results.map(({ value }) => value as Promise<Observed[]>));
+        expect(answers.flat().filter(({ type }) => type === 'connection')).toEqual([]);
+        await touch(1);
+        await stream.until(({ type }) => type === 'connection');
+      } finally {
+        observe.mockRestore();
+        stream.leave();
+      }
     });
 
     it('shows a neighbor every change while there are too many to observe', async () => {
