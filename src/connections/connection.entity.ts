@@ -25,6 +25,7 @@ import {
 @Index('connections_organization_idx', ['organizationId', 'createdAt'])
 @Index('connections_import_idx', ['organizationId', 'importName'], { unique: true, where: 'import_name IS NOT NULL' })
 @Index('connections_enterprise_idx', ['organizationId'], { where: "oauth ->> 'isEnterprise' = 'true'" })
+@Index('connections_program_idx', ['organizationId'], { where: "connection_type = 'STDIO'" })
 @Check('connections_status_check', "status IN ('active', 'inactive', 'error')")
 @Check('connections_public_tools_check', "public_tools IN ('honor', 'ignore')")
 @Check('connections_pin_check', "pin IN ('off', 'warn', 'block')")

@@ -1,9 +1,10 @@
-import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { Tier } from '../../core/tier.js';
 import type { ModelPrice } from './model-price.js';
 
 /** A model that serves a tier of an organization. A tier without a row is not set. */
 @Entity('model_tiers')
+@Index('model_tiers_provider_idx', ['providerId'])
 @Check('model_tiers_tier_check', "tier IN ('fast', 'smart', 'thinking')")
 export class ModelTierEntity {
   @PrimaryColumn({ type: 'uuid', name: 'organization_id' })

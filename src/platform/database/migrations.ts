@@ -23,6 +23,7 @@ import { ThreadsWordsIndex1763700019130 } from './migrations/1763700019130-threa
 import { AgentVersions1763700019200 } from './migrations/1763700019200-agent-versions.js';
 import { PlainToolLists1763700019210 } from './migrations/1763700019210-plain-tool-lists.js';
 import { CheaperRuns1763700019220 } from './migrations/1763700019220-cheaper-runs.js';
+import { GrowthIndexes1763700019260 } from './migrations/1763700019260-growth-indexes.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -51,4 +52,5 @@ export const MIGRATIONS = [
   AgentVersions1763700019200,
   PlainToolLists1763700019210,
   CheaperRuns1763700019220,
+  GrowthIndexes1763700019260,
 ];

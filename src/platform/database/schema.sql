@@ -64,6 +64,7 @@ CREATE TABLE connections (
 CREATE INDEX connections_enterprise_idx ON connections USING btree (organization_id) WHERE ((oauth ->> 'isEnterprise'::text) = 'true'::text);
 CREATE UNIQUE INDEX connections_import_idx ON connections USING btree (organization_id, import_name) WHERE (import_name IS NOT NULL);
 CREATE INDEX connections_organization_idx ON connections USING btree (organization_id, created_at);
+CREATE INDEX connections_program_idx ON connections USING btree (organization_id) WHERE ((connection_type)::text = 'STDIO'::text);
 CREATE TRIGGER connections_keep_name AFTER DELETE ON connections FOR EACH ROW EXECUTE FUNCTION keep_name('title');
 CREATE TRIGGER connections_status_since BEFORE UPDATE OF status ON connections FOR EACH ROW WHEN (((old.status)::text IS DISTINCT FROM (new.status)::text)) EXECUTE FUNCTION connection_status_since();
 CREATE TRIGGER connections_tool_count BEFORE INSERT OR UPDATE OF tools ON connections FOR EACH ROW EXECUTE FUNCTION connection_tool_count();
@@ -543,6 +544,7 @@ CREATE TABLE model_tiers (
   CONSTRAINT model_tiers_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES ai_providers(id) ON DELETE CASCADE,
   CONSTRAINT model_tiers_tier_check CHECK (((tier)::text = ANY ((ARRAY['fast'::varchar, 'smart'::varchar, 'thinking'::varchar])::text[])))
 );
+CREATE INDEX model_tiers_provider_idx ON model_tiers USING btree (provider_id);
 
 CREATE TABLE oauth_clients (
   id uuid NOT NULL,
@@ -815,6 +817,7 @@ CREATE TABLE upstream_authorizations (
   CONSTRAINT upstream_authorizations_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES members(organization_id, user_id) ON DELETE CASCADE
 );
 CREATE INDEX upstream_authorizations_id_token_idx ON upstream_authorizations USING btree (id_token_id) WHERE (id_token_id IS NOT NULL);
+CREATE INDEX upstream_authorizations_member_idx ON upstream_authorizations USING btree (organization_id, user_id);
 
 CREATE TABLE upstream_clients (
   id uuid NOT NULL,
@@ -842,6 +845,7 @@ CREATE TABLE upstream_log_ins (
   CONSTRAINT upstream_log_ins_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES connections(id) ON DELETE CASCADE,
   CONSTRAINT upstream_log_ins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
+CREATE INDEX upstream_log_ins_connection_idx ON upstream_log_ins USING btree (connection_id);
 CREATE INDEX upstream_log_ins_expires_idx ON upstream_log_ins USING btree (expires_at);
 
 CREATE TABLE used_sign_ins (

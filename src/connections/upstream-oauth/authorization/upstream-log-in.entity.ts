@@ -2,6 +2,7 @@ import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } fr
 
 /** A log-in at an upstream's authorization server that a person has begun. It is removed when its answer arrives. */
 @Entity('upstream_log_ins')
+@Index('upstream_log_ins_connection_idx', ['connectionId'])
 export class UpstreamLogInEntity {
   @PrimaryColumn('uuid')
   id: string;

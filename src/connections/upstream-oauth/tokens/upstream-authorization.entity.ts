@@ -6,6 +6,7 @@ import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, Uni
  */
 @Entity('upstream_authorizations')
 @Unique(['connectionId', 'userId'])
+@Index('upstream_authorizations_member_idx', ['organizationId', 'userId'])
 @ForeignKey('connections', ['organizationId', 'connectionId'], ['organizationId', 'id'], { onDelete: 'CASCADE' })
 @ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 export class UpstreamAuthorizationEntity {
