@@ -17,7 +17,7 @@ import { Child } from './lib/child.mjs';
 import { Caller } from './lib/gateway-caller.mjs';
 import { postJson } from './lib/http-client.mjs';
 import { cpuSeconds } from './lib/proxy-process.mjs';
-import { startBare, startOurs, startUpstream } from './lib/proxy-targets.mjs';
+import { MCP_HEADERS, startBare, startOurs, startUpstream } from './lib/proxy-targets.mjs';
 import { machine, quantile } from './lib/report.mjs';
 import { kindsOf, makeCertificate, UPSTREAM_KINDS } from './lib/upstream-kinds.mjs';
 
@@ -32,11 +32,6 @@ const DEAD_URL = 'http://127.0.0.1:9/mcp';
 const MOST_ADDED_MS = 0.3;
 const MOST_LIST_MS = 2;
 const ARGUMENTS = { text: 'The quick brown fox jumps over the lazy dog, again and again....' };
-const MCP_HEADERS = {
-  'content-type': 'application/json',
-  accept: 'application/json, text/event-stream',
-  'mcp-protocol-version': '2025-11-25',
-};
 
 const { values } = parseArgs({
   options: {

@@ -1,9 +1,10 @@
 /**
  * The load generator of the proxy benchmark, in a separate process. Each caller keeps one socket open and sends the
  * next call when the previous answer is complete. It uses raw sockets, because an HTTP client would cost more than the
- * proxy. Receives `{ url, headers, certificate?, callers, ms }` as a message from the parent. Replies with
- * `{ calls, seconds, p50, p99, busy }` (times in milliseconds; `busy` is the part of one core that this process used)
- * or `{ error }`.
+ * proxy. Receives `{ url, headers, endpoints?, certificate?, callers, ms }` as a message from the parent. With
+ * `endpoints` (`{ url, headers }` of one server), the callers share them out, and each calls its own in turn. Replies
+ * with `{ calls, seconds, p50, p99, busy }` (times in milliseconds; `busy` is the part of one core that this process
+ * used) or `{ error }`.
  */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -22,13 +23,19 @@ process.on('message', (job) => {
 });
 process.once('disconnect', () => process.exit(0));
 
-async function measure({ url, headers, certificate, callers, ms }) {
+async function measure({ url, headers, endpoints = [{ url, headers }], certificate, callers, ms }) {
   const ca = certificate === undefined ? undefined : readFileSync(certificate);
   const times = [];
   const cpu = process.cpuUsage();
   const start = performance.now();
   const until = start + ms;
-  await Promise.all(Array.from({ length: callers }, () => call(new URL(url), { headers, ca }, until, times)));
+  const { hostname, port } = new URL(url);
+  const address = { host: hostname, port: Number(port), noDelay: true };
+  const heads = endpoints.map(headOf);
+  // Short rounds begin at different endpoints, so that all have their turn.
+  const anywhere = Math.floor(Math.random() * heads.length);
+  const targetOf = (caller) => ({ address, ca, heads, first: anywhere + caller, step: callers });
+  await Promise.all(Array.from({ length: callers }, (_, i) => call(targetOf(i), until, times)));
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(cpu);
   return {
@@ -40,12 +47,20 @@ async function measure({ url, headers, certificate, callers, ms }) {
   };
 }
 
-/** Runs one caller until the time is over. A wrong answer ends the benchmark. */
-function call({ hostname, port, host, pathname }, { headers, ca }, until, times) {
+/** The head of a request, up to the value of its content-length. */
+function headOf({ url, headers }) {
+  const { host, pathname } = new URL(url);
   const lines = Object.entries({ ...headers, host }).map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = `POST ${pathname} HTTP/1.1\r\n${lines.join('')}content-length: `;
+  return `POST ${pathname} HTTP/1.1\r\n${lines.join('')}content-length: `;
+}
+
+/**
+ * Runs one caller until the time is over. A wrong answer ends the benchmark.
+ * @param {{ heads: string[], first: number, step: number }} target the caller takes every `step`th head
+ */
+function call({ address, ca, heads, first, step }, until, times) {
   return new Promise((resolve, reject) => {
-    const address = { host: hostname, port: Number(port), noDelay: true };
+    let next = first;
     const socket = ca === undefined ? connect(address) : connectTls({ ...address, ca });
     let received = Buffer.alloc(0);
     let id;
@@ -54,6 +69,8 @@ function call({ hostname, port, host, pathname }, { headers, ca }, until, times)
       id = nextId++;
       const params = `{"name":"echo","arguments":{"text":"${TEXT}","times":2}}`;
       const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
+      const head = heads[next % heads.length];
+      next += step;
       sentAt = performance.now();
       socket.write(`${head}${body.length}\r\n\r\n${body}`);
     };

@@ -32,6 +32,11 @@ export function parentOf(pid) {
   return readStat(pid)?.parent;
 }
 
+/** The resident memory of a process, in MiB. */
+export function residentMebibytes(pid) {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+}
+
 function readStat(pid) {
   try {
     // proc_pid_stat(5): fields 3 and later follow the name in parentheses, which can contain any character. Field 4 is

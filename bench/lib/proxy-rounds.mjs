@@ -60,13 +60,13 @@ function startLoad() {
   };
 }
 
-async function run(load, { url, headers, certificate, pid, databasePid }, callers, ms) {
+async function run(load, { pid, databasePid, ...target }, callers, ms) {
   const read = () =>
     databasePid === undefined
       ? [cpuSeconds(pid)]
       : [serviceCpuSeconds(pid, databasePid), familyCpuSeconds(databasePid)];
   const before = read();
-  const { calls, seconds, p50, p99, busy } = await load.measure({ url, headers, certificate, callers, ms });
+  const { calls, seconds, p50, p99, busy } = await load.measure({ ...target, callers, ms });
   const after = read();
   const [cpu, databaseCpu = NaN] = after.map((sum, i) => (sum - before[i]) * 1e6);
   return { calls, rps: calls / seconds, p50, p99, cpu, databaseCpu, busy };

@@ -20,15 +20,17 @@ export const OWNER = { email: 'owner@example.com', password: 'benchmark passphra
 const START_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 15_000;
 /** Headers of every caller, for all targets. */
-const MCP_HEADERS = {
+export const MCP_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
   'mcp-protocol-version': '2025-11-25',
 };
 
 /**
- * @typedef {{ url: string, headers: Record<string, string>, pid: number, databasePid?: number, certificate?: string }} Target
- * the URL to call, its headers, the process whose CPU time is measured, and the file of the certificate to trust
+ * @typedef {{ url: string, headers: Record<string, string>, endpoints?: { url: string, headers: Record<string, string> }[],
+ *   pid: number, databasePid?: number, certificate?: string }} Target
+ * the URL to call, its headers, or several that are called in turn, the process whose CPU time is measured, and the
+ * file of the certificate to trust
  */
 /** @typedef {Target & { stop: () => Promise<void> }} Upstream */
 

@@ -12,9 +12,11 @@ const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
  * @param {{ dataDir: string, apiKey: string, databaseUrl?: string, redisUrl?: string, checkout?: string,
  *   env?: NodeJS.ProcessEnv, nodeArgs?: string[] }} options
  * `checkout`: another one whose build to start; `env`: further settings; `nodeArgs`: further arguments of Node
+ * @returns `api` is the URL of the organization, `listensAfterMs` the time from the start of the process
  */
 export async function startService(options) {
   const { dataDir, apiKey, databaseUrl, redisUrl, checkout = THIS_CHECKOUT, env, nodeArgs = [] } = options;
+  const startedAt = performance.now();
   const child = new Child(process.execPath, [...COLLECTABLE, ...nodeArgs, join(checkout, 'dist/main.js')], {
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
@@ -32,6 +34,7 @@ export async function startService(options) {
     ...env,
   });
   const url = await child.line(/listens on (\S+)/);
+  const listensAfterMs = performance.now() - startedAt;
   const api = `${url}/api/default`;
   const headers = { authorization: `Bearer ${apiKey}` };
   const tool = (name, data) => postJson(`${api}/tools/${name}`, headers, { data });
@@ -39,6 +42,8 @@ export async function startService(options) {
   const body = { messages: [{ role: 'user', parts: [{ type: 'text', text: QUESTION }] }], agent: { id: agent.id } };
   return {
     url,
+    api,
+    listensAfterMs,
     pid: child.pid,
     headers,
     body,

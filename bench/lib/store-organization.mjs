@@ -1,3 +1,5 @@
+import { copyOf } from './copy-rows.mjs';
+
 const DAYS = 30;
 const RUNS_PER_THREAD = 2;
 const RECORDS_PER_STATEMENT = 200_000;
@@ -33,6 +35,12 @@ export async function storeOrganization(client, sizes = SIZES) {
   const longRun = await storeLongRun(client, template, sizes.longRun);
   await client.query('VACUUM ANALYZE');
   return longRun;
+}
+
+/** Stores connections with ten tools each, and agents that use ten of them, next to those that the organization has. */
+export async function storeConnectionsAndAgents(client, { connections, agents }) {
+  await storeConnections(client, await findTemplate(client), { connections, agents });
+  await client.query('VACUUM ANALYZE');
 }
 
 /** Stores as many copies of the newest completed run, with their messages and threads. */
@@ -78,12 +86,13 @@ async function storeConnections(client, { organization_id: organization, agent_i
   );
   await client.query(
     `INSERT INTO agent_connections (agent_id, connection_id, position)
-     SELECT agents.id, used.id, used.position
-       FROM (SELECT id, row_number() OVER (ORDER BY id) AS number FROM agents) agents,
-            LATERAL (SELECT id, row_number() OVER () AS position
-                       FROM connections WHERE connection_type = 'HTTP'
-                         AND substr(title, 8)::int % ${agents} = agents.number % ${agents}
-                       LIMIT 10) used`,
+     SELECT made.id, used.id, place
+       FROM (SELECT connections.id, connections.organization_id, row_number() OVER (ORDER BY connections.id) AS number
+               FROM agents JOIN connections USING (id) WHERE title LIKE 'Agent %') made
+       CROSS JOIN generate_series(1, least(10, $1::int)) place
+       JOIN connections used ON used.organization_id = made.organization_id
+         AND used.title = 'Server ' || 1 + (made.number * 10 + place) % $1::int`,
+    [connections],
   );
 }
 
@@ -261,20 +270,4 @@ async function storeLongRun(client, { id, thread_id: thread, organization_id: or
     [rows[0].id, organization],
   );
   return rows[0].id;
-}
-
-/**
- * The columns of an INSERT and its SELECT list, for copies of one row (`template`).
- * @param {import('pg').Client} client
- * @param {string} table
- * @param {Readonly<Record<string, string>>} changed SQL of the columns that differ from the template's
- */
-async function copyOf(client, table, changed) {
-  const { rows } = await client.query(
-    `SELECT column_name AS name FROM information_schema.columns
-      WHERE table_schema = current_schema() AND table_name = $1 AND is_identity = 'NO' AND is_generated = 'NEVER'`,
-    [table],
-  );
-  const names = rows.map(({ name }) => name);
-  return `(${names.join(', ')}) SELECT ${names.map((name) => changed[name] ?? `template.${name}`).join(', ')}`;
 }
