@@ -13,11 +13,12 @@ export class Child {
 
   /**
    * @param {NodeJS.ProcessEnv} env added to the benchmark's environment; undefined removes a variable
-   * @param {'inherit' | 'ignore'} stderr
+   * @param {'inherit' | 'ignore' | number} stderr a number is the descriptor of a file
+   * @param {string} [cwd] its folder, that of the benchmark by default
    */
-  constructor(command, args, env = {}, stderr = 'inherit') {
+  constructor(command, args, env = {}, stderr = 'inherit', cwd = undefined) {
     this.name = `${command} ${args.join(' ')}`;
-    this.#process = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', stderr] });
+    this.#process = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', stderr] });
     this.#exited = new Promise((resolve) => {
       this.#process.once('exit', resolve);
       this.#process.once('error', resolve);
@@ -27,6 +28,11 @@ export class Child {
 
   get pid() {
     return this.#process.pid;
+  }
+
+  /** Whether the program has ended, or could not be started. */
+  get hasExited() {
+    return this.pid === undefined || this.#process.exitCode !== null || this.#process.signalCode !== null;
   }
 
   /** Resolves with the first capture of the first output line that matches. Rejects if the program exits first. */
@@ -48,7 +54,7 @@ export class Child {
 
   /** Sends SIGTERM, and SIGKILL if the program does not exit in time. */
   async stop() {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null || this.pid === undefined) return;
+    if (this.hasExited) return;
     this.#process.kill('SIGTERM');
     const timer = setTimeout(() => this.#process.kill('SIGKILL'), STOP_WITHIN_MS);
     await this.#exited;

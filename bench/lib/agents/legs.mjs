@@ -14,18 +14,20 @@ import { startService } from '../service.mjs';
 const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/bench-agents', import.meta.url));
 
 /**
- * The agent servers. `packages` are installed from npm; `leaves` is what the peer does not do that ours does; `open`
- * prepares a leg and returns what starts its process, again after a kill.
+ * The agent servers. `packages` are installed from npm; one that `recovers` goes on with its runs soon after a kill;
+ * `leaves` is what the peer does not do that ours does; `open` prepares a leg and returns what starts its process, again
+ * after a kill.
  * @typedef {{ post: string, stream: string, body: object, isThread?: boolean, answers(): Promise<string[]> }} Run
  * @typedef {{ pid: number, headers: Record<string, string>, newRun(question: string): Promise<Run>,
  *   stop(): Promise<void> }} AgentTarget
  * @typedef {{ databaseUrl: string, redisUrl?: string, modelUrl: string, folder: string }} Surroundings
- * @type {Record<string, { title: string, packages?: Record<string, string>, needsRedis?: boolean, leaves: string,
+ * @type {Record<string, { title: string, packages?: Record<string, string>, needsRedis?: boolean,
+ *   recovers?: boolean, leaves: string,
  *   open(surroundings: Surroundings): Promise<() => Promise<AgentTarget>> }>}
  */
 export const LEGS = {
-  ours: { title: 'ours, PostgreSQL', leaves: '', open: openOurs },
-  'ours-redis': { title: 'ours, with Redis', needsRedis: true, leaves: '', open: openOurs },
+  ours: { title: 'ours, PostgreSQL', recovers: true, leaves: '', open: openOurs },
+  'ours-redis': { title: 'ours, with Redis', recovers: true, needsRedis: true, leaves: '', open: openOurs },
   bullmq: {
     title: 'BullMQ and a socket (floor)',
     leaves: 'authentication, validation, threads, a stored stream',
@@ -36,6 +38,7 @@ export const LEGS = {
   },
   dbos: {
     title: 'DBOS 5.3.0',
+    recovers: true,
     packages: { '@dbos-inc/dbos-sdk': '5.3.0' },
     leaves: 'authentication, validation, threads, a client for models',
     open: (surroundings) => openPeer('dbos', surroundings),
@@ -121,18 +124,18 @@ async function answersOf(tool, threadId) {
 }
 
 /** A peer: the program of its name beside this file. */
-async function openPeer(name, { databaseUrl, modelUrl }) {
-  const port = await findFreePort();
+function openPeer(name, { databaseUrl, modelUrl }) {
   const program = fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
-  const env = {
-    NODE_ENV: 'production',
-    PORT: String(port),
-    DATABASE_URL: databaseUrl,
-    MODEL_URL: modelUrl,
-    PEER_FOLDER: join(FOLDER, name),
-  };
+  const env = { DATABASE_URL: databaseUrl, MODEL_URL: modelUrl, PEER_FOLDER: join(FOLDER, name) };
+  return openProgram(program, env);
+}
+
+/** A program that serves runs on `PORT`, see `peer-http.mjs`. @param {string} [cwd] where it looks for packages */
+async function openProgram(program, env, cwd = undefined) {
+  const port = await findFreePort();
   return async () => {
-    const child = new Child(process.execPath, [program], env);
+    const all = { NODE_ENV: 'production', PORT: String(port), ...env };
+    const child = new Child(process.execPath, [program], all, 'inherit', cwd);
     await child.line(/^(peer listens)$/);
     return {
       pid: child.pid,

@@ -7,7 +7,7 @@ import { Child } from '../child.mjs';
 import { createDatabase, onDatabase } from '../databases.mjs';
 import { makeFolder } from '../folder.mjs';
 import { startRedis } from '../redis.mjs';
-import { layOut, number, quantile } from '../report.mjs';
+import { machine, quantile } from '../report.mjs';
 import { killWith } from './kill.mjs';
 import { installLeg, LEGS } from './legs.mjs';
 import { latencyOf, throughputOf } from './load.mjs';
@@ -16,13 +16,16 @@ const MODEL = fileURLToPath(new URL('scripted-model.mjs', import.meta.url));
 const CALLERS = 16;
 const WARM_UP_RUNS = 20;
 const KILLED_RUNS = 100;
-const LONG = { rounds: 6, latencyRuns: 50, throughputMs: 3000 };
+const LONG = { rounds: 4, latencyRuns: 40, throughputMs: 3000 };
 const SHORT = { rounds: 2, latencyRuns: 15, throughputMs: 1500 };
+/** A leg that does not answer must not hold up the others: an installation with a build, a round, a kill. */
+const ATTEMPT_WITHIN_MS = 240_000;
 
 /**
  * Measures agent servers, which take turns in rounds, each on a PostgreSQL of its own with durable commits, and all
- * with one scripted model. Prints a table. A leg that fails says why in the table.
+ * with one scripted model. A leg that fails says why, and the others continue.
  * @param {string[]} names of `LEGS`
+ * @returns {Promise<import('./figures.mjs').AgentFigures>}
  */
 export async function measureAgents(names, isShort) {
   const extent = isShort ? SHORT : LONG;
@@ -33,9 +36,11 @@ export async function measureAgents(names, isShort) {
   const attempt = async (name, work) => {
     if (failed[name] !== undefined) return;
     try {
-      await work();
+      await within(ATTEMPT_WITHIN_MS, work());
     } catch (error) {
       failed[name] = error.message.split('\n')[0];
+      console.log(`${name} failed: ${error.message}`);
+      await legs.find((leg) => leg.name === name)?.target.stop();
     }
   };
   try {
@@ -43,12 +48,13 @@ export async function measureAgents(names, isShort) {
     stops.push(() => model.stop());
     const modelUrl = await model.line(/^model on (\S+)/);
     for (const name of names) {
+      console.log(`Opens ${LEGS[name].title} ...`);
       await attempt(name, async () => {
         await installLeg(name);
         legs.push(await openLeg(name, { modelUrl, folder: join(folder, name) }, stops));
       });
     }
-    const before = loadavg()[0];
+    const load = [loadavg()[0]];
     for (const leg of legs) await attempt(leg.name, () => latencyOf(leg.target, WARM_UP_RUNS));
     for (let round = 0; round < extent.rounds; round++) {
       for (let turn = 0; turn < legs.length; turn++) {
@@ -56,15 +62,44 @@ export async function measureAgents(names, isShort) {
         await attempt(leg.name, () => measureRound(leg, extent));
       }
     }
-    for (const leg of legs) {
-      await attempt(leg.name, async () => {
+    const kill = (leg) =>
+      attempt(leg.name, async () => {
         leg.kill = await killWith(leg, KILLED_RUNS);
       });
-    }
-    print(names, legs, failed, { ...extent, load: [before, loadavg()[0]] });
+    const recovers = ({ name }) => LEGS[name].recovers === true;
+    for (const leg of legs.filter(recovers)) await kill(leg);
+    // Those that lose the runs do nothing in the minute after.
+    await Promise.all(legs.filter((leg) => !recovers(leg)).map(kill));
+    load.push(loadavg()[0]);
+    const measured = new Date().toISOString().slice(0, 10);
+    return { measured, machine: machine(), load, ...extent, legs: names.map((name) => figuresOf(name, legs, failed)) };
   } finally {
     for (const { target } of legs) await target.stop();
     for (const stop of stops.toReversed()) await stop();
+  }
+}
+
+/** @returns {import('./figures.mjs').AgentLeg} */
+function figuresOf(name, legs, failed) {
+  const { title, leaves } = LEGS[name];
+  const { first, whole, perSecond = [], cpu, count, kill } = legs.find((leg) => leg.name === name) ?? {};
+  const times = perSecond.length > 0 && {
+    first50: quantile(first, 0.5),
+    first99: quantile(first, 0.99),
+    whole50: quantile(whole, 0.5),
+    runsPerSecond: quantile(perSecond, 0.5),
+    cpu: (cpu / count) * 1000,
+  };
+  return { name, title, leaves, failed: failed[name], ...(times && { times }), kill };
+}
+
+async function within(ms, work) {
+  const { promise, reject } = Promise.withResolvers();
+  const timer = setTimeout(() => reject(new Error(`It took more than ${ms / 1000} s.`)), ms);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -100,48 +135,4 @@ async function measureRound(leg, { latencyRuns, throughputMs }) {
   leg.count += count;
   leg.perSecond.push(count / seconds);
   leg.cpu += cpuSeconds;
-}
-
-function print(names, legs, failed, { rounds, latencyRuns, load }) {
-  const heads = [
-    'first p50, ms',
-    'p99',
-    'whole p50',
-    'runs/s',
-    'CPU, ms',
-    'not accepted',
-    'completed',
-    'lost',
-    'doubled',
-    'whole',
-    'last',
-  ];
-  const rows = names.map((name) => [LEGS[name].title, ...cellsOf(legs.find((leg) => leg.name === name))]);
-  console.log(layOut([['agent server', ...heads], ...rows]));
-  for (const [name, reason] of Object.entries(failed)) console.log(`${LEGS[name].title}: ${reason}`);
-  for (const name of names) if (LEGS[name].leaves) console.log(`${LEGS[name].title} leaves out: ${LEGS[name].leaves}.`);
-  console.log(
-    `${rounds} rounds in turns: ${latencyRuns} runs of one caller, each of 20 chunks, and ${CALLERS} callers; runs/s is ` +
-      'the median of the rounds.\nCPU is of the server with its databases, per run at 16 callers. kill -9 within ' +
-      `${KILLED_RUNS} runs:\nposts that were not accepted by then; of the others, in the 60 s after the restart: ` +
-      'completed, lost,\ndoubled answers, streams whole (each word once), seconds to the last (- if one is lost).\n' +
-      `Load of the machine (1 minute) before and after: ${load.map((value) => value.toFixed(1)).join(', ')}.\n`,
-  );
-}
-
-function cellsOf(leg) {
-  const { first = [], whole, count, perSecond = [], cpu, kill } = leg ?? {};
-  const measured =
-    perSecond.length === 0
-      ? ['-', '-', '-', '-', '-']
-      : [
-          quantile(first, 0.5),
-          quantile(first, 0.99),
-          quantile(whole, 0.5),
-          quantile(perSecond, 0.5),
-          (cpu / count) * 1000,
-        ].map(number);
-  if (kill === undefined) return [...measured, '-', '-', '-', '-', '-', '-'];
-  const { unaccepted, completed, lost, doubled, whole: streams, lastAfterS } = kill;
-  return [...measured, ...[unaccepted, completed, lost, doubled, streams].map(String), number(lastAfterS)];
 }
