@@ -1,7 +1,8 @@
 /**
  * `npm run bench:processes`: measures calls and runs with several service processes behind one port (`PROCESSES`).
  * Each number of processes has a service with an embedded database of its own; they take turns in each round. The CPU
- * time per call and run tells how many a machine with more cores can do at most, if callers and upstreams run elsewhere.
+ * time per call and run tells how many a machine with more cores can do at most, if callers and upstreams run
+ * elsewhere.
  *
  * --processes <n,…>  the numbers of processes (1,2,4)
  * --rounds <n>       number of rounds (8)
@@ -11,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { join } from 'node:path';
 import { generateApiKey } from '../dist/core/api-key-value.js';
 import { openWorkplace } from './lib/folder.mjs';
-import { measureLatency, measureThroughput } from './lib/measure.mjs';
+import { measureLatency, measureThroughput, openCallers, postInTurns } from './lib/measure.mjs';
 import { familyCpuSeconds, serviceCpuSeconds } from './lib/proxy-process.mjs';
 import { measureInTurns } from './lib/proxy-rounds.mjs';
 import { postmasterOf, startOurs, startUpstream } from './lib/proxy-targets.mjs';
@@ -109,12 +110,14 @@ async function measureRound(target) {
   const { service, databasePid } = target;
   const read = () => [serviceCpuSeconds(service.pid, databasePid), familyCpuSeconds(databasePid)];
   target.times.push(...(await measureLatency(service, 10)).firstChunk);
+  const callers = await openCallers(service, CALLERS);
   const [ours, database] = read();
   const started = performance.now();
-  const perSecond = await measureThroughput(service, CALLERS, RUNS_MS);
+  const runs = await postInTurns(service, callers, () => performance.now() - started >= RUNS_MS);
+  target.perSecond.push((runs * 1000) / (performance.now() - started));
   const [oursAfter, databaseAfter] = read();
-  target.perSecond.push(perSecond);
-  target.runs += (perSecond * (performance.now() - started)) / 1000;
+  callers.forEach(({ reader }) => reader.close());
+  target.runs += runs;
   target.serviceMs += (oursAfter - ours) * 1000;
   target.databaseMs += (databaseAfter - database) * 1000;
 }

@@ -148,6 +148,7 @@ describe('a new data folder', () => {
         REDIS_URL: '',
         PORT: '0',
         METRICS_PORT: '0',
+        PROCESSES: '1',
       };
       const npm = new Program('npm', ['start'], { cwd: fileURLToPath(new URL('../../', import.meta.url)), env });
       try {

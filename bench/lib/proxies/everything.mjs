@@ -8,7 +8,8 @@ const RECORDED = fileURLToPath(new URL('recorded-everything.mjs', import.meta.ur
 /**
  * Starts `server-everything` over streamable HTTP. `program` is the same server over STDIO, which each proxy starts for
  * itself. Both record the protocol revisions that they are asked for: `takeRevision` returns the one that most sessions
- * since its last call asked for (a service can list the tools in a session of its own), if there were any; after `stopRecording`, timed calls do not meet the recording.
+ * since its last call asked for (a service can list the tools in a session of its own), if there were any; after
+ * `stopRecording`, timed calls are not recorded.
  * @param {string} folder holds its files; must exist
  */
 export async function startEverything(folder) {

@@ -12,7 +12,10 @@ import { ScheduleObstacle, ScheduleRunner } from './schedule-runner.js';
 const POLL_MS = 1_500;
 /** A schedule that can post no run any more is also noticed at its time. */
 const LOSSES_MS = 30_000;
-/** How many schedules are looked at for that, so that it costs the same however many organizations there are. */
+/**
+ * How many schedules one search reads, so that its cost does not grow with organizations: one of n that can post no run
+ * is found after up to n / 1,000 searches.
+ */
 const LOOKED_AT = 1_000;
 /** Few, because a schedule that becomes due meanwhile waits for the next search. */
 const SCHEDULES_PER_POLL = 50;

@@ -56,8 +56,8 @@ export async function startSupervisor(settings: Settings): Promise<RunningServic
 }
 
 /**
- * The folder of the sockets between the processes, which only this user can enter. It is removed however this process
- * ends, except by SIGKILL.
+ * The folder of the sockets between the processes, which only this user can enter. It is removed when this process
+ * exits; a kill or a crash leaves it behind.
  * @throws ConfigError
  */
 async function makeSocketFolder(processes: number): Promise<string> {

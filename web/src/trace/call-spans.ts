@@ -2,7 +2,7 @@ import type { MessagePart, ToolPart } from '../transcript/message.js';
 import type { CallRecord, Span } from './span.js';
 import type { ToolOrigins } from './tool-origins.js';
 
-/** A call in the answer that has no record yet. */
+/** A call of the answer that no record was matched with yet. */
 interface Unmatched {
   readonly part: ToolPart;
   /** Among the calls of the answer. */
@@ -14,8 +14,8 @@ interface Unmatched {
  * The calls with their parts of the answer. A record has the upstream's name of the tool, and a part the agent's, which
  * can be another one. Of several calls of a tool, those with the recorded arguments come first, then those whose
  * arguments the agent has added to, then the order of the parts.
- * @param origins of the agent's tools as it has them now; what it had under another name is found by its name, which can
- *   have a prefix
+ * @param origins of the agent's current tools; a call of a tool that had another name then is matched by its name, with
+ *   or without a prefix
  */
 export function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[], origins: ToolOrigins): Span[] {
   // A call that was denied has no record.
@@ -33,7 +33,7 @@ export function callSpans(calls: readonly CallRecord[], parts: readonly MessageP
   });
 }
 
-/** The parts that the call can be, by what is known of their tools; else by their names. */
+/** The parts that the call can be, by the origins of their tools, otherwise by their names. */
 function candidatesOf(
   { tool_name: tool, connection_id: connection }: CallRecord,
   open: ReadonlyMap<string, readonly Unmatched[]>,
@@ -61,7 +61,7 @@ function partOf({ arguments: args }: CallRecord, candidates: readonly Unmatched[
   );
 }
 
-/** Whether the record has all arguments that the model gave, beside those that the agent fixes. */
+/** Whether the record has all arguments of the model. It can have more, which the agent fixes. */
 function isWithin(input: unknown, recorded: Readonly<Record<string, unknown>>): boolean {
   if (!isObject(input)) return false;
   return Object.entries(input).every(([name, value]) => {
@@ -71,7 +71,7 @@ function isWithin(input: unknown, recorded: Readonly<Record<string, unknown>>): 
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function callSpan(call: CallRecord, part: ToolPart | undefined): Span {

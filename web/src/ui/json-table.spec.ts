@@ -33,6 +33,8 @@ describe('jsonOf', () => {
     ['{"a": ', undefined],
     ['{curly} text', undefined],
     ['{"id":12345678901234567890}', undefined],
+    ['[1e400]', undefined],
+    ['[9007199254740993.5]', undefined],
     ['{"id":"12345678901234567890"}', { id: '12345678901234567890' }],
     ['1', undefined],
     ['"text"', undefined],

@@ -136,7 +136,7 @@ export class RunReader {
     return isUuid(id) ? this.runs.findOneBy({ organizationId, id }) : null;
   }
 
-  /** For requests that wait for their run: fewer fields, for less time than `findRun`. */
+  /** The fields of a result only, which takes less time than `findRun`. @param id a UUID */
   async findOutcome(organizationId: string, id: string): Promise<RunOutcome | undefined> {
     const [outcome] = await this.statements.rowsByKey<RunOutcome>(OUTCOME, [organizationId, id]);
     return outcome;
