@@ -30,12 +30,15 @@ export class RunAnswerFactory {
     const folder = new MessageFolder();
     const publisher = await this.openPublisher(run, onStale);
     const answer = new RunAnswer(run, folder, publisher, this.execution);
-    const streamed = run.attempt === 1 ? [] : await this.events.readFrames(run, run.id);
-    if (streamed.length === 0) {
-      await answer.append({ type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } });
+    const start = { type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } } as const;
+    if (run.attempt === 1) {
+      await answer.append(start);
+      return answer;
     }
+    const streamed = await this.events.readFrames(run, run.id);
+    if (streamed.length === 0) await answer.restore(start);
     for (const frame of streamed) answer.replay(frame);
-    if (stepCount(answer.parts()) > run.step) await answer.append({ type: 'reset-step' });
+    if (stepCount(answer.parts()) > run.step) await answer.restore({ type: 'reset-step' });
     else if (run.step > 0) await this.streamMissing(run, answer);
     return answer;
   }
@@ -63,8 +66,8 @@ export class RunAnswerFactory {
     const streamed = new Set(chunksAfterStep(answer.parts(), 0).map((chunk) => JSON.stringify(chunk)));
     if (chunksAfterStep(stored, 0, run.step).every((chunk) => streamed.has(JSON.stringify(chunk)))) return;
     const step = stepCount(answer.parts());
-    if (step > 0) await answer.append({ type: 'reset-step' });
-    for (const chunk of chunksAfterStep(stored, step, run.step)) await answer.append(chunk);
+    if (step > 0) await answer.restore({ type: 'reset-step' });
+    for (const chunk of chunksAfterStep(stored, step, run.step)) await answer.restore(chunk);
   }
 }
 

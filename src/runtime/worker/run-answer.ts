@@ -136,11 +136,19 @@ export class RunAnswer {
 
   /** Streams a chunk from the run itself, regardless of the answer's size. */
   async append(chunk: UIMessageChunk): Promise<void> {
+    await this.restore(chunk);
+    // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
+    this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
+  }
+
+  /**
+   * Streams a chunk of an answer that is still being aligned with the stored one. It is not stored: until all of it is
+   * here, it has less than what an earlier attempt has stored.
+   */
+  async restore(chunk: UIMessageChunk): Promise<void> {
     this.folder.apply(chunk);
     if (chunk.type === 'reset-step') this.size = this.sizeBeforeStep;
     await this.publisher.push(chunk);
-    // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
-    this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
   }
 
   /** Ends the texts that a model has begun. */
