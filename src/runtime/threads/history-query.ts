@@ -21,12 +21,18 @@ const ASKS = `role <> 'assistant' AND ordinal <= ${LAST_REQUEST_ORDINAL}`;
 
 const IN_THREAD = 'organization_id = $1 AND thread_id = $2 AND superseded_by IS NULL';
 
-/** A message of a thread with what `wholeTurns` needs. */
-export interface HistoryRow extends Omit<UIMessage, 'metadata'> {
+/** A message of a thread with its place in it. */
+export interface HistoryRow extends Omit<UIMessage, 'metadata' | 'parts'> {
   metadata: unknown;
-  /** The position of the request that the message belongs to; null for an answer, and for what steered its run. */
-  question: string | null;
-  /** False if the message and all that is newer exceed the limits; its parts are null then. */
+  /** Null for a message that was not read, because it did not fit. */
+  parts: UIMessage['parts'] | null;
+  /** The position of its run, as a decimal number. */
+  position: string;
+  /** It belongs to a request: it is no answer, and did not steer its run. */
+  asks: boolean;
+  /** Its bytes, as `MESSAGE_BYTES` counts them. */
+  size: number;
+  /** False if the message and all that is newer exceed the limits. */
   fits: boolean;
 }
 
@@ -53,19 +59,18 @@ export const HISTORY = {
              least($6, max(history_max_tokens)::bigint * ${BYTES_PER_TOKEN}) AS bytes
         FROM agents WHERE id = $5
     )
-    SELECT id, role, question, fits,
+    SELECT id, role, run_position AS position, asks, size, fits,
            CASE WHEN fits THEN parts END AS parts,
            CASE WHEN fits AND CASE role WHEN 'assistant' THEN strpos(metadata::text, '"found_tools"') > 0
                   ELSE ordinal > ${LAST_REQUEST_ORDINAL} END THEN metadata END AS metadata
       FROM (
-        SELECT id, role, parts, metadata, run_position, ordinal,
-               CASE WHEN ${ASKS} THEN run_position END AS question,
+        SELECT id, role, parts, metadata, run_position, ordinal, size, ${ASKS} AS asks,
                run_position = $3 OR messages <= (SELECT messages FROM allowed)
                  AND (bytes <= (SELECT bytes FROM allowed) OR bytes <= $6 AND run_position >= coalesce((
                    SELECT DISTINCT run_position FROM messages WHERE ${IN_THREAD} AND run_position <= $3 AND ${ASKS}
                     ORDER BY run_position DESC OFFSET 1 LIMIT 1), 0)) AS fits
           FROM (
-            SELECT id, role, parts, metadata, run_position, ordinal,
+            SELECT id, role, parts, metadata, run_position, ordinal, ${MESSAGE_BYTES} AS size,
                    row_number() OVER newer AS messages, sum(${MESSAGE_BYTES}) OVER newer AS bytes
               FROM (
                 SELECT * FROM messages
@@ -81,17 +86,81 @@ export const HISTORY = {
 };
 
 /**
+ * What a history that is known up to a run lacks: the messages after that run up to the request, newest first, and the
+ * agent's limits with each row. The messages of the run itself come without their parts, to be compared with the known
+ * ones. One row without a message if there is none; no row without the agent.
+ *
+ * Values: those of `HISTORY` but the last, and the position of the run.
+ */
+export const NEWEST = {
+  name: 'transcript_newest',
+  text: `
+    SELECT history_max_messages AS "maxMessages", history_max_tokens AS "maxTokens", newest.*
+      FROM agents LEFT JOIN LATERAL (
+        SELECT id, role, run_position AS position, ordinal, ${ASKS} AS asks, ${MESSAGE_BYTES} AS size,
+               CASE WHEN run_position > $6 THEN parts END AS parts
+          FROM messages AS message
+         WHERE ${IN_THREAD} AND run_position BETWEEN $6 AND $3 AND id <> $4
+           AND (run_position < $3 OR ordinal <= ${LAST_REQUEST_ORDINAL})
+      ) AS newest ON true
+     WHERE agents.id = $5
+     ORDER BY newest.position DESC, newest.ordinal DESC`,
+};
+
+/** An agent's limits of a history. */
+interface HistoryLimits {
+  readonly maxMessages: number;
+  readonly maxTokens: number;
+}
+
+/** A row of `NEWEST`. */
+export type NewestRow = Pick<HistoryRow, 'role' | 'parts' | 'position' | 'asks' | 'size'> &
+  HistoryLimits & {
+    /** Null in a row without a message. */
+    id: string | null;
+  };
+
+/**
+ * Decides which messages fit, as `HISTORY` does. Returns them with the newest one that does not, without its parts: none
+ * older fits.
+ * @param newestFirst beginning with the messages of the request
+ * @param position of the request
+ */
+export function withinLimits(
+  newestFirst: readonly HistoryRow[],
+  position: string,
+  { maxMessages, maxTokens }: HistoryLimits,
+  maxBytes: number,
+): HistoryRow[] {
+  const isOwn = (row: HistoryRow): boolean => row.position === position;
+  const most = maxMessages + newestFirst.filter((row) => row.asks && isOwn(row)).length;
+  const mostBytes = Math.min(maxBytes, maxTokens * BYTES_PER_TOKEN);
+  const before = BigInt(newestFirst.find((row) => row.asks && !isOwn(row))?.position ?? 0);
+  const kept: HistoryRow[] = [];
+  let bytes = 0;
+  for (const row of newestFirst) {
+    bytes += row.size;
+    const isWithinBytes = bytes <= mostBytes || (bytes <= maxBytes && BigInt(row.position) >= before);
+    const fits = isOwn(row) || (kept.length < most && isWithinBytes);
+    kept.push(fits && row.fits ? row : { ...row, fits, parts: fits ? row.parts : null });
+    if (!fits) break;
+  }
+  return kept;
+}
+
+/**
  * The messages that fit, oldest first. A run is included with its request and its answer or not at all, so that every
  * answer follows its question; the oldest message of both tells whether they fit. An answer to a question that was
  * answered again belongs to that question, the latest request before it.
- * @param newestFirst the rows of `HISTORY`
+ * @param newestFirst the rows of `HISTORY`, or of `withinLimits`
  */
 export function wholeTurns(newestFirst: readonly HistoryRow[]): HistoryRow[] {
   let question: string | null | undefined;
   let fits = false;
   return newestFirst.toReversed().filter((row) => {
-    if (question === undefined || (row.question !== null && row.question !== question)) {
-      question = row.question;
+    const asked = row.asks ? row.position : null;
+    if (question === undefined || (asked !== null && asked !== question)) {
+      question = asked;
       fits = row.fits;
     }
     return fits;

@@ -10,10 +10,13 @@ export const ANSWER_ORDINAL = 2_147_483_647;
 /** The ordinals of messages that steered a run are greater than this one, and those of its request are not. */
 export const LAST_REQUEST_ORDINAL = 1_000_000;
 
+/** What a message counts beyond its parts and metadata. */
+export const MESSAGE_OVERHEAD_BYTES = 256;
+
 /** SQL for the bytes of a message; measures messages that are older than the column. */
 export const MESSAGE_BYTES =
-  '256 + coalesce(message.bytes, octet_length(CAST(message.parts AS text)) + octet_length(CAST(message.metadata AS ' +
-  'text)))';
+  `${MESSAGE_OVERHEAD_BYTES} + coalesce(message.bytes, octet_length(CAST(message.parts AS text)) + ` +
+  'octet_length(CAST(message.metadata AS text)))';
 
 /** One message of the transcript. Its run, which received or wrote it, determines its place in the thread. */
 @Entity('messages')

@@ -6,6 +6,7 @@ import { LongReadsModule } from '../../platform/database/long-reads.module.js';
 import { PreparedStatementsModule } from '../../platform/database/prepared-statements.module.js';
 import { AnswerSuperseding } from './answer-superseding.js';
 import { MessageEntity } from './message.entity.js';
+import { RecentHistories } from './recent-histories.js';
 import { ThreadCopying } from './thread-copying.js';
 import { ThreadEntity } from './thread.entity.js';
 import { ThreadRepository } from './thread.repository.js';
@@ -31,7 +32,8 @@ import { TranscriptService } from './transcript.service.js';
     ThreadCopying,
     AnswerSuperseding,
     TranscriptService,
+    RecentHistories,
   ],
-  exports: [AnswerSuperseding, ThreadCopying, ThreadService, TranscriptService],
+  exports: [AnswerSuperseding, RecentHistories, ThreadCopying, ThreadService, TranscriptService],
 })
 export class ThreadsModule {}

@@ -9,7 +9,7 @@ import { type Page, paginate } from '../../core/paging/paginate.js';
 import { LAST_REQUEST_ORDINAL, MESSAGE_BYTES, MessageEntity } from './message.entity.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
-import { HISTORY, type HistoryRow, MAX_HISTORY_BYTES, wholeTurns } from './history-query.js';
+import { HISTORY, type HistoryRow, MAX_HISTORY_BYTES, NEWEST, type NewestRow, wholeTurns } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
 /**
@@ -21,7 +21,7 @@ export type TranscriptMessage = UIMessage & { isRequest: boolean };
 /**
  * The fields of a run that the transcript needs: its agent, its place in the thread and the message with its answer.
  */
-interface TranscriptRun {
+export interface TranscriptRun {
   readonly organizationId: string;
   readonly threadId: string;
   readonly agentId: string;
@@ -170,18 +170,42 @@ export class TranscriptService {
    * @param maxBytes of JSON text
    */
   async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
-    const { organizationId, threadId, agentId, messageId } = run;
-    const position = run.questionPosition ?? run.position;
-    const values = [organizationId, threadId, position, messageId, agentId, maxBytes];
-    const rows = await this.statements.rows<HistoryRow>(HISTORY, values);
-    return wholeTurns(rows).map(({ id, role, parts, metadata, question }) => ({
-      id,
-      role,
-      parts,
-      metadata,
-      isRequest: question === String(position),
-    }));
+    return conversationOf(run, await this.readHistoryRows(run, maxBytes));
   }
+
+  /** The rows of `HISTORY`, newest first. */
+  readHistoryRows(run: TranscriptRun, maxBytes: number): Promise<HistoryRow[]> {
+    return this.statements.rows<HistoryRow>(HISTORY, [...historyValues(run), maxBytes]);
+  }
+
+  /** The rows of `NEWEST`, newest first. @param after the position of the run up to which the history is known */
+  readNewestRows(run: TranscriptRun, after: string): Promise<NewestRow[]> {
+    return this.statements.rowsByKey<NewestRow>(NEWEST, [...historyValues(run), after]);
+  }
+}
+
+function historyValues({ organizationId, threadId, agentId, messageId, ...run }: TranscriptRun): unknown[] {
+  return [organizationId, threadId, positionOfRequest(run), messageId, agentId];
+}
+
+/** The position of the messages that a run answers. */
+export function positionOfRequest(run: Pick<TranscriptRun, 'position' | 'questionPosition'>): string {
+  return String(run.questionPosition ?? run.position);
+}
+
+/** The conversation of a run, oldest first. @param newestFirst the messages with those that do not fit */
+export function conversationOf(
+  run: Pick<TranscriptRun, 'position' | 'questionPosition'>,
+  newestFirst: readonly HistoryRow[],
+): TranscriptMessage[] {
+  const request = positionOfRequest(run);
+  return wholeTurns(newestFirst).map(({ id, role, parts, metadata, asks, position }) => ({
+    id,
+    role,
+    parts: parts as UIMessage['parts'],
+    metadata,
+    isRequest: asks && position === request,
+  }));
 }
 
 function messageList(threadId: string, isWhole: boolean): ListSpec {

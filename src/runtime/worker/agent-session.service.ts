@@ -12,7 +12,8 @@ import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunSteering } from '../runs/records/run-steering.js';
 import { AnswerFiles } from '../files/answer-files.js';
 import { ModelFiles } from '../files/model-files.js';
-import { type TranscriptMessage, TranscriptService } from '../threads/transcript.service.js';
+import { RecentHistories } from '../threads/recent-histories.js';
+import type { TranscriptMessage } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
 import { AnswerShape } from './answer-shape.js';
 import { AttemptSteering } from './attempt-steering.js';
@@ -24,7 +25,10 @@ import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { textOfMessage, usableMessageParts } from './usable-history.js';
 
 /** The input of the agent loop, without its model and the parts that belong to the attempt. */
-type AgentSession = Omit<AgentLoopInput, 'models' | 'approvals' | 'shouldYield' | 'observation' | 'recordings'> & {
+export type AgentSession = Omit<
+  AgentLoopInput,
+  'models' | 'approvals' | 'shouldYield' | 'observation' | 'recordings'
+> & {
   agentName: string;
   modelRecording: ModelRecording;
 };
@@ -37,7 +41,7 @@ export class AgentSessionService {
   constructor(
     private readonly agents: AgentsService,
     private readonly toolset: AgentToolset,
-    private readonly transcript: TranscriptService,
+    private readonly histories: RecentHistories,
     private readonly modelFiles: ModelFiles,
     private readonly answerFiles: AnswerFiles,
     private readonly schemas: OutputSchemas,
@@ -61,7 +65,7 @@ export class AgentSessionService {
     const reading = this.agents.findForRun(organizationId, agentId);
     const [agent, messages, toolset, steers] = await Promise.all([
       reading,
-      this.transcript.readHistory(run, this.maxHistoryBytes),
+      this.histories.read(run, this.maxHistoryBytes),
       this.toolset.openToolset({ id: agentId, organizationId, reading }, { caller, owner, signal }),
       AttemptSteering.open(run, this.steering, steering),
     ]);

@@ -47,6 +47,7 @@ export class RunAnswer {
   private steps: number;
   private usage: RunUsage;
   private modelName: string | null;
+  private stored: AnswerState | undefined;
   readonly modelCalls: ModelCallLog;
   private readonly turns: WorkTurns;
 
@@ -103,6 +104,16 @@ export class RunAnswer {
   /** Whether anything in the organization had a spending limit when the run was claimed, or last stored. */
   get hasSpendLimit(): boolean {
     return this.isSpendLimited;
+  }
+
+  /** The streamed size, by `sizeOfChunk`. */
+  get length(): number {
+    return this.size;
+  }
+
+  /** The answer as it was stored with the end of its run; undefined before. */
+  get final(): AnswerState | undefined {
+    return this.stored;
   }
 
   parts(): UIMessage['parts'] {
@@ -215,7 +226,11 @@ export class RunAnswer {
   finish(outcome: RunOutcome): Promise<boolean> {
     return this.afterSaves(async () => {
       const state = await this.streamedState();
-      return throughOutage(() => this.execution.finish(claimOf(this.run), this.modelName, state, outcome));
+      const hasNext = await throughOutage(() =>
+        this.execution.finish(claimOf(this.run), this.modelName, state, outcome),
+      );
+      this.stored = state;
+      return hasNext;
     });
   }
 

@@ -7,9 +7,10 @@ import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-
 import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
 import { RunApprovals } from '../runs/records/run-approvals.js';
 import { RunExecution } from '../runs/records/run-execution.js';
+import { RecentHistories } from '../threads/recent-histories.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunError } from '../runs/records/run.entity.js';
-import { AgentSessionService } from './agent-session.service.js';
+import { type AgentSession, AgentSessionService } from './agent-session.service.js';
 import { runAgentLoop } from './agent-loop.js';
 import { AttemptApprovals } from './attempt-approvals.js';
 import { concludeAnswer, type Conclusion } from './conclude-answer.js';
@@ -53,6 +54,7 @@ export class RunExecutorService {
     private readonly approvals: RunApprovals,
     private readonly telemetry: RunTelemetry,
     private readonly recordings: RecordingWriter,
+    private readonly histories: RecentHistories,
   ) {}
 
   /**
@@ -93,6 +95,10 @@ export class RunExecutorService {
 
   private async answerRun(attempt: Attempt): Promise<boolean> {
     const { run, control, observation } = attempt;
+    // Sent together with what else the attempt reads.
+    const opening = canBegin(run) ? this.openSession(run, control) : undefined;
+    // `conclusionOf` waits for it, unless the answer or the models cannot be opened.
+    opening?.catch(() => undefined);
     const [answer, models, approvals] = await Promise.all([
       this.answers.openAnswer(run, () => control.stop('stale')),
       this.models.resolveModels(run),
@@ -101,7 +107,7 @@ export class RunExecutorService {
     answer.model = models.current.name;
     observation.setModel(models.current.name);
     try {
-      const conclusion = await this.conclusionOf(attempt, answer, { models, approvals });
+      const conclusion = await this.conclusionOf(attempt, answer, { models, approvals, opening });
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
@@ -111,6 +117,7 @@ export class RunExecutorService {
         return true;
       }
       const hasNext = await concludeAnswer(answer, approvals, conclusion);
+      if (answer.final !== undefined) this.histories.add(run, answer.final, answer.length);
       this.report(run, conclusion, observation);
       // The run has ended, and the thread's next run can start. Readers get missing parts from the transcript.
       await answer.end().catch((error: Error) => {
@@ -154,14 +161,14 @@ export class RunExecutorService {
   private async conclusionOf(
     { run, control, shouldYield, observation }: Attempt,
     answer: RunAnswer,
-    { models, approvals }: AttemptParts,
+    { models, approvals, opening }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
-      if (run.attempt - run.yields > MAX_ATTEMPTS) return { status: 'failed', error: WORKER_LOST, finishReason: null };
+      if (hasLostTooManyWorkers(run)) return { status: 'failed', error: WORKER_LOST, finishReason: null };
       if (run.cancelRequestedAt !== null) control.stop('cancelled');
       if (run.hasLostCredential) control.stop('revoked');
       control.signal.throwIfAborted();
-      const session = await throughOutage(() => this.sessions.openAgentSession(run, control));
+      const session = await (opening ?? this.openSession(run, control));
       observation.setAgentName(session.agentName);
       const { modelRecording } = session;
       const recordings =
@@ -183,6 +190,19 @@ export class RunExecutorService {
       return { status: 'failed', error: failure, finishReason: 'error' };
     }
   }
+
+  private openSession(run: ClaimedRun, control: RunAttemptControl): Promise<AgentSession> {
+    return throughOutage(() => this.sessions.openAgentSession(run, control));
+  }
+}
+
+function hasLostTooManyWorkers({ attempt, yields }: ClaimedRun): boolean {
+  return attempt - yields > MAX_ATTEMPTS;
+}
+
+/** False for a run that only has to be ended. */
+function canBegin(run: ClaimedRun): boolean {
+  return !hasLostTooManyWorkers(run) && run.cancelRequestedAt === null && !run.hasLostCredential;
 }
 
 interface Attempt {
@@ -196,6 +216,8 @@ interface Attempt {
 interface AttemptParts {
   models: RunModels;
   approvals: AttemptApprovals;
+  /** Undefined if the attempt does not begin. */
+  opening: Promise<AgentSession> | undefined;
 }
 
 /** PostgreSQL's classes for what is wrong with the data or the statement (Appendix A of its manual). */
