@@ -88,9 +88,10 @@ export const HISTORY = {
 /**
  * What a history that is known up to a run lacks: the messages after that run up to the request, newest first, and the
  * agent's limits with each row. The messages of the run itself come without their parts, to be compared with the known
- * ones. One row without a message if there is none; no row without the agent.
+ * ones. One row without a message if there is none; no row without the agent, or if another attempt has ended the run,
+ * as after the failover to a database that did not have its end.
  *
- * Values: those of `HISTORY` but the last, and the position of the run.
+ * Values: those of `HISTORY` but the last; the position of the run, its id, and attempt and epoch that have ended it.
  */
 export const NEWEST = {
   name: 'transcript_newest',
@@ -103,7 +104,7 @@ export const NEWEST = {
          WHERE ${IN_THREAD} AND run_position BETWEEN $6 AND $3 AND id <> $4
            AND (run_position < $3 OR ordinal <= ${LAST_REQUEST_ORDINAL})
       ) AS newest ON true
-     WHERE agents.id = $5
+     WHERE agents.id = $5 AND EXISTS (SELECT FROM runs WHERE id = $7 AND attempt = $8 AND epoch = $9)
      ORDER BY newest.position DESC, newest.ordinal DESC`,
 };
 

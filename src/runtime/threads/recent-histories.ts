@@ -9,6 +9,7 @@ import { MESSAGE_OVERHEAD_BYTES } from './message.entity.js';
 import {
   conversationOf,
   positionOfRequest,
+  type RunAttempt,
   type TranscriptMessage,
   type TranscriptRun,
   TranscriptService,
@@ -18,22 +19,23 @@ const MAX_THREADS = 10_000;
 /** The share of the heap for all of them, and the part of it for one. */
 const SHARE_OF_HEAP = 32;
 const LARGEST_PART = 8;
-/** A conversation that goes on later is read again. */
+/** How long a conversation is kept, and used from when it was read, however it goes on. */
 const KEPT_MS = 10 * 60_000;
 /** The copy of a larger answer would hold other runs up. */
 const MAX_ANSWER_LENGTH = 128 * 1024;
 
-/** A run, and the one that was posted to its thread right before it. */
-export interface FollowingRun extends TranscriptRun {
-  readonly id: string;
+/** An attempt of a run, and the run that was posted to its thread right before it. */
+export interface FollowingRun extends TranscriptRun, RunAttempt {
   readonly previousId: string | null;
 }
 
 /** The conversation of a thread up to a run. */
 interface KnownHistory {
-  readonly runId: string;
+  readonly run: RunAttempt;
   /** Of the run, as a decimal number. */
   readonly position: string;
+  /** When the database was asked for the whole history, by `performance.now()`. */
+  readonly readAt: number;
   /** Newest first, with the first that does not fit. */
   readonly rows: readonly HistoryRow[];
   /** The run has ended, and the rows begin with its answer. */
@@ -45,7 +47,7 @@ interface KnownHistory {
  * the thread it reads the new request only, instead of up to hundreds of messages.
  *
  * What is known is used only for the run that was posted right after the one that this process has ended, and only if
- * the messages of that one are the same as they were. Whatever changes earlier messages posts a run (`run_regenerate`),
+ * the database says that it was this attempt that has ended it, and has the same messages of it. Whatever changes earlier messages posts a run (`run_regenerate`),
  * or takes the last messages of the thread out first (`AnswerSuperseding`); a thread is deleted with its runs. The
  * limits and the request always come from the database.
  */
@@ -60,9 +62,12 @@ export class RecentHistories {
    * @param maxBytes of JSON text
    */
   async read(run: FollowingRun, maxBytes: number): Promise<TranscriptMessage[]> {
-    const rows = (await this.continued(run, maxBytes)) ?? (await this.transcript.readHistoryRows(run, maxBytes));
+    const { rows, readAt } = (await this.continued(run, maxBytes)) ?? {
+      readAt: performance.now(),
+      rows: await this.transcript.readHistoryRows(run, maxBytes),
+    };
     // A run that answers an earlier question again has a conversation without the last answers.
-    if (run.questionPosition === null) this.set(run, { isOver: false, rows: upToFirstUnfit(rows) });
+    if (run.questionPosition === null) this.set(run, { isOver: false, rows: upToFirstUnfit(rows), readAt });
     return conversationOf(run, rows);
   }
 
@@ -72,8 +77,14 @@ export class RecentHistories {
    */
   add(run: FollowingRun, { parts, metadata }: Pick<UIMessage, 'parts' | 'metadata'>, length: number): void {
     const known = this.known.peek(keyOf(run));
-    if (known?.runId !== run.id || known.isOver || length > MAX_ANSWER_LENGTH) return;
-    const [partsJson, metadataJson] = [JSON.stringify(parts), JSON.stringify(metadata)];
+    if (known?.run.id !== run.id || known.isOver) return;
+    const partsJson = length > MAX_ANSWER_LENGTH ? '' : JSON.stringify(parts);
+    // Chunks that an earlier attempt has streamed do not count for the length.
+    if (partsJson === '' || partsJson.length > MAX_ANSWER_LENGTH) {
+      this.known.delete(keyOf(run));
+      return;
+    }
+    const metadataJson = JSON.stringify(metadata);
     const answer: HistoryRow = {
       id: run.messageId,
       role: 'assistant',
@@ -85,14 +96,18 @@ export class RecentHistories {
       size: MESSAGE_OVERHEAD_BYTES + Buffer.byteLength(partsJson) + Buffer.byteLength(metadataJson),
       fits: true,
     };
-    this.set(run, { isOver: true, rows: [answer, ...known.rows] });
+    this.set(run, { isOver: true, rows: [answer, ...known.rows], readAt: known.readAt });
   }
 
   /** What is known with the new request; undefined if that is not the history of the run. */
-  private async continued(run: FollowingRun, maxBytes: number): Promise<HistoryRow[] | undefined> {
+  private async continued(
+    run: FollowingRun,
+    maxBytes: number,
+  ): Promise<Pick<KnownHistory, 'rows' | 'readAt'> | undefined> {
     const known = this.known.get(keyOf(run));
-    if (!known?.isOver || known.runId !== run.previousId || run.questionPosition !== null) return undefined;
-    const newest = await this.transcript.readNewestRows(run, known.position);
+    if (!known?.isOver || known.run.id !== run.previousId || run.questionPosition !== null) return undefined;
+    if (performance.now() - known.readAt > KEPT_MS) return undefined;
+    const newest = await this.transcript.readNewestRows(run, known.position, known.run);
     const [limits] = newest;
     const last = newest.filter(({ position }) => position === known.position);
     const request = newest.filter(({ position }) => position !== known.position);
@@ -105,11 +120,12 @@ export class RecentHistories {
     });
     const rows = withinLimits([...added, ...known.rows], position, limits, maxBytes);
     // The limits were smaller when they were read.
-    return rows.some((row) => row.fits && row.parts === null) ? undefined : rows;
+    return rows.some((row) => row.fits && row.parts === null) ? undefined : { rows, readAt: known.readAt };
   }
 
-  private set(run: FollowingRun, { isOver, rows }: Pick<KnownHistory, 'isOver' | 'rows'>): void {
-    this.known.set(unsliceString(keyOf(run)), { runId: run.id, position: String(run.position), isOver, rows });
+  private set(run: FollowingRun, history: Pick<KnownHistory, 'isOver' | 'rows' | 'readAt'>): void {
+    const { id, attempt, epoch, position } = run;
+    this.known.set(unsliceString(keyOf(run)), { run: { id, attempt, epoch }, position: String(position), ...history });
   }
 }
 
@@ -140,8 +156,8 @@ function boundsFor(heapBytes: number): LRUCache.OptionsMaxLimit<string, KnownHis
     maxEntrySize: Math.floor(maxSize / LARGEST_PART),
     sizeCalculation: ({ rows }) => 1 + HELD_PER_JSON_BYTE * rows.reduce((sum, row) => sum + heldOf(row), 0),
     ttl: KEPT_MS,
-    // Otherwise the cache sets a timer that wakes the thread after each look-up.
-    ttlResolution: 0,
+    // What was deleted in the database leaves the memory, too.
+    ttlAutopurge: true,
   };
 }
 

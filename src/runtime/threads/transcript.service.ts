@@ -31,6 +31,13 @@ export interface TranscriptRun {
   readonly messageId: string;
 }
 
+/** What tells an attempt of a run from all others. */
+export interface RunAttempt {
+  readonly id: string;
+  readonly attempt: number;
+  readonly epoch: string;
+}
+
 /** The fields of a message that callers see. */
 type MessageFields = Pick<
   MessageEntity,
@@ -178,9 +185,13 @@ export class TranscriptService {
     return this.statements.rows<HistoryRow>(HISTORY, [...historyValues(run), maxBytes]);
   }
 
-  /** The rows of `NEWEST`, newest first. @param after the position of the run up to which the history is known */
-  readNewestRows(run: TranscriptRun, after: string): Promise<NewestRow[]> {
-    return this.statements.rowsByKey<NewestRow>(NEWEST, [...historyValues(run), after]);
+  /**
+   * The rows of `NEWEST`, newest first.
+   * @param after the position of the run up to which the history is known, and `ended` the attempt that has ended it
+   */
+  readNewestRows(run: TranscriptRun, after: string, ended: RunAttempt): Promise<NewestRow[]> {
+    const { id, attempt, epoch } = ended;
+    return this.statements.rowsByKey<NewestRow>(NEWEST, [...historyValues(run), after, id, attempt, epoch]);
   }
 }
 

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import { AnswerSuperseding } from '../../../src/runtime/threads/answer-superseding.js';
 import { ANSWER_ORDINAL } from '../../../src/runtime/threads/message.entity.js';
-import { RecentHistories } from '../../../src/runtime/threads/recent-histories.js';
+import { type FollowingRun, RecentHistories } from '../../../src/runtime/threads/recent-histories.js';
 import { type TranscriptMessage, TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
 import { createAgent, LONG, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
@@ -94,6 +94,18 @@ describe('the history of a thread whose last run this process has ended', () => 
     expect(lengths()).toEqual([1, 3, 5, 7]);
   });
 
+  it('is read again after another attempt has ended the run, with an answer of the same size', async () => {
+    const taskId = await turn();
+    await app.query('UPDATE runs SET attempt = attempt + 1 WHERE id = $1', [taskId]);
+    await app.query(
+      `UPDATE messages SET parts = translate(parts::text, 'aeiou', 'xxxxx')::json WHERE run_id = $1 AND role = 'user'`,
+      [taskId],
+    );
+    await turn();
+    expect(knownOf()).toEqual([false, false]);
+    expect(lengths()).toEqual([1, 3]);
+  });
+
   it('is read again after an answer was superseded by another, or taken out', async () => {
     await turn();
     await turn();
@@ -177,7 +189,7 @@ describe('what is known', () => {
         let previousId: string | null = null;
         for (const [index, { requests, answer, maxMessages, maxTokens }] of turns.entries()) {
           const [id, messageId, position] = [randomUUID(), randomUUID(), index + 1];
-          const run = { id, organizationId, threadId, agentId: limited, position, questionPosition: null, messageId };
+          const run = await storeRun({ id, organizationId, threadId, agentId: limited, position, messageId });
           const place = { organizationId, threadId, runId: id, position };
           for (const [ordinal, size] of requests.entries()) {
             await store({ ...place, id: randomUUID(), ordinal, role: 'user' }, textOf(size));
@@ -199,6 +211,34 @@ describe('what is known', () => {
       { numRuns: 40 },
     );
     expect(knownOf().filter((isKnown) => isKnown).length).toBeGreaterThan(20);
+  });
+});
+
+describe('a thread that goes on for a long time', () => {
+  it('is read again ten minutes after it was read', async () => {
+    const histories = app.app.get(RecentHistories, { strict: false });
+    const base = { organizationId: await organizationOf(app), threadId: thread.id, agentId };
+    const at = async <T>(minutes: number, action: () => T): Promise<Awaited<T>> => {
+      const real = performance.now();
+      const now = jest.spyOn(performance, 'now').mockImplementation(() => real + minutes * 60_000);
+      try {
+        return await action();
+      } finally {
+        now.mockRestore();
+      }
+    };
+    let previousId: string | null = null;
+    for (const [index, minutes] of [0, 6, 11, 16].entries()) {
+      const [id, messageId, position] = [randomUUID(), randomUUID(), index + 1];
+      const run = { ...(await storeRun({ ...base, id, messageId, position })), previousId };
+      const place = { organizationId: base.organizationId, threadId: thread.id, runId: id, position };
+      await store({ ...place, id: randomUUID(), ordinal: 0, role: 'user' }, textOf(10));
+      await at(minutes, () => histories.read(run, 20_000));
+      await store({ ...place, id: messageId, ordinal: ANSWER_ORDINAL, role: 'assistant' }, textOf(10));
+      await at(minutes, () => histories.add(run, { parts: textOf(10), metadata: {} }, 10));
+      previousId = id;
+    }
+    expect(knownOf()).toEqual([false, true, false, true]);
   });
 });
 
@@ -235,6 +275,20 @@ async function regenerate(): Promise<string> {
 async function organizationOf({ query }: TestApp): Promise<string> {
   const [organization] = await query<{ id: string }>(`SELECT id FROM organizations WHERE slug = 'default'`);
   return organization?.id ?? '';
+}
+
+type StoredRun = Pick<FollowingRun, 'id' | 'organizationId' | 'threadId' | 'agentId' | 'position' | 'messageId'>;
+
+/** Stores a run that its first attempt has ended. */
+async function storeRun(run: StoredRun): Promise<Omit<FollowingRun, 'previousId'>> {
+  const { id, organizationId, threadId, agentId: agent, position, messageId } = run;
+  await app.query(
+    `INSERT INTO runs (id, organization_id, thread_id, agent_id, position, message_id, request_id, status, tier, attempt,
+                       epoch, holder_id)
+     OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, 'request', 'completed', 'fast', 1, 'e1', $1)`,
+    [id, organizationId, threadId, agent, position, messageId],
+  );
+  return { ...run, questionPosition: null, attempt: 1, epoch: 'e1' };
 }
 
 const textOf = (size: number): UIMessage['parts'] => [{ type: 'text', text: 'x'.repeat(size) }];
