@@ -5,6 +5,8 @@ import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { allowsNothing } from '../../core/permissions.js';
 import { withTimeout } from '../../core/with-timeout.js';
+import { turnHolderOf, WorkTurns } from '../../core/work-turns.js';
+import { GATHERED_BYTES } from '../../upstreams/messages/answer-body.js';
 import { type McpRequestContext, pooledRoute, type PooledRoute } from '../forwarding/upstream-router.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
@@ -27,8 +29,16 @@ import { ALL_FEATURES, AgentCapabilities } from './offering/agent-capabilities.j
 import { AgentMcpServer, type AgentServerContext, serverInfoOf } from './offering/agent-mcp-server.js';
 import { AgentNotificationStream } from './offering/agent-notification-stream.js';
 import { holdsAny } from './offering/agent-permissions.js';
-import { hindranceFor, type ToolListOptions, toolListText, wantsAllTools } from './offering/agent-tool-list.js';
+import {
+  hindranceFor,
+  type ToolListOptions,
+  type ToolListTexts,
+  toolListTexts,
+  wantsAllTools,
+} from './offering/agent-tool-list.js';
 
+/** The beginning of the tools in a result. */
+const TOOLS = '"tools":[';
 /** How long a description waits for upstreams that were not asked before, in milliseconds. */
 const HINDRANCE_WAIT_MS = 250;
 
@@ -65,10 +75,15 @@ export class AgentAnswers implements OnApplicationShutdown {
     // The list has a single page.
     if (params['cursor'] !== undefined) throw new DomainError('invalid_cursor');
     const options = { isWhole: wantsAllTools(params), hasApps: request.hasApps === true };
-    const text = `{"jsonrpc":"2.0","id":${id},"result":${await this.listText(caller, owner, options)}}`;
+    const { tools, others } = await this.listOf(caller, owner, options);
+    const empty = `{"jsonrpc":"2.0","id":${id},"result":{${TOOLS}]${others}}}`;
     // The SDK's server would omit what tools of the modern era do not have, such as `execution`.
     const isModern = isModernMessage(request.headers, message);
-    const body = isModern ? toModernMessage(text, { method: 'tools/list', serverInfo: serverInfoOf(caller) }) : text;
+    const text = isModern ? toModernMessage(empty, { method: 'tools/list', serverInfo: serverInfoOf(caller) }) : empty;
+    // Inside of a string, the quotes would be escaped.
+    const at = text.indexOf(TOOLS) + TOOLS.length;
+    const pieces = [text.slice(0, at), ...tools, text.slice(at)];
+    const body = tools.length > 1 ? inTurns(pieces, caller) : pieces.join('');
     this.writer.writeReply(request, reply, { status: 200, contentType: 'application/json', body }, {});
   }
 
@@ -95,17 +110,17 @@ export class AgentAnswers implements OnApplicationShutdown {
     await Promise.all([this.hosted.close(), this.streamed.close()]);
   }
 
-  private async listText(
+  private async listOf(
     caller: ProxyCaller,
     owner: SessionOwner | undefined,
     options: ToolListOptions,
-  ): Promise<string> {
+  ): Promise<ToolListTexts> {
     const { principal, connection } = caller;
     const mayBePublic = connection.publicTools === 'honor';
     // The list is empty whatever the agent consists of.
     const isGranted = principal === undefined || !allowsNothing(principal.permissions);
-    if (!mayBePublic && !isGranted && !mayAsk(caller)) return '{"tools":[]}';
-    return toolListText(caller, await this.compositionFor(caller, owner), options);
+    if (!mayBePublic && !isGranted && !mayAsk(caller)) return { tools: [], others: '' };
+    return toolListTexts(caller, await this.compositionFor(caller, owner), options);
   }
 
   private compositionFor({ connection }: ProxyCaller, owner: SessionOwner | undefined): Promise<Composition> {
@@ -165,6 +180,16 @@ export class AgentAnswers implements OnApplicationShutdown {
       () => undefined,
     );
     return withTimeout(composing, HINDRANCE_WAIT_MS, () => undefined, { ref: false });
+  }
+}
+
+/** The bytes of a long text, in turn with other work of the process. */
+async function* inTurns(pieces: readonly string[], { principal }: ProxyCaller): AsyncGenerator<Buffer> {
+  const turns = new WorkTurns(turnHolderOf(principal, 'answer'), GATHERED_BYTES);
+  for (const piece of pieces) {
+    const turn = turns.next(piece.length);
+    if (turn !== undefined) await turn;
+    yield Buffer.from(piece);
   }
 }
 

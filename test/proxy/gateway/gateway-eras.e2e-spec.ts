@@ -14,6 +14,15 @@ let url: URL;
 let tasks: ScriptedServer;
 /** An agent with one tool that can be called as a task. */
 let taskPath: string;
+let many: ScriptedServer;
+/** An agent with many tools. */
+let manyPath: string;
+
+const MANY_TOOLS = Array.from({ length: 400 }, (_, n) => ({
+  name: `tool_${100 + n}`,
+  description: `${'Möwe 🕊 '.repeat(n)}"tools":[`,
+  inputSchema: { type: 'object' },
+}));
 
 beforeAll(async () => {
   [app, fixture] = [await newTenant(), await startFixture()];
@@ -25,12 +34,16 @@ beforeAll(async () => {
     }).script,
   );
   taskPath = gatewayPath(app, await agentOf(app, [await connectTo(app, tasks.url)]));
+  many = await startScripted(
+    legacyServer((request, response) => sendResult(response, request.message, { tools: MANY_TOOLS })).script,
+  );
+  manyPath = gatewayPath(app, await agentOf(app, [await connectTo(app, many.url)]));
   url = new URL(gatewayPath(app, await agentOf(app, members)), app.url);
 });
 afterAll(async () => {
   await app?.close();
   await fixture?.close();
-  await tasks?.close();
+  await Promise.all([tasks?.close(), many?.close()]);
 });
 
 describe.each([
@@ -55,7 +68,8 @@ describe.each([
     expect(JSON.stringify(answered.content)).toContain('Zürich');
   });
 
-  it('lists what it has no word for, such as how a tool is executed', async () => {
+  /** The answer to `tools/list` with this id, as a client of the era asks. */
+  async function listOf(path: string, id: string | number) {
     const isModern = client.getProtocolEra() === 'modern';
     const version = client.getNegotiatedProtocolVersion() ?? '';
     const meta = {
@@ -68,11 +82,21 @@ describe.each([
       'mcp-protocol-version': version,
       'mcp-method': 'tools/list',
     };
-    const body = rpc('tools/list', isModern ? { _meta: meta } : {});
-    const answer = await callProxy(app, taskPath, { key: app.apiKey, headers, body });
-    const { result } = rpcOf(answer);
+    const body = { ...rpc('tools/list', isModern ? { _meta: meta } : {}), id };
+    const answer = rpcOf(await callProxy(app, path, { key: app.apiKey, headers, body }));
+    expect(answer.id).toBe(id);
+    expect(answer.result?.['resultType']).toBe(isModern ? 'complete' : undefined);
+    return answer.result;
+  }
+
+  it('lists what it has no word for, such as how a tool is executed', async () => {
+    const result = await listOf(taskPath, 1);
     expect(result?.tools).toMatchObject([{ name: 'long', execution: { taskSupport: 'optional' } }]);
-    expect(result?.['resultType']).toBe(isModern ? 'complete' : undefined);
+  });
+
+  it('lists many tools, which are sent in pieces', async () => {
+    const result = await listOf(manyPath, '"tools":[');
+    expect(result?.tools).toEqual(MANY_TOOLS);
   });
 
   it('receives progress', async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { UIMessage } from 'ai';
 import { connect, createAgent, LONG, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestService, type TestService } from '../../support/service.js';
@@ -131,7 +132,7 @@ describe.each([
     expect(states.map(({ status }) => status)).not.toContain('completed');
     for (const { thread, taskId } of busy) {
       const { parts } = await thread.expectWhole(taskId, await thread.collect(taskId, 30_000));
-      const calls = parts.filter(({ type }) => type === 'dynamic-tool');
+      const calls = (parts as UIMessage['parts']).filter(({ type }) => type === 'dynamic-tool');
       expect(calls).toEqual(Array(8).fill(expect.objectContaining({ state: 'output-available' })));
     }
     const ended = await Promise.all(busy.map(({ thread, taskId }) => thread.run(taskId)));

@@ -14,6 +14,7 @@ import { withMember } from '../../../core/json/json-member.js';
 import { allowsAny, allowsNothing } from '../../../core/permissions.js';
 import { TimeSlices } from '../../../core/time-slices.js';
 import { type KnownTool, METADATA_KEY } from '../../../upstreams/catalog/tool-list.js';
+import { GATHERED_BYTES } from '../../../upstreams/messages/answer-body.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 import type { UpstreamTool } from '../../../upstreams/contract/upstream.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
@@ -35,15 +36,23 @@ export interface ToolListOptions {
   readonly hasApps: boolean;
 }
 
+/** The result of `tools/list` in pieces of JSON text. Memory for one text of a long list would take tens of ms. */
+export interface ToolListTexts {
+  /** Together the elements of `tools`, with their commas. */
+  readonly tools: readonly string[];
+  /** The other members of the result, each after a comma. */
+  readonly others: string;
+}
+
 /**
- * The result of `tools/list` as JSON text. Except for the name, the definitions are what the upstreams sent. In search
- * mode it has the search, the pinned tools, and those that are not for models, which no search finds.
+ * The result of `tools/list`. Except for the name, the definitions are what the upstreams sent. In search mode it has
+ * the search, the pinned tools, and those that are not for models, which no search finds.
  */
-export async function toolListText(
+export async function toolListTexts(
   caller: ProxyCaller,
   composition: Composition,
   { isWhole, hasApps }: ToolListOptions,
-): Promise<string> {
+): Promise<ToolListTexts> {
   const slices = new TimeSlices();
   const visible: ListedPlace[] = [];
   const forModels: ListedPlace[] = [];
@@ -56,18 +65,38 @@ export async function toolListText(
     if (slices.isOver) await slices.next();
   }
   const isSearched = !isWhole && forModels.length > 0 && (await appliedMode(composition, forModels)) === 'search';
-  const tools = isSearched ? [...SEARCH_TEXTS] : [];
+  const tools = new ElementTexts();
+  if (isSearched) SEARCH_TEXTS.forEach((text) => tools.add(text));
   const { ask } = composition;
   const isTool = ask !== undefined && mayAsk(caller);
-  if (isTool) tools.push(askDefinition(caller, ask));
+  if (isTool) tools.add(askDefinition(caller, ask));
   for (const place of isSearched ? unsearched(composition, visible) : visible) {
-    tools.push(isTool ? withoutTasks(textOf(place), place) : textOf(place));
+    tools.add(isTool ? withoutTasks(textOf(place), place) : textOf(place));
     if (slices.isOver) await slices.next();
   }
   const hindrance = hindranceFor(caller, composition.unavailable);
-  if (tools.length === 0 && hindrance !== undefined) tools.push(JSON.stringify(signInTool(hindrance.message)));
+  if (tools.isEmpty && hindrance !== undefined) tools.add(JSON.stringify(signInTool(hindrance.message)));
   const meta = unavailableMeta(caller, composition.unavailable);
-  return `{"tools":[${tools.join(',')}]${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;
+  return { tools: tools.pieces(), others: meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}` };
+}
+
+/** The elements of an array as JSON texts, joined to pieces. */
+class ElementTexts {
+  private readonly full: string[] = [];
+  private last = '';
+  isEmpty = true;
+
+  add(text: string): void {
+    this.last += this.isEmpty ? text : `,${text}`;
+    this.isEmpty = false;
+    if (this.last.length < GATHERED_BYTES) return;
+    this.full.push(this.last);
+    this.last = '';
+  }
+
+  pieces(): readonly string[] {
+    return this.last === '' ? this.full : [...this.full, this.last];
+  }
 }
 
 /** True if the client declares with `tools/list` that it wants all tools of the agent. */

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
@@ -7,7 +7,7 @@ import { OfferLists } from '../../../agents/composition/offer-lists.js';
 import { LISTED_KINDS, type ListedKind } from '../../../upstreams/contract/list-change.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { mayUse } from './agent-permissions.js';
-import { toolListText } from './agent-tool-list.js';
+import { toolListTexts } from './agent-tool-list.js';
 
 /** Polling finds the changes of other processes, and keeps the lists fresh while there are no calls. */
 const POLL_INTERVAL_MS = 15_000;
@@ -59,8 +59,11 @@ export class ListChanges {
     try {
       const composition = await this.compositions.compositionOf(caller.connection);
       const [prompts, resources] = OFFER_KINDS.map((kind) => this.offersVersion(caller, composition, kind));
+      const list = await toolListTexts(caller, composition, { isWhole: true, hasApps: true });
       const digests = {
-        tools: hash('sha256', await toolListText(caller, composition, { isWhole: true, hasApps: true })),
+        tools: [...list.tools, list.others]
+          .reduce((digest, text) => digest.update(text), createHash('sha256'))
+          .digest('hex'),
         prompts: prompts ?? '',
         // The pages of tools decide on the addresses of resources too.
         resources: `${resources ?? ''}\n${sharedPages(composition).join('\n')}`,
