@@ -1,10 +1,13 @@
-import type { ReactNode } from 'react';
+import type { CSSProperties, ReactNode } from 'react';
+import { cn } from './class-names.js';
 
 export interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
   /** Hides the column on narrow screens. */
   readonly isSecondary?: boolean;
+  /** On narrow screens, stands below the other columns of its row, over the whole width. */
+  readonly isBelow?: boolean;
   readonly align?: 'right';
 }
 
@@ -20,8 +23,10 @@ export function DataTable<Row>({
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
 }) {
-  const visibility = ({ isSecondary, align }: Column<Row>): string =>
-    `${isSecondary ? 'hidden md:table-cell' : ''} ${align === 'right' ? 'text-right tabular-nums' : ''}`;
+  const isTwoLine = columns.some(({ isBelow }) => isBelow);
+  const part = isTwoLine && 'max-md:col-span-full max-md:grid max-md:grid-cols-subgrid';
+  const placeOf = ({ isSecondary, align }: Column<Row>): string =>
+    cn(isSecondary && 'hidden md:table-cell', align === 'right' && 'text-right tabular-nums');
   return (
     <div
       className="relative min-w-0 overflow-x-auto rounded-lg border bg-card"
@@ -29,21 +34,35 @@ export function DataTable<Row>({
       role="region"
       aria-label={label}
     >
-      <table className="w-full text-left text-sm">
-        <thead className="border-b text-muted-foreground">
-          <tr>
+      <table
+        className={cn('w-full text-left text-sm', isTwoLine && 'max-md:grid max-md:grid-cols-(--first-line)')}
+        style={isTwoLine ? firstLineOf(columns) : undefined}
+      >
+        <thead className={cn('border-b text-muted-foreground', part)}>
+          <tr className={cn(part)}>
             {columns.map((column) => (
-              <th key={column.header} scope="col" className={`px-3 py-2 font-medium ${visibility(column)}`}>
+              <th
+                key={column.header}
+                scope="col"
+                className={cn('px-3 py-2 font-medium', placeOf(column), column.isBelow && 'max-md:sr-only')}
+              >
                 {column.header}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody ref={markRead}>
+        <tbody ref={markRead} className={cn(part)}>
           {rows.map((row) => (
-            <tr key={keyOf(row)} className="border-b last:border-0 hover:bg-muted/50">
+            <tr key={keyOf(row)} className={cn('border-b last:border-0 hover:bg-muted/50', part)}>
               {columns.map((column) => (
-                <td key={column.header} className={`px-3 py-2 align-top ${visibility(column)}`}>
+                <td
+                  key={column.header}
+                  className={cn(
+                    'px-3 py-2 align-top',
+                    placeOf(column),
+                    column.isBelow && 'max-md:col-span-full max-md:pt-0 max-md:empty:hidden',
+                  )}
+                >
                   {column.cell(row)}
                 </td>
               ))}
@@ -53,6 +72,13 @@ export function DataTable<Row>({
       </table>
     </div>
   );
+}
+
+/** The tracks of the columns that stand beside each other on narrow screens: the first one takes what is left. */
+function firstLineOf<Row>(columns: readonly Column<Row>[]): CSSProperties {
+  const beside = columns.filter(({ isBelow, isSecondary }) => !isBelow && !isSecondary);
+  const tracks = beside.map((_column, index) => (index === 0 ? 'minmax(6rem, 1fr)' : 'auto'));
+  return { '--first-line': tracks.join(' ') } as CSSProperties;
 }
 
 /** Lets the style tell rows that come later from those that the table began with, which have their first frame by then. */

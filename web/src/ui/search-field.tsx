@@ -22,7 +22,7 @@ export function SearchField({
     return () => clearTimeout(timer);
   }, [text, value, onSearch]);
   return (
-    <div role="search" className="relative min-w-48 flex-1">
+    <div role="search" className="relative min-w-48 flex-1 max-sm:basis-full">
       <label htmlFor={id} className="sr-only">
         {label}
       </label>

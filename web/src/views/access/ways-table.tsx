@@ -21,7 +21,7 @@ export function WaysTable({ ways, empty }: { readonly ways: readonly Way[]; read
         keyOf={({ from, to }) => `${from.ref} ${to.ref}`}
         columns={[
           { header: 'Who', cell: ({ from }) => <NodeName node={from} /> },
-          { header: 'How', cell: (way) => <span className="block min-w-24">{verbInWords(way)}</span> },
+          { header: 'How', isBelow: true, cell: verbInWords },
           { header: 'What', cell: ({ to }) => <NodeName node={to} /> },
           { header: 'Calls', align: 'right', cell: ({ traffic }) => formatNumber(traffic.calls) },
           { header: 'Errors', align: 'right', isSecondary: true, cell: ({ traffic }) => formatNumber(traffic.errors) },
@@ -38,7 +38,7 @@ export function WaysTable({ ways, empty }: { readonly ways: readonly Way[]; read
   );
 }
 
-/** On a phone the table scrolls, so that names are not broken into single words. */
+/** Names are not broken into single words. */
 function NodeName({ node: { ref, title } }: { readonly node: Way['from'] }) {
   return (
     <span className="block min-w-24">

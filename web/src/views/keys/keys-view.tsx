@@ -43,7 +43,7 @@ export function KeysView() {
       ),
     },
     { header: 'Can', isSecondary: true, cell: (key) => <PermissionSummary permissions={key.permissions} /> },
-    { header: 'Last use', cell: (key) => <Time value={key.last_used_at} /> },
+    { header: 'Last use', isSecondary: true, cell: (key) => <Time value={key.last_used_at} /> },
     { header: 'Expires', cell: (key) => <Expiry value={key.expires_at} /> },
     { header: 'Created', isSecondary: true, cell: (key) => <Time value={key.created_at} /> },
   ];

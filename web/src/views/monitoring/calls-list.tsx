@@ -56,7 +56,7 @@ export function CallsList() {
     },
     { header: 'Came as', isSecondary: true, cell: (call) => DOORS[call.door] ?? call.door },
     { header: 'Caller', isSecondary: true, cell: callerOf },
-    { header: 'When', cell: (call) => <Time value={call.at} /> },
+    { header: 'When', isBelow: true, cell: (call) => <Time value={call.at} /> },
   ];
   const isFiltered = Object.entries(filters).some(([name, value]) => value && name !== 'tab' && name !== 'record');
   return (

@@ -25,7 +25,11 @@ export function FilesSection() {
     },
     { header: 'Size', align: 'right', cell: ({ size }) => formatBytes(size) },
     { header: 'Created', isSecondary: true, cell: ({ created_at: at }) => <Time value={at} /> },
-    { header: 'Actions', cell: (file) => (file.deleted ? <Badge>deleted</Badge> : <DeleteButton file={file} />) },
+    {
+      header: 'Actions',
+      isBelow: true,
+      cell: (file) => (file.deleted ? <Badge>deleted</Badge> : <DeleteButton file={file} />),
+    },
   ];
   return (
     <Section title="Files">

@@ -50,7 +50,7 @@ export function MembersSection() {
     { header: 'Role', cell: (member) => <Role member={member} roles={roles} /> },
     { header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
     { header: 'Since', isSecondary: true, cell: ({ created_at: at }) => <Time value={at} /> },
-    { header: 'Actions', cell: (member) => <MemberActions member={member} /> },
+    { header: 'Actions', isBelow: true, cell: (member) => <MemberActions member={member} /> },
   ];
   return (
     <Section

@@ -57,6 +57,7 @@ function Providers({
     { header: 'API key', isSecondary: true, cell: (provider) => (hasSecret(provider) ? 'stored' : 'none') },
     {
       header: 'Actions',
+      isBelow: true,
       cell: (provider) => (
         <div className="flex flex-wrap gap-2">
           {may('AI_PROVIDER_UPDATE') && (

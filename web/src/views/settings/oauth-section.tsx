@@ -43,6 +43,7 @@ function Grants() {
     { header: 'Signed in', isSecondary: true, cell: (grant) => <Time value={grant.created_at} /> },
     {
       header: 'Actions',
+      isBelow: true,
       cell: (grant) =>
         may('OAUTH_GRANT_REVOKE') && (
           <ConfirmButton
@@ -98,6 +99,7 @@ function Clients() {
     { header: 'Created', isSecondary: true, cell: ({ created_at: at }) => <Time value={at} /> },
     {
       header: 'Actions',
+      isBelow: true,
       cell: (client) =>
         may('OAUTH_CLIENT_DELETE') && (
           <ConfirmButton

@@ -46,6 +46,7 @@ export function RolesSection() {
     },
     {
       header: 'Actions',
+      isBelow: true,
       cell: (role) =>
         !role.built_in && (
           <div className="flex flex-wrap gap-2">

@@ -68,7 +68,7 @@ export function SchedulesSection() {
         ),
     },
     { header: 'Last run', cell: (schedule) => <LastRun schedule={schedule} /> },
-    { header: 'Actions', cell: (schedule) => <Actions schedule={schedule} onEdit={setEdited} /> },
+    { header: 'Actions', isBelow: true, cell: (schedule) => <Actions schedule={schedule} onEdit={setEdited} /> },
   ];
   return (
     <Section title="Schedules" actions={list.rows.length > 0 && createButton}>
