@@ -44,6 +44,11 @@ inBrowser('Settings', () => {
     await page.getByRole('button', { name: 'Deliver again' }).click();
     await receiver.messagesOf(taskId, 2);
     await opened.expectAccessible();
+    const run = await fixture.open(`runs/${taskId}`);
+    await run.page.getByRole('region', { name: 'Webhooks of the run' }).getByText('delivered').first().waitFor();
+    await run.expectAccessible();
+    await run.expectToFit(360);
+    await run.close();
 
     await page.getByRole('button', { name: 'Delete webhook' }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();

@@ -14,6 +14,7 @@ import { ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration } from '../../ui/format.js';
 import { RunAgainButton } from './run-again.js';
 import { RunFacts } from './run-facts.js';
+import { RunWebhooks } from './run-webhooks.js';
 import { RunTrace } from '../../trace/run-trace.js';
 import { SpanDetails } from '../../trace/span-details.js';
 import type { useLiveRun } from './use-live-run.js';
@@ -148,6 +149,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
           <Section title="Facts">
             <RunFacts run={run} agentTitle={titleOf(run.agent_id)} />
           </Section>
+          <RunWebhooks runId={run.id} />
         </div>
       </div>
     </Page>

@@ -1,18 +1,15 @@
-import { Link } from '@tanstack/react-router';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { allOf, equals, useChange, useList } from '../../api/queries.js';
+import { deliveryColumns } from '../../records/delivery-columns.js';
 import { FilterSelect } from '../../records/filter-fields.js';
 import { useOrganization } from '../../session/organization.js';
-import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorMessage } from '../../ui/states.js';
-import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
-import { EVENT_WORDS } from './webhook-dialog.js';
 
 type Delivery = ListItem<'WEBHOOK_DELIVERIES_LIST'>;
 
@@ -33,34 +30,10 @@ export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { 
   const redeliver = useChange('WEBHOOK_REDELIVER', ['WEBHOOK_DELIVERIES_LIST']);
   const say = useToast();
   const columns: readonly Column<Delivery>[] = [
-    {
-      header: 'Event',
-      cell: ({ event, run_id: runId }) =>
-        runId === null ? (
-          EVENT_WORDS[event]
-        ) : (
-          <Link to="/$org/runs/$runId" params={{ org: slug, runId }} className="text-primary hover:underline">
-            {EVENT_WORDS[event]}
-          </Link>
-        ),
-    },
-    { header: 'State', cell: ({ status }) => <StatusBadge status={status} /> },
-    { header: 'Tries', align: 'right', cell: ({ attempts }) => attempts },
-    {
-      header: 'Last answer',
-      isSecondary: true,
-      cell: ({ last_status: status, last_error: error }) => (
-        <span className="break-words">{error ?? status ?? 'none yet'}</span>
-      ),
-    },
-    {
-      header: 'Next try',
-      isSecondary: true,
-      cell: ({ next_try_at: at }) => <Time value={at} ifNull="–" />,
-    },
-    { header: 'Created', cell: ({ created_at: at }) => <Time value={at} /> },
+    ...deliveryColumns(slug),
     {
       header: 'Actions',
+      isBelow: true,
       cell: ({ id, status }) =>
         status !== 'pending' &&
         may('WEBHOOK_REDELIVER') && (

@@ -3,6 +3,7 @@ import type { ListItem, ToolInput } from '../../../../packages/client/src/api.js
 import { useChange } from '../../api/queries.js';
 import { PickerField } from '../../pick/picker-field.js';
 import { useChoicesById } from '../../pick/choices.js';
+import { EVENT_WORDS } from '../../records/delivery-columns.js';
 import { Button } from '../../ui/button.js';
 import { CheckboxField, TextField } from '../../ui/field.js';
 import { FormDialog } from './form-dialog.js';
@@ -10,15 +11,6 @@ import { FormDialog } from './form-dialog.js';
 type Webhook = ListItem<'WEBHOOK_LIST'>;
 type WebhookEvent = ToolInput<'WEBHOOK_CREATE'>['data']['events'][number];
 
-/** When each event happens, in words. */
-export const EVENT_WORDS: Readonly<Record<WebhookEvent, string>> = {
-  'run.completed': 'a run completes',
-  'run.failed': 'a run fails',
-  'run.cancelled': 'a run is cancelled',
-  'approval.requested': 'a tool call waits for an approval',
-  'spend.threshold': 'a spending limit is nearly or fully used',
-  'tools.changed': 'a pinned connection lists changed or new tools',
-};
 const EVENTS = Object.keys(EVENT_WORDS) as WebhookEvent[];
 
 /** Creates a webhook, or changes one. A new one has a secret, which goes to `onSecret`. */

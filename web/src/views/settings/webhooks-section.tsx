@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useFilters } from '../../api/filters.js';
 import { useChange, useList } from '../../api/queries.js';
+import { EVENT_WORDS } from '../../records/delivery-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import { StateBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
@@ -15,7 +16,7 @@ import { useToast } from '../../ui/toast.js';
 import { OneTimeValue } from './one-time-value.js';
 import { useEdited } from './use-edited.js';
 import { WebhookDeliveries } from './webhook-deliveries.js';
-import { EVENT_WORDS, WebhookDialog } from './webhook-dialog.js';
+import { WebhookDialog } from './webhook-dialog.js';
 
 type Webhook = ListItem<'WEBHOOK_LIST'>;
 
@@ -52,7 +53,11 @@ export function WebhooksSection() {
         </div>
       ),
     },
-    { header: 'Actions', cell: (webhook) => <Actions webhook={webhook} onEdit={setEdited} onSecret={setSecret} /> },
+    {
+      header: 'Actions',
+      isBelow: true,
+      cell: (webhook) => <Actions webhook={webhook} onEdit={setEdited} onSecret={setSecret} />,
+    },
   ];
   return (
     <>
