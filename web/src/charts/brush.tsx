@@ -115,7 +115,7 @@ export function Brush({
             }}
           />
         )}
-        <div aria-hidden className="relative">
+        <div aria-hidden className="relative h-full">
           {children}
         </div>
       </div>

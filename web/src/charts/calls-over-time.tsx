@@ -10,12 +10,29 @@ const SERIES: readonly Series[] = [
 const IDS = SERIES.map(({ id }) => id);
 
 /** Calls of tools over time, by their outcome. */
-export function CallsOverTime({ stats }: { readonly stats: ToolOutput<'MONITORING_STATS'> }) {
+export function CallsOverTime({
+  stats,
+  height,
+}: {
+  readonly stats: ToolOutput<'MONITORING_STATS'>;
+  /** See `Chart`. */
+  readonly height?: string;
+}) {
   const points = pointsOf(
     stepsOf(stats.from, stats.to, stats.bucket_seconds),
     stats.over_time,
     ({ successes, errors, denied }) => ({ successes, errors, denied }),
     IDS,
   );
-  return <Chart label="Tool calls over time" unit="Calls" kind="bars" points={points} series={SERIES} range={stats} />;
+  return (
+    <Chart
+      label="Tool calls over time"
+      unit="Calls"
+      kind="bars"
+      points={points}
+      series={SERIES}
+      range={stats}
+      {...(height && { height })}
+    />
+  );
 }

@@ -1,4 +1,5 @@
 import { lazy, Suspense } from 'react';
+import { cn } from '../ui/class-names.js';
 import { DataTable } from '../ui/data-table.js';
 import { formatNumber } from '../ui/format.js';
 import { Brush } from './brush.js';
@@ -17,6 +18,7 @@ export function Chart({
   unit,
   range,
   formatValue = formatNumber,
+  height = 'h-[220px]',
   ...plot
 }: Pick<PlotProps, 'points' | 'series' | 'kind'> & {
   readonly label: string;
@@ -24,6 +26,8 @@ export function Chart({
   readonly unit: string;
   readonly range: StepRange;
   readonly formatValue?: (value: number) => string;
+  /** The class with the height of the plot. */
+  readonly height?: string;
 }) {
   const { points, series, kind } = plot;
   const { zoomTo, zoomOut } = useZoom();
@@ -51,14 +55,14 @@ export function Chart({
           label={`Zoom: ${label}`}
           count={points.length}
           insets={PLOT_INSETS}
-          className="h-[220px] min-w-0 rounded"
+          className={cn('min-w-0 rounded', height)}
           hint="Drag to zoom in"
           before={`Time (${zoneOf(seconds)})`}
           wordsOf={(first, end) => `${formatAt(atOf(first))}${first === end ? '' : ` to ${formatAt(atOf(end))}`}`}
           onChoose={(first, end) => zoomTo(...stretchOf(atOf(first), atOf(end), range))}
           onEscape={zoomOut}
         >
-          <Suspense fallback={<div className="h-[220px] animate-pulse rounded bg-muted" />}>
+          <Suspense fallback={<div className="h-full animate-pulse rounded bg-muted" />}>
             <Plot {...plot} formatAt={formatAt} formatValue={formatValue} />
           </Suspense>
         </Brush>

@@ -48,7 +48,7 @@ export function Plot({ points, series, kind, formatAt, formatValue }: PlotProps)
     margin: { top: 4, right: PLOT_INSETS.right, bottom: 0, left: 0 },
   };
   return (
-    <ResponsiveContainer width="100%" height={220}>
+    <ResponsiveContainer width="100%" height="100%">
       {kind === 'bars' ? (
         <BarChart {...common}>
           {axes}

@@ -11,8 +11,8 @@ export function WallRuns({ failures }: { readonly failures: ToolOutput<'RUN_STAT
   if (failures.length === 0) return null;
   return (
     <section aria-label="Failed runs by error" className="min-w-0">
-      <h2 className="text-lg font-semibold lg:text-2xl">Failed runs by error</h2>
-      <ul className="flex flex-col gap-2 pt-2 text-lg lg:text-2xl">
+      <h2 className="text-lg font-semibold lg:text-2xl min-[2000px]:text-4xl">Failed runs by error</h2>
+      <ul className="flex flex-col gap-2 pt-2 text-lg lg:text-2xl min-[2000px]:gap-4 min-[2000px]:text-4xl">
         {failures.slice(0, SHOWN).map(({ code, runs }) => (
           <li key={code} className="flex min-w-0 justify-between gap-4">
             <Link

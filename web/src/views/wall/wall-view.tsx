@@ -15,6 +15,8 @@ import { conditionOf } from './condition.js';
 import { WallRuns } from './wall-runs.js';
 
 const REFRESH_MS = 15_000;
+/** What figures leave of the screen. */
+const CHART = 'h-[220px] lg:h-[max(220px,28dvh)]';
 const CLOCK = new Intl.DateTimeFormat('en', { timeStyle: 'medium' });
 const DAY_AND_CLOCK = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
@@ -42,10 +44,10 @@ export function WallView() {
     document.title = `${condition.words} · ${name} · Signalbox`;
   }, [condition.words, name]);
   return (
-    <main className="flex min-h-dvh min-w-0 flex-col gap-6 p-4 lg:p-8">
+    <main className="flex min-h-dvh min-w-0 flex-col gap-6 p-4 lg:p-8 min-[2000px]:gap-10 min-[2000px]:p-12">
       <header className="flex min-w-0 flex-wrap items-center justify-between gap-4">
-        <h1 className="min-w-0 text-2xl font-semibold wrap-anywhere lg:text-4xl">{name}</h1>
-        <p className="text-right text-muted-foreground lg:text-xl">
+        <h1 className="min-w-0 text-2xl font-semibold wrap-anywhere lg:text-4xl min-[2000px]:text-6xl">{name}</h1>
+        <p className="text-right text-muted-foreground lg:text-xl min-[2000px]:text-3xl">
           {shown.period.label}
           <Age readAt={readAt} isAway={isAway} />
         </p>
@@ -54,11 +56,11 @@ export function WallView() {
         <p
           role="status"
           className={cn(
-            'flex items-center gap-4 rounded-lg p-4 text-3xl font-semibold lg:text-6xl',
+            'flex items-center gap-4 rounded-lg p-4 text-3xl font-semibold lg:text-6xl min-[2000px]:gap-8 min-[2000px]:p-8 min-[2000px]:text-8xl',
             STATES[condition.state].colour,
           )}
         >
-          <StateShape state={condition.state} className="size-8 lg:size-14" />
+          <StateShape state={condition.state} className="size-8 lg:size-14 min-[2000px]:size-24" />
           {condition.words}
         </p>
       )}
@@ -66,7 +68,7 @@ export function WallView() {
       {!may('RUN_STATS') && !may('MONITORING_STATS') && (
         <p>You need the permission RUN_STATS or MONITORING_STATS to see figures here.</p>
       )}
-      <dl className="grid grid-cols-2 gap-4 lg:grid-cols-4">
+      <dl className="grid grid-cols-2 gap-4 lg:grid-cols-4 min-[2000px]:gap-8">
         {runs.data && (
           <>
             <Figure label="Runs under way" value={formatNumber(runs.data.total.queued + runs.data.total.running)} />
@@ -94,8 +96,8 @@ export function WallView() {
           </>
         )}
       </dl>
-      <div className="grid min-w-0 grid-cols-1 gap-6 lg:grid-cols-2">
-        {calls.data && calls.data.total.calls > 0 && <CallsOverTime stats={calls.data} />}
+      <div className="grid min-w-0 grid-cols-1 gap-6 lg:grid-cols-2 min-[2000px]:gap-10">
+        {calls.data && calls.data.total.calls > 0 && <CallsOverTime stats={calls.data} height={CHART} />}
         {runs.data && <WallRuns failures={runs.data.failures} />}
       </div>
       <footer className="mt-auto text-muted-foreground">
@@ -117,9 +119,14 @@ function Figure({
   readonly isBad?: boolean;
 }) {
   return (
-    <div className="flex min-w-0 flex-col rounded-lg border bg-card p-4">
-      <dt className="text-sm text-muted-foreground lg:text-lg">{label}</dt>
-      <dd className={cn('text-3xl font-semibold wrap-anywhere tabular-nums lg:text-5xl', isBad && 'text-destructive')}>
+    <div className="flex min-w-0 flex-col rounded-lg border bg-card p-4 min-[2000px]:gap-2 min-[2000px]:p-8">
+      <dt className="text-sm text-muted-foreground lg:text-lg min-[2000px]:text-3xl">{label}</dt>
+      <dd
+        className={cn(
+          'text-3xl font-semibold wrap-anywhere tabular-nums lg:text-5xl min-[2000px]:text-8xl',
+          isBad && 'text-destructive',
+        )}
+      >
         {isBad && <span aria-hidden>▲ </span>}
         {value}
       </dd>
