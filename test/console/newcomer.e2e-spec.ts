@@ -1,19 +1,17 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { ThreadClient } from '../support/agent-runs.js';
+import { addPerson, newEmail, PASSWORD } from '../identity/sign-in/people.js';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+import { picture, PICTURES } from './pictures.js';
 
 const TIMEOUT_MS = 180_000;
 /** More than any view has before its main content. */
 const MAX_TABS = 150;
-/** `PICTURES=docs/pictures` stores a picture of each step and of each view. */
-const PICTURES = process.env['PICTURES'];
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 844 } } as const;
 const VIEWS = [
   'overview',
@@ -31,24 +29,23 @@ const VIEWS = [
 let fixture: ConsoleFixture;
 let upstream: EverythingServer;
 
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return;
-  await mkdir(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' });
-}
-
 /** A person who has no pointing device. */
 class KeyboardUser {
   constructor(private readonly page: Page) {}
 
-  /** Presses Tab until the control has the focus. */
-  async reach(control: Locator): Promise<void> {
+  /** Presses Tab, or another key, until the control has the focus. */
+  async reach(control: Locator, key = 'Tab'): Promise<void> {
     await control.waitFor();
     for (let tabs = 0; tabs < MAX_TABS; tabs++) {
       if (await control.evaluate((element) => element.matches(':focus'))) return;
-      await this.page.keyboard.press('Tab');
+      await this.page.keyboard.press(key);
     }
     throw new Error(`The keyboard does not reach ${control.toString()}.`);
+  }
+
+  /** Presses Shift and Tab until the control has the focus. */
+  back(control: Locator): Promise<void> {
+    return this.reach(control, 'Shift+Tab');
   }
 
   async press(control: Locator, key = 'Enter'): Promise<void> {
@@ -75,7 +72,7 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
 
   beforeAll(async () => {
     [fixture, upstream] = await Promise.all([ConsoleFixture.start(newTenant), startEverything()]);
-    opened = await fixture.open('overview');
+    opened = await fixture.openAnonymous(fixture.address('overview'));
     ({ page } = opened);
     user = new KeyboardUser(page);
   }, TIMEOUT_MS);
@@ -87,6 +84,30 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
     await user.press(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name, exact: true }));
     await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
   }
+
+  it('signs in, after a slip', async () => {
+    const email = newEmail();
+    await addPerson(fixture.service, { email, name: 'Ada Lovelace', role: 'owner' });
+    const address = page.getByRole('textbox', { name: 'E-mail address' });
+    await address.and(page.locator(':focus')).waitFor();
+    await page.keyboard.type(email);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('not the password');
+    await page.keyboard.press('Enter');
+    await page.getByText('The e-mail address or the password is wrong.').waitFor();
+    const password = page.getByLabel('Password', { exact: true });
+    await user.reach(password);
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.type(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await opened.settled();
+    // As after a load of the page, the keyboard begins at its top.
+    await page.keyboard.press('Tab');
+    await page.getByRole('link', { name: 'Skip to the content' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('main').and(page.locator(':focus')).waitFor();
+  });
 
   it('connects a server', async () => {
     await page.getByRole('link', { name: 'Connect a server' }).waitFor();
@@ -179,6 +200,55 @@ inBrowser('a newcomer with a keyboard and an empty installation', () => {
       .locator(':focus')
       .or(page.getByRole('main').and(page.locator(':focus')))
       .waitFor();
+  });
+
+  it('makes a role with chosen tools and abilities, and takes one away', async () => {
+    await view('Settings');
+    await user.press(page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Roles' }));
+    await user.press(page.getByRole('button', { name: 'Create role' }));
+    const dialog = page.getByRole('dialog', { name: 'Create role' });
+    const name = dialog.getByRole('textbox', { name: 'Name' });
+    await name.and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('night watch');
+    const add = dialog.getByRole('button', { name: /^Add the tools of/ });
+    await user.press(add);
+    await page
+      .getByRole('dialog', { name: 'Add the tools of' })
+      .getByRole('option', { name: /^Everything/ })
+      .waitFor();
+    await page.keyboard.type('every');
+    await page
+      .getByRole('dialog', { name: 'Add the tools of' })
+      .getByRole('option', { name: /^Everything/, selected: true })
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await add.and(page.locator(':focus')).waitFor();
+    const everything = dialog.getByRole('group', { name: /^Everything/ });
+    await user.back(everything.getByRole('checkbox', { name: 'All tools' }));
+    await page.keyboard.press('Space');
+    await user.press(everything.getByRole('checkbox', { name: 'echo', exact: true }), 'Space');
+    await user.press(dialog.locator('summary', { hasText: /^Runs/ }));
+    await user.press(dialog.getByRole('checkbox', { name: 'Look at runs' }), 'Space');
+    await dialog.getByRole('region', { name: 'In words' }).getByText('call the tool echo of the connection').waitFor();
+    await picture(page, '9-role');
+    await user.press(dialog.getByRole('button', { name: 'Create role' }));
+    await page.getByRole('region', { name: 'Roles' }).getByText('night watch').waitFor();
+    await page.getByRole('button', { name: 'Create role' }).and(page.locator(':focus')).waitFor();
+    const { body } = await fixture.service.tool('ROLE_LIST', {}).expect(200);
+    const role = body.items.find((each: { name: string }) => each.name === 'night watch');
+    expect(Object.values(role.permissions)).toContainEqual(['echo']);
+
+    await user.press(page.getByRole('button', { name: 'Edit night watch' }));
+    const edited = page.getByRole('dialog', { name: /night watch/ });
+    await user.press(edited.getByRole('button', { name: 'Remove Everything' }));
+    await edited.getByRole('button', { name: 'Remove Everything' }).waitFor({ state: 'detached' });
+    // The button is gone: the keyboard goes on in the dialog.
+    await edited
+      .locator(':focus')
+      .or(edited.and(page.locator(':focus')))
+      .waitFor();
+    await user.press(edited.getByRole('button', { name: 'Save role' }));
+    await edited.waitFor({ state: 'detached' });
   });
 
   it('sees it all in one picture', async () => {

@@ -52,12 +52,15 @@ export function Dialog({
   );
 }
 
-/** The focus begins in the first field of a form. Without one, it is on the dialog: “Close” is not what one came for. */
+/**
+ * The focus begins in the first field of a form, or of a search. Without one, it is on the dialog: “Close” is not what one
+ * came for.
+ */
 function beginFocus(event: Event): void {
   const box = event.currentTarget;
   if (!(box instanceof HTMLElement)) return;
   event.preventDefault();
-  const field = box.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled)');
+  const field = box.querySelector<HTMLElement>(':is(form, [cmdk-root]) :is(input, select, textarea):not(:disabled)');
   (field ?? box).focus({ preventScroll: true });
 }
 
