@@ -5,8 +5,12 @@ import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
+import { picture, PICTURES } from './pictures.js';
 
 const TIMEOUT_MS = 120_000;
+const PHONE = { width: 390, height: 844 };
+/** With `PICTURES`, each view is looked at in both themes on these. */
+const SCREENS = [PHONE, { width: 1440, height: 900 }, { width: 2560, height: 1440 }];
 /** No line may break in it, and no name of the field is longer. */
 const WORD = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
 const PROSE = 'The quick brown fox jumps over the lazy dog, and nobody at the station has ever asked it why. '.repeat(
@@ -42,6 +46,7 @@ beforeAll(async () => {
     data: { title: `${WORD} ${PROSE}`.slice(0, 250), metadata: { customer: WORD } },
   });
   await thread.ask(`${PROSE}\n/call echo ${JSON.stringify({ message: WORD.repeat(5) })}\n`);
+  ids['asked'] = (await thread.ask(`/call get-sum {"a":40,"b":2}`)).taskId;
   ids['run'] = (await thread.ask(`${PROSE}${WORD.repeat(3)}\n/fail ${PROSE}`)).taskId;
   ids['key'] = await create('API_KEY_CREATE', { name: WORD.slice(0, 64), permissions: { self: ['*'], '*': ['*'] } });
   await create('ROLE_CREATE', { name: WORD.slice(0, 64), permissions: { self: ['RUN_LIST'] } });
@@ -72,10 +77,14 @@ inBrowser('every view', () => {
     'overview',
     'playground',
     'playground/{thread}',
+    'playground/{thread}?trace={asked}',
+    'playground?agent={agent}&thread={thread}&agent2={agent}',
     'threads',
     'threads/{thread}',
     'runs',
     'runs/{run}',
+    'runs/{asked}',
+    'runs/compare?a={asked}&b={run}',
     'connections',
     'connections?create=http',
     'connections?create=program',
@@ -98,6 +107,9 @@ inBrowser('every view', () => {
     'keys',
     'keys?create=1',
     'keys?key={key}',
+    'access',
+    'wall',
+    'wall?theme=light',
     'monitoring',
     'monitoring?tab=statistics',
     'monitoring?tab=events',
@@ -110,12 +122,59 @@ inBrowser('every view', () => {
     'settings/webhooks',
     'settings/schedules',
     'settings/oauth',
-  ])('is usable from 360 px to 4K with long names: %s', async (view) => {
-    const { page } = opened;
-    await page.goto(fixture.address(view.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? name)));
-    await opened.settled();
-    await opened.expectToFit(360);
-    await opened.expectToFit(3840, 2160);
-    expect(opened.problems).toEqual([]);
-  });
+  ])(
+    'is usable from 360 px to 4K with long names, and accessible in both themes: %s',
+    async (view) => {
+      const { page } = opened;
+      await page.goto(addressOf(view));
+      await opened.settled();
+      await opened.expectToFit(360);
+      await opened.expectToFit(3840, 2160);
+      await opened.expectAccessibleInBothThemes();
+      expect(opened.problems).toEqual([]);
+      if (PICTURES !== undefined) await lookAtEachSize(view);
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each(['agents/{agent}?tab=access', 'connections/{connection}?tab=settings', 'settings/oauth'])(
+    'shows on a phone which part is selected: %s',
+    async (view) => {
+      const { page } = opened;
+      await page.setViewportSize(PHONE);
+      await page.goto(addressOf(view));
+      await opened.settled();
+      const selected = page.getByRole('main').locator('[role=tab][aria-selected=true], nav [aria-current=page]');
+      const { x, width } = (await selected.boundingBox()) ?? { x: -1, width: 0 };
+      expect(x).toBeGreaterThanOrEqual(0);
+      expect(x + width).toBeLessThanOrEqual(PHONE.width);
+      // It is none of those that are in view anyway.
+      const row = selected.locator('xpath=ancestor::*[contains(@class, "scrolling-row")]');
+      expect(await row.evaluate((element) => element.scrollLeft)).toBeGreaterThan(0);
+      // The page itself does not move sideways.
+      expect(await page.evaluate('scrollX')).toBe(0);
+      await page.setViewportSize({ width: 1280, height: 800 });
+    },
+    TIMEOUT_MS,
+  );
 });
+
+function addressOf(view: string): string {
+  return fixture.address(view.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? name));
+}
+
+/** Checks the view on each screen in both themes, and stores pictures of it. */
+async function lookAtEachSize(view: string): Promise<void> {
+  const { page } = opened;
+  const name = view.replaceAll(/\W+/g, '-');
+  for (const screen of SCREENS) {
+    await page.setViewportSize(screen);
+    await opened.expectAccessibleInBothThemes();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await picture(page, `${name}-${screen.width}-${colorScheme}`);
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
