@@ -52,7 +52,7 @@ export function resultKey(org: string, taskId?: string): QueryKey {
   return [org, 'run-result', ...(taskId === undefined ? [] : [taskId])];
 }
 
-/** Reads with a management tool, for one of the hooks of the library. */
+/** The query of a management tool that reads, for `useQueries` and `fetchQuery`; `useTool` is the hook for one. */
 export function toolQuery<Name extends ToolName>(
   { client, slug }: Pick<Organization, 'client' | 'slug'>,
   name: Name,

@@ -10,8 +10,8 @@ import { formatStep, inWords, type StepRange, zoneOf } from './series.js';
 const Plot = lazy(async () => ({ default: (await import('./plot.js')).Plot }));
 
 /**
- * A chart over time with a legend, and the same as a table for those who read rather than look. A stretch that is chosen
- * in it becomes the period of the view.
+ * A chart over time with a legend, and the same as a table for those who read rather than look. A stretch that is
+ * chosen in it becomes the period of the view.
  */
 export function Chart({
   label,

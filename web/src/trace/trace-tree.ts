@@ -34,7 +34,7 @@ export function treeOf(spans: readonly Span[]): TraceNode[] {
   ];
 }
 
-/** The step of a model call that has not ended, and has no record yet: the same one again if its last call has failed. */
+/** The step of a model call that has not ended and has no record yet: the same one again if its last call failed. */
 function nextNumber(last: { readonly number: number; readonly spans: readonly Span[] } | undefined): number {
   if (last === undefined) return 1;
   const call = last.spans.findLast(({ modelCall }) => modelCall !== undefined)?.modelCall;

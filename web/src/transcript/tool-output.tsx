@@ -10,7 +10,7 @@ import { ownFileOf } from './own-file.js';
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** The result of a tool: the text, the pictures and the stored files of an MCP result, and JSON as a table or a tree. */
+/** The result of a tool: the text, pictures and stored files of an MCP result, and JSON as a table or a tree. */
 export function ToolOutput({ output, toolName }: { readonly output: unknown; readonly toolName: string }) {
   const label = `Result of ${toolName}`;
   const result = asToolResult(output);

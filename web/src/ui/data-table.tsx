@@ -81,7 +81,9 @@ function firstLineOf<Row>(columns: readonly Column<Row>[]): CSSProperties {
   return { '--first-line': tracks.join(' ') } as CSSProperties;
 }
 
-/** Lets the style tell rows that come later from those that the table began with, which have their first frame by then. */
+/**
+ * Lets the style tell rows that come later from those that the table began with, which have their first frame by then.
+ */
 function markRead(body: HTMLElement | null): void {
   if (body) requestAnimationFrame(() => requestAnimationFrame(() => body.setAttribute('data-read', '')));
 }

@@ -53,8 +53,8 @@ export function Dialog({
 }
 
 /**
- * The focus begins in the first field of a form, or of a search. Without one, it is on the dialog: “Close” is not what one
- * came for.
+ * The focus begins in the first field of a form, or of a search. Without one, it is on the dialog: “Close” is not what
+ * one came for.
  */
 function beginFocus(event: Event): void {
   const box = event.currentTarget;
@@ -64,7 +64,9 @@ function beginFocus(event: Event): void {
   (field ?? box).focus({ preventScroll: true });
 }
 
-/** It gives the focus back to what had it before, or else to the view: our dialogs are opened by more than one button. */
+/**
+ * It gives the focus back to what had it before, or else to the view: our dialogs are opened by more than one button.
+ */
 function Box({
   className,
   isDescribed,

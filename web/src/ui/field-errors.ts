@@ -36,7 +36,10 @@ function isWithin(path: string, outer: string): boolean {
 
 export const FieldErrorsContext = createContext<FieldErrors | undefined>(undefined);
 
-/** What the service said about the field of the form around. @param path of the value in the request, without `data.` */
+/**
+ * What the service said about the field of the form around.
+ * @param path of the value in the request, without `data.`
+ */
 export function useFieldError(path: string | undefined): string | undefined {
   const errors = useContext(FieldErrorsContext);
   const paths = errors?.paths;

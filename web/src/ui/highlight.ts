@@ -67,8 +67,8 @@ type Highlighter = Awaited<ReturnType<typeof createHighlighterCore>>;
 let loading: Promise<Highlighter> | undefined;
 
 /**
- * The code in its colours, in order; nothing if it has none. Loads the highlighter and the language when they are needed
- * for the first time, and lets the page answer in between.
+ * The code in its colours, in order; nothing if it has none. Loads the highlighter and the language when they are
+ * needed for the first time, and lets the page answer in between.
  */
 export async function highlight(
   code: string,

@@ -35,7 +35,7 @@ function isRow(value: unknown): value is Row {
 /** A number that JavaScript cannot hold exactly: more digits than it keeps, or too large. */
 const LONG_NUMBER = /[[,:\s]-?(?:\d{16,}|[\d.]{17,}|[\d.]+[eE]\+?\d{3,})\s*[,\]}]/;
 
-/** The object or list that a text is in JSON; undefined for any other text, and where a number is too long or too large. */
+/** The object or list that a text is in JSON; undefined for other texts, and if a number is too long or too large. */
 export function jsonOf(text: string): object | undefined {
   if (!/^\s*[[{]/.test(text) || LONG_NUMBER.test(text)) return undefined;
   try {

@@ -5,21 +5,24 @@ import { DataTable } from './data-table.js';
 import { counted, formatNumber } from './format.js';
 import { type JsonTable, tableOf } from './json-table.js';
 
-/** The text has the rest. */
+/** More rows of a table, more members of a value, and longer texts are only in “Show as text”. */
 const MAX_ROWS = 200;
 const MAX_TEXT = 2_000;
-/** Objects and lists with fewer members are open at the beginning, down to this depth. */
+/** Objects and lists with at most so many members are open at the beginning, down to this depth. */
 const OPEN_MEMBERS = 30;
 const OPEN_DEPTH = 2;
 
-/** A JSON value as a table if it is one, else as a tree whose branches open and close; or as its text. */
+/**
+ * A JSON value: a list of objects with plain values as a table, every other object or list as a tree whose branches
+ * open and close, and anything else as text. A button shows the text of a table or a tree.
+ */
 export function JsonView({
   value,
   text,
   label,
 }: {
   readonly value: unknown;
-  /** As it came, if it came as a text. */
+  /** The JSON as it was received, which is shown as the text; without it, the value is written as JSON. */
   readonly text?: string;
   readonly label: string;
 }) {
@@ -111,7 +114,7 @@ function Place({ index }: { readonly index: number }) {
 
 function Member({ name, value, depth }: { readonly name: ReactNode; readonly value: unknown; readonly depth: number }) {
   const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
-  // What is closed is not there yet: a result can have a hundred thousand values, at any depth.
+  // A closed branch is rendered when it is opened: a result can have a hundred thousand values, at any depth.
   const [isOpen, setOpen] = useState(depth < OPEN_DEPTH && count <= OPEN_MEMBERS);
   if (typeof value !== 'object' || value === null || count === 0) {
     return (

@@ -5,8 +5,8 @@ const PARTS = 'section, form, [role=dialog], [role=alertdialog], main';
 
 /**
  * Keeps the focus in its part of the view when the element that has it is taken away or disabled, such as the row that
- * was deleted, the link of a view that was left, or the button of a form that was saved. The browser would give it to the
- * page, whose reading begins at the top.
+ * was deleted, the link of a view that was left, or the button of a form that was saved. The browser would give it to
+ * the page, whose reading begins at the top.
  */
 export function useKeptFocus(): void {
   useEffect(() => {

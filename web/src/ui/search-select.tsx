@@ -4,7 +4,7 @@ import { Chooser, type ChooserProps } from './chooser.js';
 
 const SHOWN = 50;
 
-/** A choice of one among many words that the browser knows, such as time zones: found by parts of them, and shown with spaces. */
+/** A choice of one among many words that the browser knows, such as time zones: found by parts, shown with spaces. */
 export function SearchSelect({
   value,
   options,

@@ -18,7 +18,7 @@ export const STATES = {
 
 export type State = keyof typeof STATES;
 
-/** The shape of a state, which tells it from the others where colours do not. The word beside it carries the meaning. */
+/** The shape of a state, which tells it from the others where colours do not. The word beside it has the meaning. */
 export function StateShape({ state, className }: { readonly state: State; readonly className?: string }) {
   return (
     <svg

@@ -192,8 +192,8 @@ function bezier(t: number, ...[p0, p1, p2, p3]: [number, number, number, number]
 }
 
 /**
- * Thicker with more calls; a triangle for errors, and red if they are many; dashed for runs; a diamond where somebody is
- * asked first.
+ * Thicker with more calls; a triangle for errors, and red if they are many; dashed for runs; a diamond where somebody
+ * is asked first.
  */
 function GraphLine({
   line,

@@ -3,7 +3,9 @@ const CALL = /^\/(?:c(?:a(?:l(?:l(?:[ \t]+(\S*))?)?)?)?)?$/;
 /** A name that a directive can hold, and that is shown as it is: no spaces, and nothing that turns text around. */
 const PLAIN = /^[\p{L}\p{N}\p{P}\p{S}]+$/u;
 
-/** The tools that the call before the caret can mean, those that begin like it first; none if nothing is to be added. */
+/**
+ * The tools that the call before the caret can mean, those that begin like it first; none if nothing is to be added.
+ */
 export function toolsAt(text: string, caret: number, tools: readonly string[]): readonly string[] {
   const call = CALL.exec(text.slice(lineStart(text, caret), caret));
   if (call === null) return [];

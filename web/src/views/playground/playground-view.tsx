@@ -5,7 +5,10 @@ import { NewChat } from './new-chat.js';
 import { SideBySide } from './side-by-side.js';
 import { ThreadChat } from './thread-chat.js';
 
-/** Talks to an agent, or to several side by side. A chat is a thread: its id is in the address from the first message on. */
+/**
+ * Talks to an agent, or to several side by side. A chat is a thread: its id is in the address from the first message
+ * on.
+ */
 export function PlaygroundView() {
   const { threadId } = useParams({ strict: false });
   const [filters] = useFilters();

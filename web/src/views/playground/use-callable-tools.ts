@@ -4,19 +4,19 @@ import { useOrganization } from '../../session/organization.js';
 import type { RunOptions } from './run-options.js';
 
 const NONE: readonly string[] = [];
-/** The tier of an agent without one, which also stands in for tiers without a model. */
+/** The tier of agents without one. Its model also answers for tiers that have no model. */
 const DEFAULT_TIER = 'smart';
 
-/** A chat that gets the message. */
+/** A chat to which the message is sent. */
 interface Chat {
-  /** Empty while none is chosen. */
+  /** Empty while no agent is chosen. */
   readonly agentId: string;
   readonly options: RunOptions;
 }
 
 /**
- * The names of the tools of the chats in which the built-in model answers, which calls a tool when it is told to; to
- * other models, `/call` is a text. They are read when a message begins like a directive.
+ * The names of the tools that `/call` can name: those of the agents whose model is the built-in one. To other models,
+ * `/call` is plain text. Agents and tiers are read once a line of the message begins with a slash.
  */
 export function useCallableTools(chats: readonly Chat[], text: string): readonly string[] {
   const organization = useOrganization();

@@ -22,8 +22,8 @@ const DAY_AND_CLOCK = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeS
 
 /**
  * What runs and what fails, in large figures without navigation, for a screen on the wall: the last hour, or another
- * period in the address. Dark unless the address says `?theme=light`. It reads again by itself, says how old its figures
- * are, and keeps them while the service is away.
+ * period in the address. Dark unless the address says `?theme=light`. It reads again by itself, says how old its
+ * figures are, and keeps them while the service is away.
  */
 export function WallView() {
   const { slug, name, may } = useOrganization();
