@@ -62,6 +62,13 @@ beforeAll(async () => {
   fixture = await ConsoleFixture.start(newTenant);
   upstream = await startMcpUpstream({
     say: { handler: () => HOSTILE },
+    list: {
+      handler: () =>
+        JSON.stringify([
+          { [NAME]: HOSTILE, id: 1 },
+          { ['__proto__']: NAME, id: 2 },
+        ]),
+    },
     draw: {
       handler: () => ({
         content: [
@@ -87,7 +94,9 @@ beforeAll(async () => {
   const connectionId = await connect(fixture.service, upstream.url, '<img src=x onerror=window.ran=1>');
   const agentId = await createAgent(fixture.service, [connectionId], { title: '<script>window.ran=1</script>' });
   thread = await ThreadClient.create(fixture.service, agentId);
-  ({ taskId } = await thread.ask('<img src=x onerror=window.ran=1>\n/call say {}\n/call draw {}\n/call fail {}'));
+  ({ taskId } = await thread.ask(
+    '<img src=x onerror=window.ran=1>\n/call say {}\n/call list {}\n/call draw {}\n/call fail {}',
+  ));
   const { service } = fixture;
   await succeed(service, 'AUDIT_SETTINGS_UPDATE', { content: true });
   const metadata = { customer: NAME, link: 'javascript:window.ran=1' };

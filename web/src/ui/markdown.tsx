@@ -1,6 +1,8 @@
 import { type ComponentProps, type CSSProperties, isValidElement, type ReactNode } from 'react';
 import remarkMath from 'remark-math';
 import {
+  Block,
+  type BlockProps,
   type Components,
   type ControlsConfig,
   defaultRemarkPlugins,
@@ -10,6 +12,7 @@ import {
 import { cn } from './class-names.js';
 import { CodeSample } from './code-sample.js';
 import { Formula } from './formula.js';
+import { hasLongParagraph } from './long-paragraph.js';
 
 /** Only the service's own buttons: Streamdown's would open addresses and save files. */
 const CONTROLS: ControlsConfig = false;
@@ -81,6 +84,7 @@ export function Markdown({ text, isStreaming = false }: { readonly text: string;
   return (
     <Streamdown
       className={CLASSES}
+      BlockComponent={BlockOrText}
       components={COMPONENTS}
       controls={CONTROLS}
       linkSafety={LINK_SAFETY}
@@ -91,6 +95,12 @@ export function Markdown({ text, isStreaming = false }: { readonly text: string;
       {text}
     </Streamdown>
   );
+}
+
+/** A part of the text, as it is where the page would not answer while it is read as Markdown. */
+function BlockOrText(props: BlockProps) {
+  if (!hasLongParagraph(props.content)) return <Block {...props} />;
+  return <p className="max-w-none break-words whitespace-pre-wrap">{props.content}</p>;
 }
 
 /** Of a column, as the colons below its head say. */
