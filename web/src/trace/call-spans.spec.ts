@@ -49,6 +49,20 @@ describe('the record of a call and its part of the answer', () => {
     expect(matched([record('sum', { of: { x: 2, y: 3 } })], within, origins)).toEqual(['2']);
   });
 
+  it('are found by other orders of arguments, and not by arguments that are not on record', () => {
+    const parts = [part('1', 'sum', { c: 1 }), part('2', 'sum', { b: 2, a: 1 }), part('3', 'sum', { of: {} })];
+    const calls = [record('sum', { a: 1, b: 2 }), record('sum', { of: { x: 1 }, y: 2 }), record('sum', { a: 9 })];
+    expect(matched(calls, parts)).toEqual(['2', '3', '1']);
+    expect(matched([record('sum', { of: null })], [part('1', 'sum', { of: {} }), part('2', 'sum')])).toEqual(['2']);
+  });
+
+  it('are found soon among thousands whose arguments the agent has added to', () => {
+    const ids = Array.from({ length: 5_000 }, (_, index) => `${index}`);
+    const parts = ids.map((id) => part(id, 'sum', { of: { a: id } }));
+    const calls = ids.toReversed().map((id) => record('sum', { of: { a: id, b: 5 }, c: 7 }));
+    expect(matched(calls, parts)).toEqual(ids.toReversed());
+  });
+
   it('are no pair if the call was denied', () => {
     expect(matched([record('echo')], [part('1', 'echo', {}, 'output-denied')])).toEqual([undefined]);
   });

@@ -1,14 +1,7 @@
 import type { MessagePart, ToolPart } from '../transcript/message.js';
+import { firstOf, type OpenCall, OpenCalls } from './open-calls.js';
 import type { CallRecord, Span } from './span.js';
 import type { ToolOrigins } from './tool-origins.js';
-
-/** A call of the answer that no record was matched with yet. */
-interface Unmatched {
-  readonly part: ToolPart;
-  /** Among the calls of the answer. */
-  readonly place: number;
-  readonly input: string | undefined;
-}
 
 /**
  * The calls with their parts of the answer. A record has the upstream's name of the tool, and a part the agent's, which
@@ -20,29 +13,26 @@ interface Unmatched {
 export function callSpans(calls: readonly CallRecord[], parts: readonly MessagePart[], origins: ToolOrigins): Span[] {
   // A call that was denied has no record.
   const called = parts.filter((part) => part.type === 'dynamic-tool').filter(({ state }) => state !== 'output-denied');
-  const open = Map.groupBy(
-    called.map((part, place): Unmatched => ({ part, place, input: JSON.stringify(part.input) })),
+  const byName = Map.groupBy(
+    called.map((part, place): OpenCall => ({ part, place, isTaken: false })),
     ({ part }) => part.toolName,
   );
+  const open = new Map([...byName].map(([name, group]) => [name, new OpenCalls(group)]));
   return calls.map((call) => {
-    const made = partOf(call, candidatesOf(call, open, origins));
-    if (made === undefined) return callSpan(call, undefined);
-    const ofName = open.get(made.part.toolName) ?? [];
-    ofName.splice(ofName.indexOf(made), 1);
-    return callSpan(call, made.part);
+    const made = callOf(call, candidatesOf(call, open, origins));
+    if (made !== undefined) made.isTaken = true;
+    return callSpan(call, made?.part);
   });
 }
 
-/** The parts that the call can be, by the origins of their tools, otherwise by their names. */
+/** The calls of the answer among which the recorded one is, by the origins of their tools, otherwise by their names. */
 function candidatesOf(
   { tool_name: tool, connection_id: connection }: CallRecord,
-  open: ReadonlyMap<string, readonly Unmatched[]>,
+  open: ReadonlyMap<string, OpenCalls>,
   origins: ToolOrigins,
-): readonly Unmatched[] {
-  const of = (isOf: (name: string) => boolean): readonly Unmatched[] => {
-    const groups = [...open].flatMap(([name, group]) => (group.length > 0 && isOf(name) ? [group] : []));
-    return groups.length === 1 ? (groups[0] ?? []) : groups.flat().sort((a, b) => a.place - b.place);
-  };
+): readonly OpenCalls[] {
+  const of = (isOf: (name: string) => boolean): readonly OpenCalls[] =>
+    [...open].flatMap(([name, group]) => (isOf(name) && group.first() !== undefined ? [group] : []));
   const known = of((name) => {
     const origin = origins.get(name);
     return origin?.upstream_name === tool && origin.connection_id === connection;
@@ -52,26 +42,12 @@ function candidatesOf(
   return exact.length > 0 ? exact : of((name) => name.endsWith(`_${tool}`));
 }
 
-function partOf({ arguments: args }: CallRecord, candidates: readonly Unmatched[]): Unmatched | undefined {
-  const recorded = JSON.stringify(args);
+function callOf({ arguments: args }: CallRecord, candidates: readonly OpenCalls[]): OpenCall | undefined {
   return (
-    candidates.find(({ input }) => input === recorded) ??
-    (isObject(args) ? candidates.find(({ part }) => isWithin(part.input, args)) : undefined) ??
-    candidates[0]
+    firstOf(candidates.map((calls) => calls.withArguments(args))) ??
+    firstOf(candidates.map((calls) => calls.within(args))) ??
+    firstOf(candidates.map((calls) => calls.first()))
   );
-}
-
-/** Whether the record has all arguments of the model. It can have more, which the agent fixes. */
-function isWithin(input: unknown, recorded: Readonly<Record<string, unknown>>): boolean {
-  if (!isObject(input)) return false;
-  return Object.entries(input).every(([name, value]) => {
-    const known = recorded[name];
-    return isObject(known) ? isWithin(value, known) : JSON.stringify(known) === JSON.stringify(value);
-  });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function callSpan(call: CallRecord, part: ToolPart | undefined): Span {
