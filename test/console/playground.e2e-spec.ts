@@ -388,6 +388,10 @@ inBrowser('the playground', () => {
     await column.getByRole('button', { name: 'To the end' }).waitFor({ state: 'detached' });
     await column.getByRole('button', { name: 'Use in code' }).click();
     await page.getByRole('dialog', { name: 'Use in code' }).getByText(copied).waitFor();
+
+    await page.goto(fixture.address(`playground/${copied}?trace=${taskId}`));
+    await answers(page).first().getByText('word300').waitFor();
+    await trace.getByRole('list', { name: 'Timeline' }).waitFor();
     expect(opened.problems).toEqual([]);
   });
 

@@ -13,6 +13,7 @@ import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { namesOf } from './columns.js';
+import type { ThreadOfChat } from './loaded-thread.js';
 import { RunSummary } from './run-summary.js';
 import type { useThreadChat } from './use-thread-chat.js';
 
@@ -42,23 +43,31 @@ export function useShownTrace(column = 1) {
   };
 }
 
-/** The answer whose run is shown, if it is in this thread. Earlier messages are read until it is there. */
+/**
+ * The answer whose run is shown, if it is in this thread. Earlier messages are read until it is there: as far as the
+ * run tells, it is one of this thread, or one that was copied into it.
+ */
 export function useTracedAnswer(
   { runId }: ReturnType<typeof useShownTrace>,
-  threadId: string,
+  thread: ThreadOfChat['thread'],
   { messages, hasEarlier, showEarlier }: ReturnType<typeof useThreadChat>,
 ): ChatMessage | undefined {
   const { may } = useOrganization();
   const answer = answerOf(runId, messages);
   const isMissing = runId !== undefined && answer === undefined && hasEarlier;
   const { data } = useTool('RUN_GET', { id: runId ?? '' }, { isEnabled: isMissing && isUuid(runId) && may('RUN_GET') });
-  const isSought = isMissing && data?.item.id === runId && data?.item.thread_id === threadId;
+  const isSought = isMissing && data?.item.id === runId && canAnswerIn(thread, data.item);
   const read = useRef(showEarlier);
   read.current = showEarlier;
   useEffect(() => {
     if (isSought) void read.current((earlier) => answerOf(runId, earlier) !== undefined);
   }, [isSought, runId]);
   return answer;
+}
+
+/** Whether a thread can have the answer of a run: copied answers name runs that are older than their thread. */
+function canAnswerIn(thread: ThreadOfChat['thread'], { thread_id: threadId, created_at: at }: RunDetails): boolean {
+  return threadId === thread.id || Date.parse(at) < Date.parse(thread.created_at);
 }
 
 function answerOf(runId: string | undefined, messages: readonly ChatMessage[]): ChatMessage | undefined {

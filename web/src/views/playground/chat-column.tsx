@@ -56,7 +56,7 @@ export function ColumnChat({
   const root = useRef<HTMLDivElement>(null);
   const { isAtEnd, goToEnd } = useStickToEnd(root);
   const trace = useShownTrace(number);
-  const traced = useTracedAnswer(trace, thread.id, chat);
+  const traced = useTracedAnswer(trace, thread, chat);
 
   const say = (draft: Draft, interrupt: boolean): void => {
     sent.current = draft;

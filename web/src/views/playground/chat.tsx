@@ -46,7 +46,7 @@ export function Chat({
   const chat = useThreadChat({ thread, transcript, options, onRefused });
   const { isRunning } = chat;
   const trace = useShownTrace();
-  const traced = useTracedAnswer(trace, thread.id, chat);
+  const traced = useTracedAnswer(trace, thread, chat);
   const isTraceBeside = useMedia(WIDE) && hasPage;
   const root = useRef<HTMLDivElement>(null);
   const { isAtEnd, goToEnd } = useStickToEnd(root);
