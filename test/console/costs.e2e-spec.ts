@@ -129,6 +129,17 @@ inBrowser('Costs, times and traces of runs', () => {
       .waitFor();
     expect(requests.filter((url) => url.endsWith('/tools/MONITORING_LOGS_LIST'))).toHaveLength(1);
     await opened.expectAccessible();
+
+    for (const name of ['MONITORING_LOGS_LIST', 'COLLECTION_VIRTUAL_MCP_GET']) {
+      await page.route(`**/tools/${name}`, (route) => route.fulfill({ status: 400, body: '{}' }));
+      await page.reload();
+      await page.getByText('What the tool calls took could not be read.').waitFor();
+      await opened.expectAccessible();
+      await page.unroute(`**/tools/${name}`);
+      await page.getByRole('button', { name: 'Read it again' }).click();
+      await head('ask').getByText('$0.32').waitFor();
+    }
+    expect(await page.getByText('What the tool calls took could not be read.').count()).toBe(0);
     await opened.close();
   });
 });

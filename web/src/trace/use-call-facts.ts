@@ -7,32 +7,42 @@ import { type ChatMessage, isOver, type ToolPart } from '../transcript/message.j
 import { callSpans } from './call-spans.js';
 import { CLOCKS_DIFFER_MS, recordsOfRun } from './records-of-run.js';
 import type { CallRecord } from './span.js';
-import { originsOf, type ToolOrigins } from './tool-origins.js';
+import { agentOf, isOutOfReach, originsOf, type ToolOrigins } from './tool-origins.js';
 
 /** Of an answer with more calls, the first have their facts in the chat, and all have them in its trace. */
 const MAX_CALLS = 1_000;
 const MAX_RUNS = 100;
 
-type FactsOfCalls = ReadonlyMap<string, CallFacts>;
-const NONE: FactsOfCalls = new Map();
+type FactsByCall = ReadonlyMap<string, CallFacts>;
+const NONE: FactsByCall = new Map();
+
+interface ReadFacts {
+  /** As far as they are known. */
+  readonly facts: FactsByCall;
+  /** Whether they could not be read. */
+  readonly isError: boolean;
+  readonly isReading: boolean;
+  /** Reads them again. */
+  readonly retry: () => void;
+}
 
 /**
  * What the tool calls of an answer took, once it is over. An answer is read once: with one request, and others for the
  * agent whose names its tools have, and for the runs of agents that it has called.
  * @param isWanted false waits with the request
  */
-export function useCallFacts(message: ChatMessage, isWanted: boolean): FactsOfCalls {
+export function useCallFacts(message: ChatMessage, isWanted: boolean): ReadFacts {
   const organization = useOrganization();
   const queries = useQueryClient();
   const runId = message.role === 'assistant' ? (message.metadata?.taskId ?? '') : '';
   const hasCalls = message.parts.some(({ type }) => type === 'dynamic-tool');
-  const { data } = useQuery({
+  const { data, isError, isFetching, refetch } = useQuery({
     queryKey: [organization.slug, 'call-facts', runId],
     queryFn: ({ signal }) => readFacts(organization, queries, message, signal),
     enabled: isWanted && runId !== '' && hasCalls && isOver(message) && organization.may('MONITORING_LOGS_LIST'),
     staleTime: Infinity,
   });
-  return data ?? NONE;
+  return { facts: data ?? NONE, isError, isReading: isFetching, retry: () => void refetch() };
 }
 
 /** A call with its record. */
@@ -46,7 +56,7 @@ async function readFacts(
   queries: QueryClient,
   { parts, metadata }: ChatMessage,
   signal: AbortSignal,
-): Promise<FactsOfCalls> {
+): Promise<FactsByCall> {
   const runId = metadata?.taskId ?? '';
   const end = metadata?.storedAt === undefined ? undefined : Date.parse(metadata.storedAt);
   const { items } = await organization.client.tool(
@@ -78,11 +88,15 @@ async function readOrigins(
   queries: QueryClient,
   calls: readonly CallRecord[],
 ): Promise<ToolOrigins> {
-  const id = calls.find(({ agent_id: agent }) => agent !== null)?.agent_id;
-  if (!id || !organization.may('COLLECTION_VIRTUAL_MCP_GET')) return originsOf(undefined);
+  const id = agentOf(calls);
+  if (id === undefined || !organization.may('COLLECTION_VIRTUAL_MCP_GET')) return originsOf(undefined);
   const query = toolQuery(organization, 'COLLECTION_VIRTUAL_MCP_GET', { id });
-  // Of an agent that was deleted, the names are all that is known.
-  return originsOf(await queries.fetchQuery(query).catch(() => undefined));
+  try {
+    return originsOf(await queries.fetchQuery(query));
+  } catch (error) {
+    if (isOutOfReach(error)) return originsOf(undefined);
+    throw error;
+  }
 }
 
 /** The costs of the runs that calls have made. */

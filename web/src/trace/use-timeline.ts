@@ -4,10 +4,12 @@ import type { RunDetails } from '../records/run-columns.js';
 import { useOrganization } from '../session/organization.js';
 import type { MessagePart } from '../transcript/message.js';
 import { useModelNames } from './model-names.js';
-import type { Span } from './span.js';
 import { timelineOf } from './timeline.js';
-import { originsOf, type ToolOrigins } from './tool-origins.js';
+import type { CallRecord, Span } from './span.js';
+import { agentOf, isOutOfReach, originsOf, type ToolOrigins } from './tool-origins.js';
 import { useRunCalls } from './use-run-calls.js';
+
+const UNKNOWN_TOOLS = 'The tools of the agent could not be read, so calls may lack their parts of the answer.';
 
 interface Timeline {
   readonly spans: readonly Span[];
@@ -15,7 +17,7 @@ interface Timeline {
   readonly isKnown: boolean;
   /** Whether they are being read. */
   readonly isReading: boolean;
-  /** Why they are not; undefined also while they are read. */
+  /** Why they are not, or can have the wrong names; undefined also while they are read. */
   readonly missing: string | undefined;
 }
 
@@ -42,7 +44,7 @@ export function useTimeline(run: RunDetails, parts: readonly MessagePart[]): Tim
   );
   const answered = events.query.data;
   const modelOf = useModelNames(run.model_calls);
-  const origins = useOrigins(run, parts);
+  const { origins, isError } = useOrigins(calls);
   const spans = useMemo(() => {
     const answers = (answered?.pages ?? [])
       .flatMap(({ items }) => items)
@@ -51,14 +53,15 @@ export function useTimeline(run: RunDetails, parts: readonly MessagePart[]): Tim
       );
     return timelineOf({ run, modelOf, calls, parts, origins, answers, now: Date.now() });
   }, [run, modelOf, calls, parts, origins, answered]);
-  return { spans, isKnown: isComplete, isReading, missing };
+  return { spans, isKnown: isComplete, isReading, missing: missing ?? (isError ? UNKNOWN_TOOLS : undefined) };
 }
 
-/** Of the tools of the run's agent, if it has called any. */
-function useOrigins({ agent_id: id }: RunDetails, parts: readonly MessagePart[]): ToolOrigins {
+/** Of the tools of the agent that made the calls. */
+function useOrigins(calls: readonly CallRecord[]): { readonly origins: ToolOrigins; readonly isError: boolean } {
   const { may } = useOrganization();
-  const hasCalls = parts.some(({ type }) => type === 'dynamic-tool');
-  const isEnabled = hasCalls && may('COLLECTION_VIRTUAL_MCP_GET');
-  const { data } = useTool('COLLECTION_VIRTUAL_MCP_GET', { id }, { isEnabled });
-  return useMemo(() => originsOf(data?.item.id === id ? data : undefined), [data, id]);
+  const id = agentOf(calls);
+  const isEnabled = id !== undefined && may('COLLECTION_VIRTUAL_MCP_GET');
+  const { data, error } = useTool('COLLECTION_VIRTUAL_MCP_GET', { id: id ?? '' }, { isEnabled });
+  const origins = useMemo(() => originsOf(data?.item.id === id ? data : undefined), [data, id]);
+  return { origins, isError: error !== null && !isOutOfReach(error) };
 }
