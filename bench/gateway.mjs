@@ -5,9 +5,11 @@
  * one that is down. Calls are also measured with upstreams on the official SDK, which answer with JSON and with event
  * streams, over TCP and TLS. Everything runs on loopback, in a temporary folder.
  *
- * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK; or all (all)
+ * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK;
+ *                     or all (all)
  * --seconds <n>       duration of each row (4); the targets alternate call by call
- * --against <folder>  another checkout with a current build, such as the previous commit; measures its proxy and agents too
+ * --against <folder>  another checkout with a current build, such as the previous commit; measures its proxy and
+ *                     agents too
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -17,7 +17,8 @@ import { measureLatency, measureThroughput } from './lib/measure.mjs';
 import { residentMebibytes } from './lib/proxy-process.mjs';
 import { measureInTurns } from './lib/proxy-rounds.mjs';
 import { startUpstream } from './lib/proxy-targets.mjs';
-import { layOut, machine, number, quantile, ratio } from './lib/report.mjs';
+import { counted, layOut, machine, number, quantile, ratio } from './lib/report.mjs';
+import { turnsOf } from './lib/turns.mjs';
 import { timeView, VIEW_NAMES } from './lib/view-requests.mjs';
 
 const AGENTS = { title: '1,000 agents', database: 'agents', organizations: 1, agents: 1_000, connections: 100 };
@@ -84,7 +85,7 @@ await withPostgres(async (scope) => {
 });
 
 function ofOrganizations(organizations) {
-  const title = `${organizations.toLocaleString('en')} organization${organizations === 1 ? '' : 's'}`;
+  const title = counted(organizations, 'organization');
   return { title, database: `organizations_${organizations}`, organizations };
 }
 
@@ -104,13 +105,9 @@ function medians(title, samples) {
   );
 }
 
-/** Each round begins with another installation. */
 async function inRounds(installations, count, work) {
   for (let round = 0; round < count; round++) {
-    for (let turn = 0; turn < installations.length; turn++) {
-      const index = (round + turn) % installations.length;
-      await work(installations[index], index, round);
-    }
+    for (const [i, installation] of turnsOf(round, [...installations.entries()])) await work(installation, i, round);
   }
 }
 
@@ -167,7 +164,7 @@ function rowsOf(installations, figures, base) {
     const rowFor = (title, callers, figure) => {
       const median = (ofRounds) => ofRounds && quantile(ofRounds[callers].map(figure), 0.5);
       const cells = installations.map((_, i) => median(measured[i]));
-      return row(`call, ${kind}: ${title}, ${callers} caller${callers === 1 ? '' : 's'}`, cells, median(base));
+      return row(`call, ${kind}: ${title}, ${counted(callers, 'caller')}`, cells, median(base));
     };
     return [
       rowFor('p50, ms', ALONE, ({ p50 }) => p50),

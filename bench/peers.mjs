@@ -1,8 +1,8 @@
 /**
  * `npm run bench:peers`: compares the proxy with other MCP proxies over `@modelcontextprotocol/server-everything`, an
- * upstream that answers with event streams; they are in `lib/proxies/peers.mjs`. The callers are clients of the official
- * SDK, each with its own session. The benchmark installs the peers from npm into node_modules/.cache. Ours has all
- * features on (key, permission, schema, audit, telemetry, log); the peers check and record nothing. A call costs
+ * upstream that answers with event streams; they are in `lib/proxies/peers.mjs`. The callers are clients of the
+ * official SDK, each with its own session. The benchmark installs the peers from npm into node_modules/.cache. Ours has
+ * all features on (key, permission, schema, audit, telemetry, log); the peers check and record nothing. A call costs
  * `server-everything` more at a later protocol revision, so the table says which is spoken on both sides, and direct
  * calls and ours are measured at two.
  *

@@ -11,13 +11,16 @@
 import { parseArgs } from 'node:util';
 import { join } from 'node:path';
 import { generateApiKey } from '../dist/core/api-key-value.js';
+import { attachEmbeddedPostgres } from '../dist/platform/embedded-postgres/embedded-postgres.js';
+import { postmasterOf } from './lib/databases.mjs';
 import { openWorkplace } from './lib/folder.mjs';
 import { measureLatency, measureThroughput, openCallers, postInTurns } from './lib/measure.mjs';
 import { familyCpuSeconds, serviceCpuSeconds } from './lib/proxy-process.mjs';
 import { measureInTurns } from './lib/proxy-rounds.mjs';
-import { postmasterOf, startOurs, startUpstream } from './lib/proxy-targets.mjs';
-import { layOut, machine, number, quantile } from './lib/report.mjs';
+import { startOurs, startUpstream } from './lib/proxy-targets.mjs';
+import { counted, layOut, machine, number, quantile } from './lib/report.mjs';
 import { startService } from './lib/service.mjs';
+import { turnsOf } from './lib/turns.mjs';
 
 const CALLERS = 16;
 const CALLS_MS = 1000;
@@ -90,14 +93,13 @@ async function measureRuns({ keep, subfolder }) {
     const dataDir = join(await subfolder(`runs-${count}`), 'data');
     const env = { PROCESSES: String(count) };
     const service = await keep(startService({ dataDir, apiKey: generateApiKey(), env }));
-    const databasePid = await postmasterOf(dataDir);
+    const databasePid = await postmasterOf((await attachEmbeddedPostgres(dataDir)).url);
     await measureLatency(service, WARM_UP_RUNS);
     await measureThroughput(service, CALLERS, WARM_UP_MS * count);
     targets.push({ service, databasePid, perSecond: [], times: [], runs: 0, serviceMs: 0, databaseMs: 0 });
   }
   for (let round = 0; round < rounds; round++) {
-    const first = round % targets.length;
-    for (const target of [...targets.slice(first), ...targets.slice(0, first)]) await measureRound(target);
+    for (const target of turnsOf(round, targets)) await measureRound(target);
   }
   return targets.map(({ runs, serviceMs, databaseMs, ...figures }) => ({
     ...figures,
@@ -127,7 +129,7 @@ function report(what, figures) {
   const one = what === 'calls' ? 'call' : 'first chunk';
   const calculated = ({ serviceMs, databaseMs }) => (cores * 1000) / (serviceMs + databaseMs);
   return layOut([
-    [what, ...numbers.map((count) => `${count} process${count === 1 ? '' : 'es'}`)],
+    [what, ...numbers.map((count) => counted(count, 'process', 'processes'))],
     row('per second', ({ perSecond }) => number(quantile(perSecond, 0.5))),
     row(`${one} p50, ms`, ({ times }) => quantile(times, 0.5).toFixed(2)),
     row('CPU of the service, ms', ({ serviceMs }) => serviceMs.toFixed(3)),

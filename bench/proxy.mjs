@@ -5,12 +5,14 @@
  * upstream, the peer, the service, and the load generator are separate processes on loopback; all files are in a
  * temporary folder.
  *
- * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK; or all (all)
+ * --upstream <kinds>  some of minimal,json,stream,stateless,json-tls,stream-tls; or sdk, for all on the official SDK;
+ *                     or all (all)
  * --seconds <n>       duration of each target in each round (0.4)
  * --rounds <n>        number of rounds; the results are medians (9)
  * --warm-up <n>       duration in seconds of each target before the first round (1.5)
  * --only <names>      some of direct,bare,before,ours
- * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same rounds as `before`
+ * --against <folder>  another checkout with a current build, such as the previous commit; measured in the same
+ *                     rounds as `before`
  * --oauth             also calls the service with an OAuth access token instead of an API key
  * --cpu-prof          profiles the service and prints where its main thread spent its time
  */

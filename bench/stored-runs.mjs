@@ -14,6 +14,7 @@ import { measureLatency, measureThroughput } from './lib/measure.mjs';
 import { layOut, machine, number, quantile, ratio } from './lib/report.mjs';
 import { startService } from './lib/service.mjs';
 import { storeRuns } from './lib/store-organization.mjs';
+import { turnsOf } from './lib/turns.mjs';
 
 const WARM_UP_RUNS = 50;
 const LATENCY_RUNS = 25;
@@ -31,9 +32,7 @@ await withPostgres(async (scope) => {
   const targets = [];
   for (const size of sizes) targets.push({ size, service: await openSize(scope, size), firstChunk: [], perSecond: [] });
   for (let round = 0; round < rounds; round++) {
-    // Each round starts with another size.
-    const first = round % targets.length;
-    for (const target of [...targets.slice(first), ...targets.slice(0, first)]) {
+    for (const target of turnsOf(round, targets)) {
       target.firstChunk.push(...(await measureLatency(target.service, LATENCY_RUNS)).firstChunk);
       target.perSecond.push(await measureThroughput(target.service, CALLERS, THROUGHPUT_MS));
     }

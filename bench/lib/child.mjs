@@ -14,11 +14,10 @@ export class Child {
   /**
    * @param {NodeJS.ProcessEnv} env added to the benchmark's environment; undefined removes a variable
    * @param {'inherit' | 'ignore' | number} stderr a number is the descriptor of a file
-   * @param {string} [cwd] its folder, that of the benchmark by default
    */
-  constructor(command, args, env = {}, stderr = 'inherit', cwd = undefined) {
+  constructor(command, args, env = {}, stderr = 'inherit') {
     this.name = `${command} ${args.join(' ')}`;
-    this.#process = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', stderr] });
+    this.#process = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', stderr] });
     this.#exited = new Promise((resolve) => {
       this.#process.once('exit', resolve);
       this.#process.once('error', resolve);

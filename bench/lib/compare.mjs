@@ -2,6 +2,7 @@ import { ANSWER_CHUNKS } from './answer.mjs';
 import { compareForms } from './forms.mjs';
 import { measureIdleStreams, measureLatency, measureThroughput } from './measure.mjs';
 import { startService } from './service.mjs';
+import { turnsOf } from './turns.mjs';
 
 const WARM_UP_RUNS = 50;
 const LATENCY_ROUNDS = 4;
@@ -14,8 +15,9 @@ const IDLE_STREAMS = 1000;
 /**
  * Measures the service and the peer on one backend, and optionally the service of another checkout. They alternate
  * round by round, so that other load on the machine affects all of them.
- * @param {{ apiKey: string, folder: string, services: Record<'ours' | 'before', { dataDir: string, redisUrl?: string, checkout?: string }>,
- * openPeer: () => Promise<object> }} backend
+ * @param {{ apiKey: string, folder: string,
+ *   services: Record<'ours' | 'before', { dataDir: string, redisUrl?: string, checkout?: string }>,
+ *   openPeer: () => Promise<object> }} backend
  * @returns the same metrics for each service and `peer`, and those of the `forms` of a request of ours
  */
 export async function compare({ apiKey, folder, services, openPeer }) {
@@ -52,14 +54,6 @@ async function takeTurns(targets, folder) {
     }
   }
   return { ...figures, forms: await compareForms(targets.ours) };
-}
-
-/**
- * Each round starts with another target, since what one leaves behind (dirty pages, autovacuum) slows down the next.
- */
-function turnsOf(round, names) {
-  const first = round % names.length;
-  return [...names.slice(first), ...names.slice(0, first)];
 }
 
 /** The method of measurement, for the report. */

@@ -37,6 +37,14 @@ export async function createDatabase(serverUrl, name) {
   return url.href;
 }
 
+/** The process id of the server's postmaster, the parent of all its sessions. */
+export async function postmasterOf(url) {
+  const { rows } = await onDatabase(url, (client) =>
+    client.query(`SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int AS pid`),
+  );
+  return rows[0].pid;
+}
+
 /** Runs statements on a connection of their own. */
 export async function onDatabase(url, work) {
   const client = new Client({ connectionString: url });

@@ -27,11 +27,6 @@ export function serviceCpuSeconds(pid, databasePid) {
   return own === undefined ? undefined : familyCpuSeconds(pid) - (cpuSeconds(databasePid) ?? 0);
 }
 
-/** The process that has started this one. */
-export function parentOf(pid) {
-  return readStat(pid)?.parent;
-}
-
 /** The resident memory of a process, in MiB. */
 export function residentMebibytes(pid) {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;

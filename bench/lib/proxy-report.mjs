@@ -1,4 +1,4 @@
-import { quantile } from './report.mjs';
+import { counted, quantile } from './report.mjs';
 import { UPSTREAM_KINDS } from './upstream-kinds.mjs';
 
 /** The targets of issue B4, for an upstream that answers with JSON. */
@@ -84,7 +84,7 @@ export function cpuTable(figures, callers) {
   const titles = names.map((name) => TITLES[name]);
   const ratio = names.includes('before') && names.includes('ours') ? ['ours / before'] : [];
   return layOut([
-    [`CPU us per call, ${callers} caller${callers === 1 ? '' : 's'}`, ...titles, 'PostgreSQL', ...ratio],
+    [`CPU us per call, ${counted(callers, 'caller')}`, ...titles, 'PostgreSQL', ...ratio],
     ...rows,
   ]);
 }

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { cpuSeconds, familyCpuSeconds, serviceCpuSeconds } from './proxy-process.mjs';
+import { turnsOf } from './turns.mjs';
 
 const LOAD = new URL('proxy-load.mjs', import.meta.url);
 
@@ -8,7 +9,8 @@ const LOAD = new URL('proxy-load.mjs', import.meta.url);
  * Measures every target of every upstream with every number of callers. The targets of an upstream alternate within a
  * round, in another order each round, so that other load on the machine affects all of them.
  * @param {Record<string, Record<string, import('./proxy-targets.mjs').Target>>} targets by upstream and name
- * @param {{ callers: number[], rounds: number, ms: number, warmUpMs: number }} options `ms` and `warmUpMs` of each target
+ * @param {{ callers: number[], rounds: number, ms: number, warmUpMs: number }} options `ms` and `warmUpMs` of each
+ *   target
  * @returns `since`: the end of the warm-up, in microseconds of the monotonic clock; `calls[name]`: the number of calls,
  * including the warm-up; `figures[upstream][name][callers]`: one `{ calls, rps, p50, p99, cpu, databaseCpu, busy }` per
  * round (ms; CPU in microseconds, NaN if unknown)
@@ -25,10 +27,7 @@ export async function measureInTurns(targets, { callers, rounds, ms, warmUpMs })
   const everyTurn = async (round, work) => {
     for (const count of callers) {
       for (const [kind, ofKind] of Object.entries(targets)) {
-        const names = Object.keys(ofKind);
-        for (let turn = 0; turn < names.length; turn++) {
-          await work(kind, names[(round + turn) % names.length], count);
-        }
+        for (const name of turnsOf(round, Object.keys(ofKind))) await work(kind, name, count);
       }
     }
   };

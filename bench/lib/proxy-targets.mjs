@@ -5,12 +5,12 @@ import { openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Client } from 'pg';
 import { Agent, request } from 'undici';
 import { generateApiKey } from '../../dist/core/api-key-value.js';
 import { attachEmbeddedPostgres } from '../../dist/platform/embedded-postgres/embedded-postgres.js';
 import { findFreePort } from '../../dist/platform/embedded-postgres/server.js';
 import { Child } from './child.mjs';
+import { postmasterOf } from './databases.mjs';
 import { postJson } from './http-client.mjs';
 import { UPSTREAM_KINDS } from './upstream-kinds.mjs';
 
@@ -27,8 +27,8 @@ export const MCP_HEADERS = {
 };
 
 /**
- * @typedef {{ url: string, headers: Record<string, string>, endpoints?: { url: string, headers: Record<string, string> }[],
- *   pid: number, databasePid?: number, certificate?: string }} Target
+ * @typedef {{ url: string, headers: Record<string, string> }} Endpoint
+ * @typedef {Endpoint & { endpoints?: Endpoint[], pid: number, databasePid?: number, certificate?: string }} Target
  * the URL to call, its headers, or several that are called in turn, the process whose CPU time is measured, and the
  * file of the certificate to trust
  */
@@ -85,8 +85,7 @@ export async function startBare(upstreams, tools = ['echo']) {
  * @param {{ nodeArgs?: string[], checkout?: string, env?: NodeJS.ProcessEnv }} options arguments for Node; another
  * checkout whose build to start; further settings
  * @returns {Promise<{ targets: Record<string, Target>, origin: string, pid: number, records: object, stop: () =>
- *   Promise<void> }>} a
- * target for each upstream; `records` has the places where the service records calls
+ *   Promise<void> }>} a target for each upstream; `records` has the places where the service records calls
  */
 export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = THIS_CHECKOUT, env } = {}) {
   const bootstrapKey = generateApiKey();
@@ -118,7 +117,7 @@ export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = T
     const tools = `${origin}/api/default/tools`;
     const bootstrapHeaders = { authorization: `Bearer ${bootstrapKey}` };
     const { connectionIds, key } = await setUp(tools, bootstrapHeaders, upstreams);
-    const databasePid = await postmasterOf(dataDir);
+    const databasePid = await postmasterOf((await attachEmbeddedPostgres(dataDir)).url);
     const headers = { ...MCP_HEADERS, authorization: `Bearer ${key}` };
     const targets = Object.entries(connectionIds).map(([kind, id]) => [
       kind,
@@ -134,19 +133,6 @@ export async function startOurs(upstreams, folder, { nodeArgs = [], checkout = T
 
 function certificateOf(upstreams) {
   return Object.values(upstreams).find(({ certificate }) => certificate !== undefined)?.certificate;
-}
-
-/** Returns the process id of the embedded server's postmaster, the parent of all its sessions. */
-export async function postmasterOf(dataDir) {
-  const { url } = await attachEmbeddedPostgres(dataDir);
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    const { rows } = await client.query(`SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int AS pid`);
-    return rows[0].pid;
-  } finally {
-    await client.end();
-  }
 }
 
 /** Creates a connection to each upstream, and a key that can call only one tool of each. */

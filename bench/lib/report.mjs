@@ -60,6 +60,11 @@ export function number(value) {
   return value === undefined ? '-' : value.toFixed(value < 100 ? 1 : 0);
 }
 
+/** A number with its noun: `1 caller`, `1,000 callers`. */
+export function counted(count, singular, plural = `${singular}s`) {
+  return `${count.toLocaleString('en')} ${count === 1 ? singular : plural}`;
+}
+
 /** Aligns the columns of a table: the first to the left, the others to the right. @param {string[][]} rows */
 export function layOut(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((cells) => cells[column].length)));

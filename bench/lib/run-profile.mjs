@@ -4,9 +4,9 @@ import {
   attachEmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../../dist/platform/embedded-postgres/embedded-postgres.js';
-import { onDatabase } from './databases.mjs';
+import { onDatabase, postmasterOf } from './databases.mjs';
 import { openCallers, postInTurns } from './measure.mjs';
-import { cpuSeconds, familyCpuSeconds, parentOf } from './proxy-process.mjs';
+import { cpuSeconds, familyCpuSeconds } from './proxy-process.mjs';
 import { topOfProfile } from './proxy-profile.mjs';
 import { layOut, number, quantile, ratio } from './report.mjs';
 import { startService } from './service.mjs';
@@ -36,18 +36,17 @@ const STATEMENTS = `
 export async function profileRuns({ apiKey, services }) {
   const names = Object.keys(services);
   for (const name of names) await preload(services[name].dataDir);
-  const costs = await measureTargets(names, (name) => startTarget({ ...services[name], apiKey }, 'none'));
-  const profiled = await measureTargets(names, async (name) => {
-    const profiles = join(services[name].dataDir, 'profiles');
-    await mkdir(profiles, { recursive: true });
-    const nodeArgs = ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
-    return { ...(await startTarget({ ...services[name], apiKey, nodeArgs }, 'all')), profiles };
+  const costs = await measureTargets(names, 'none', (name) => ({ ...services[name], apiKey }));
+  const profilesOf = (name) => join(services[name].dataDir, 'profiles');
+  for (const name of names) await mkdir(profilesOf(name), { recursive: true });
+  const profiled = await measureTargets(names, 'all', (name) => {
+    return { ...services[name], apiKey, nodeArgs: ['--cpu-prof', `--cpu-prof-dir=${profilesOf(name)}`] };
   });
   const parts = [costTable(costs)];
   for (const name of names) {
-    const { statements, runs, profiles, since } = profiled[name];
+    const { statements, runs, since } = profiled[name];
     parts.push(`${name}: statements of a run\n${statementTable(statements, runs)}`);
-    parts.push(`${name}: the main thread\n${await topOfProfile(profiles, since)}`);
+    parts.push(`${name}: the main thread\n${await topOfProfile(profilesOf(name), since)}`);
   }
   return parts.join('\n\n');
 }
@@ -55,34 +54,38 @@ export async function profileRuns({ apiKey, services }) {
 /** Makes the server of a data folder count statements, once it starts again. */
 async function preload(dataDir) {
   const server = await startEmbeddedPostgres({ dataDir });
-  await onDatabase(server.url, (client) =>
-    client.query(`ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'`),
-  );
-  await server.stop();
+  try {
+    await onDatabase(server.url, (client) =>
+      client.query(`ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'`),
+    );
+  } finally {
+    await server.stop();
+  }
 }
 
-async function startTarget(options, track) {
-  const service = await startService(options);
-  const { url } = await attachEmbeddedPostgres(options.dataDir);
-  const postmaster = await onDatabase(url, async (client) => {
+/** Sets which statements the server counts. @param {'none' | 'all'} track all: also those inside of functions */
+async function countStatements(url, track) {
+  await onDatabase(url, async (client) => {
     await client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
     await client.query(`ALTER SYSTEM SET pg_stat_statements.track = '${track}'`);
     await client.query(`ALTER SYSTEM SET pg_stat_statements.track_planning = ${track === 'all'}`);
-    const { rows } = await client.query('SELECT pg_reload_conf(), pg_backend_pid() AS pid');
-    return parentOf(rows[0].pid);
+    await client.query('SELECT pg_reload_conf()');
   });
-  return { service, url, postmaster };
 }
 
 /** Starts all targets, measures them in turns, and stops them. */
-async function measureTargets(names, start) {
+async function measureTargets(names, track, optionsOf) {
   const targets = {};
   try {
     for (const name of names) {
-      const target = await start(name);
-      targets[name] = { ...target, runs: 0, rates: [], node: 0, postgres: 0 };
-      targets[name].callers = await openCallers(target.service, CALLERS);
-      await postInTurns(target.service, targets[name].callers, (runs) => runs >= TURNS_BEFORE);
+      const options = optionsOf(name);
+      const service = await startService(options);
+      targets[name] = { service, runs: 0, rates: [], node: 0, postgres: 0 };
+      const { url } = await attachEmbeddedPostgres(options.dataDir);
+      await countStatements(url, track);
+      const callers = await openCallers(service, CALLERS);
+      Object.assign(targets[name], { url, callers, postmaster: await postmasterOf(url) });
+      await postInTurns(service, callers, (runs) => runs >= TURNS_BEFORE);
     }
     // Connections that were idle while the next service had its turns are closed, and new ones plan statements again.
     for (const target of Object.values(targets)) {

@@ -15,8 +15,8 @@ const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/bench-agents'
 
 /**
  * The agent servers. `packages` are installed from npm; one that `recovers` goes on with its runs soon after a kill;
- * `leaves` is what the peer does not do that ours does; `open` prepares a leg and returns what starts its process, again
- * after a kill.
+ * `leaves` is what the peer does not do that ours does; `open` prepares a leg and returns what starts its process,
+ * again after a kill.
  * @typedef {{ post: string, stream: string, body: object, isThread?: boolean, answers(): Promise<string[]> }} Run
  * @typedef {{ pid: number, headers: Record<string, string>, newRun(question: string): Promise<Run>,
  *   stop(): Promise<void> }} AgentTarget
@@ -123,19 +123,18 @@ async function answersOf(tool, threadId) {
   return items.filter(({ role }) => role === 'assistant').map(textOf);
 }
 
-/** A peer: the program of its name beside this file. */
-function openPeer(name, { databaseUrl, modelUrl }) {
+/** A peer: the program of its name in this folder, which serves runs on `PORT` (`peer-http.mjs`). */
+async function openPeer(name, { databaseUrl, modelUrl }) {
   const program = fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
-  const env = { DATABASE_URL: databaseUrl, MODEL_URL: modelUrl, PEER_FOLDER: join(FOLDER, name) };
-  return openProgram(program, env);
-}
-
-/** A program that serves runs on `PORT`, see `peer-http.mjs`. @param {string} [cwd] where it looks for packages */
-async function openProgram(program, env, cwd = undefined) {
   const port = await findFreePort();
   return async () => {
-    const all = { NODE_ENV: 'production', PORT: String(port), ...env };
-    const child = new Child(process.execPath, [program], all, 'inherit', cwd);
+    const child = new Child(process.execPath, [program], {
+      NODE_ENV: 'production',
+      PORT: String(port),
+      DATABASE_URL: databaseUrl,
+      MODEL_URL: modelUrl,
+      PEER_FOLDER: join(FOLDER, name),
+    });
     await child.line(/^(peer listens)$/);
     return {
       pid: child.pid,

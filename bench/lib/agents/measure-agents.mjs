@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startEmbeddedPostgres } from '../../../dist/platform/embedded-postgres/embedded-postgres.js';
 import { Child } from '../child.mjs';
-import { createDatabase, onDatabase } from '../databases.mjs';
+import { createDatabase, postmasterOf } from '../databases.mjs';
 import { makeFolder } from '../folder.mjs';
 import { startRedis } from '../redis.mjs';
 import { machine, quantile } from '../report.mjs';
+import { turnsOf } from '../turns.mjs';
 import { killWith } from './kill.mjs';
 import { installLeg, LEGS } from './legs.mjs';
 import { latencyOf, throughputOf } from './load.mjs';
@@ -57,10 +58,7 @@ export async function measureAgents(names, isShort) {
     const load = [loadavg()[0]];
     for (const leg of legs) await attempt(leg.name, () => latencyOf(leg.target, WARM_UP_RUNS));
     for (let round = 0; round < extent.rounds; round++) {
-      for (let turn = 0; turn < legs.length; turn++) {
-        const leg = legs[(round + turn) % legs.length];
-        await attempt(leg.name, () => measureRound(leg, extent));
-      }
+      for (const leg of turnsOf(round, legs)) await attempt(leg.name, () => measureRound(leg, extent));
     }
     const kill = (leg) =>
       attempt(leg.name, async () => {
@@ -118,13 +116,6 @@ async function openLeg(name, { modelUrl, folder }, stops) {
   }
   const start = await LEGS[name].open(surroundings);
   return { name, start, databasePids, target: await start(), first: [], whole: [], count: 0, perSecond: [], cpu: 0 };
-}
-
-async function postmasterOf(url) {
-  const { rows } = await onDatabase(url, (client) =>
-    client.query(`SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int AS pid`),
-  );
-  return rows[0].pid;
 }
 
 async function measureRound(leg, { latencyRuns, throughputMs }) {

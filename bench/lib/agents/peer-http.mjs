@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
  * `GET /<run>` follows the stream of a run after `Last-Event-ID`, and `GET /<run>/answers` lists its stored answers.
  * @param {{ start(run: string, question: string, reader: object): Promise<void>,
  *   follow?(run: string, after: number, reader: object): Promise<void>, answers(run: string): Promise<string[]> }} peer
- *   A `reader` has `accept()`, which answers that the run has begun, `word(index, text)`, `words(texts)`, which also ends
- *   the stream, `end()`, and `lose()` for a run of which there is no more.
+ *   A `reader` has `accept()`, which answers that the run has begun, `word(index, text)`, `words(texts)`, which also
+ *   ends the stream, `end()`, and `lose()` for a run of which there is no more.
  */
 export function servePeer({ start, follow: followStored, answers }) {
   /** Without stored streams, there is nothing but the end of an answer that is complete. */

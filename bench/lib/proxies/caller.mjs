@@ -1,7 +1,7 @@
 /**
  * The callers of the proxies, in a separate process: clients of the official TypeScript SDK, each with a session of its
- * own. Receives `{ id, open: { name, url, transport, headers?, revision?, call?, callers } }`, which opens the clients of a
- * target, lets each call once, and replies `{ revision }`, the one that was agreed on; and `{ id, measure: { name,
+ * own. Receives `{ id, open: { name, url, transport, headers?, revision?, call?, callers } }`, which opens the clients
+ * of a target, lets each call once, and replies `{ revision }`, the one that was agreed on; and `{ id, measure: { name,
  * callers, ms } }`, which calls the tool `echo` with as many of them, one call after the other, and replies `{ times }`
  * (milliseconds); or `{ error }`. An answer has the `id` of its job.
  */

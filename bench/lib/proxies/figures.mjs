@@ -5,8 +5,8 @@ export const MOST_PART = 0.8;
 
 /**
  * Figures of proxies. A leg has `failed` with the reason, or `byCallers` with the figures by the number of callers:
- * milliseconds of a call, microseconds of its process per call, and ours compared with the leg (`part`, the ratio of the
- * p50, and `more`, the difference in ms; both the median of the rounds).
+ * milliseconds of a call, microseconds of its process per call, and ours compared with the leg (`part`, the ratio of
+ * the p50, and `more`, the difference in ms; both the median of the rounds).
  * @typedef {{ p50: number, p99?: number, cpu: number, part?: number, more?: number }} Figure
  * @typedef {{ upstream: string, name: string, title: string, leaves?: string, callerRevision?: string,
  *   upstreamRevision?: string, failed?: string, byCallers: Record<string, Figure> }} ProxyLeg

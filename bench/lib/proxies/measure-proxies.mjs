@@ -4,6 +4,7 @@ import { postJson } from '../http-client.mjs';
 import { cpuSeconds } from '../proxy-process.mjs';
 import { startOurs } from '../proxy-targets.mjs';
 import { machine } from '../report.mjs';
+import { turnsOf } from '../turns.mjs';
 import { startCallers } from './callers.mjs';
 import { figuresOf } from './figures.mjs';
 import { startEverything } from './everything.mjs';
@@ -12,7 +13,10 @@ import { installPeer, PEERS, titleOf } from './peers.mjs';
 /** Numbers of callers, each measured on its own. */
 export const CALLERS = [1, 8];
 const WARM_UP_MS = 2000;
-/** Of the upstream sessions of mcp-hub. The SDK's clients, the proxies that are clients of it too, ask for a later one. */
+/**
+ * The revision of mcp-hub's sessions at its upstreams. Clients of the SDK, other proxies among them, ask for a later
+ * one.
+ */
 const OLDER = '2025-06-18';
 
 /**
@@ -92,8 +96,7 @@ async function openLegs(upstreams, { everything, workplace, callers }) {
 
 async function measureTurns(legs, { upstream, count, round, callers, ms }) {
   const all = legs.filter((leg) => leg.upstream === upstream);
-  for (let turn = 0; turn < all.length; turn++) {
-    const leg = all[(round + 1 + turn) % all.length];
+  for (const leg of turnsOf(round + 1, all)) {
     await attempt(leg, async () => {
       const before = cpuSeconds(leg.target.pid);
       const times = await callers.measure(nameOf(leg), count, round < 0 ? WARM_UP_MS : ms);

@@ -1,7 +1,8 @@
 /**
- * Runs `server-everything`, and appends the protocol revision that each `initialize` asks it for to a file, a line each:
- * `node recorded-everything.mjs <file> stdio|streamableHttp`. The server speaks every revision that it is asked for.
- * Over STDIO only the first message is looked at, over HTTP each request until SIGUSR2: timed calls pass nothing of it.
+ * Runs `server-everything`, and appends the protocol revision that each `initialize` asks it for to a file, a line
+ * each: `node recorded-everything.mjs <file> stdio|streamableHttp`. The server speaks every revision that it is asked
+ * for. Over STDIO only the first message is looked at, over HTTP each request until SIGUSR2: timed calls pass nothing
+ * of it.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';

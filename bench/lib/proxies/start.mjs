@@ -8,7 +8,8 @@ const START_WITHIN_MS = 60_000;
 const LOG_LINES = 5;
 
 /**
- * `call` is what its callers call where the proxy does not offer the tools of its upstream themselves, see `caller.mjs`.
+ * `call` is what its callers call where the proxy does not offer the tools of its upstream themselves, see
+ * `caller.mjs`.
  * @typedef {{ url: string, transport: 'http' | 'sse', pid: number, headers?: Record<string, string>,
  *   call?: { name: string, arguments: object }, stop: () => Promise<void> }} ProxyTarget
  */
