@@ -104,7 +104,7 @@ export class ScheduleRepository {
    * @param limit how many it looks at
    * @returns the id after which to go on; undefined once all were looked at
    */
-  async disableLost(after: string | undefined, limit: number): Promise<string | undefined> {
+  async disableLostAfter(after: string | undefined, limit: number): Promise<string | undefined> {
     const [row]: { ids: string[] | null }[] = await this.schedules.query(DISABLE_LOST, [after ?? FIRST_ID, limit]);
     const ids = row?.ids ?? [];
     return ids.length < limit ? undefined : ids.at(-1);

@@ -60,7 +60,7 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   private async disableLost(): Promise<void> {
-    this.lookedAt = await this.repository.disableLost(this.lookedAt, LOOKED_AT);
+    this.lookedAt = await this.repository.disableLostAfter(this.lookedAt, LOOKED_AT);
   }
 
   private async poll(signal: AbortSignal): Promise<void> {

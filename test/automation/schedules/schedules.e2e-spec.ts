@@ -145,7 +145,7 @@ describe('a schedule is disabled', () => {
     await makeDue(app, [due]);
     await scheduleWhen(app, due, ({ enabled }) => !enabled);
     // What is not due is disabled without waiting for its time.
-    await app.app.get(ScheduleRepository).disableLost(undefined, 1_000);
+    await app.app.get(ScheduleRepository).disableLostAfter(undefined, 1_000);
     for (const id of [due, later]) {
       expect(await getSchedule(app, id)).toMatchObject({ enabled: false, disabled_reason: reason, next_run_at: null });
       expect((await app.tool('SCHEDULE_RUN', { id })).body).toMatchObject({ code: 'conflict', detail: reason });
@@ -165,7 +165,7 @@ describe('the search for schedules that can post no run any more', () => {
     let looks = 0;
     let after: string | undefined;
     do {
-      after = await repository.disableLost(after, 2);
+      after = await repository.disableLostAfter(after, 2);
       looks++;
     } while (after !== undefined);
     expect(looks).toBe(Math.floor(schedules / 2) + 1);
