@@ -95,7 +95,9 @@ export interface AgentTool {
   readonly connectionId: string;
   readonly connectionTitle: string;
   readonly upstreamName: string;
-  /** As the upstream listed it, or as agents dress it, with its schema unchecked; undefined while it cannot be listed. */
+  /**
+   * As the upstream listed it, or as agents dress it, with its schema unchecked; undefined while it cannot be listed.
+   */
   readonly definition: UpstreamTool | undefined;
   /** Why it cannot be listed. Calls are attempted regardless. */
   readonly fault: UnavailableMember | undefined;

@@ -180,8 +180,8 @@ export class ConnectionRepository {
   }
 
   /**
-   * The last listed tools of each of these connections, by name; connections that never listed tools are absent. Where a
-   * connection blocks tools, only those whose definition is approved.
+   * The last listed tools of each of these connections, by name; connections that never listed tools are absent. Where
+   * a connection blocks tools, only those whose definition is approved.
    */
   async findToolNames(ids: readonly string[]): Promise<Map<string, LastKnownTool[]>> {
     const rows: { id: string; listed: StoredTool[] | null; has_block: boolean; approved: string[] | null }[] =
@@ -211,8 +211,8 @@ export class ConnectionRepository {
 
   /**
    * Stores a list of tools, unless the connection was edited since. An unchanged list that was stored within the last
-   * minute is not written again. In names and texts, U+FFFD replaces what PostgreSQL cannot decode when it reads a member
-   * of the list.
+   * minute is not written again. In names and texts, U+FFFD replaces what PostgreSQL cannot decode when it reads a
+   * member of the list.
    */
   async saveTools(id: string, revision: number, tools: readonly { name: string }[]): Promise<void> {
     await this.connections.query(

@@ -28,8 +28,8 @@ export const PUBLIC_TOOLS_RULES = ['honor', 'ignore'] as const;
 export type PublicToolsRule = (typeof PUBLIC_TOOLS_RULES)[number];
 
 /**
- * What happens to tools whose definition nobody has approved. `off`: nothing, definitions are not compared. `warn`: they
- * are marked and recorded. `block`: they are neither listed nor called.
+ * What happens to tools whose definition nobody has approved. `off`: nothing, definitions are not compared. `warn`:
+ * they are marked and recorded. `block`: they are neither listed nor called.
  */
 export const PIN_RULES = ['off', 'warn', 'block'] as const;
 export type PinRule = (typeof PIN_RULES)[number];
@@ -54,7 +54,9 @@ export type MachineCredential = 'client_secret' | 'private_key';
 export interface OauthSettings {
   /** Present if `OIDC_ISSUER` asserts people to the upstream's authorization server. Then `account` is `member`. */
   readonly isEnterprise?: true;
-  /** Present if the account is that of the client itself: what is stored as its secret. Then `account` is `connection`. */
+  /**
+   * Present if the account is that of the client itself: what is stored as its secret. Then `account` is `connection`.
+   */
   readonly machine?: MachineCredential;
   readonly account: AuthAccount;
   /** Scopes to request, separated by spaces; null: those that the upstream asks for. */

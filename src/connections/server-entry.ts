@@ -16,8 +16,8 @@ type ServerEntry =
 
 /**
  * Reads an entry of `mcpServers`, as the configuration files of MCP clients have it: `command`, `args`, `env` and
- * `cwd`, or `url` (`serverUrl`, `httpUrl`) and `headers`; in addition `shared_state` and `pin`. Null counts as absent, and
- * properties of other programs are ignored. The reason never quotes a value.
+ * `cwd`, or `url` (`serverUrl`, `httpUrl`) and `headers`; in addition `shared_state` and `pin`. Null counts as absent,
+ * and properties of other programs are ignored. The reason never quotes a value.
  */
 export function readServerEntry(name: string, value: unknown): ServerEntry {
   if (!isRecord(value)) return { reason: 'The entry must be an object.' };

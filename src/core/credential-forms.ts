@@ -2,8 +2,8 @@
 export const HIDDEN = '***';
 
 /**
- * Matches the form of API keys (`api-key-value.ts`), browser tokens, OAuth tokens and secrets of OAuth clients, including
- * truncated ones, but not the 12-character prefix that lists of keys show.
+ * Matches the form of API keys (`api-key-value.ts`), browser tokens, OAuth tokens and secrets of OAuth clients,
+ * including truncated ones, but not the 12-character prefix that lists of keys show.
  */
 export const CREDENTIAL_FORM = 'sbx_[0-9A-Za-z]{12,}|sb[ots]_[0-9A-Za-z_-]{24,}';
 const FORMS = new RegExp(CREDENTIAL_FORM, 'g');

@@ -1,4 +1,6 @@
-/** What the model calls of a subject can cost, in US dollars for each UTC day and month; an absent limit does not apply. */
+/**
+ * What the model calls of a subject can cost, in US dollars for each UTC day and month; an absent limit does not apply.
+ */
 export interface SpendLimit {
   readonly usd_per_day?: number;
   readonly usd_per_month?: number;

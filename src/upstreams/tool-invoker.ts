@@ -183,8 +183,8 @@ export class ToolInvoker {
   /**
    * Admits or refuses a call, and records it. The caller forwards an admitted call and then settles the invocation.
    * @throws DomainError `connection_unavailable`, `permission_denied`, `unknown_tool`, `invalid_arguments`,
-   *   `tool_unapproved`, `tool_schema_invalid`, `rate_limited`, `storage_unavailable`; UpstreamError if the tools had to
-   *   be listed
+   *   `tool_unapproved`, `tool_schema_invalid`, `rate_limited`, `storage_unavailable`; UpstreamError if the tools had
+   *   to be listed
    */
   async admitCall(call: ToolCall): Promise<Invocation> {
     const startedAt = performance.now();

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { startTestApp } from '../support/app.js';
 
-/** Without an entity: TypeORM's table, those of the event bus and of spending, which use SQL, and of rate-limiter-flexible. */
+/**
+ * Without an entity: TypeORM's table, those of the event bus and of spending, which use SQL, and of
+ * rate-limiter-flexible.
+ */
 const WITHOUT_ENTITY = [
   'failed_sign_ins',
   'mail_counts',

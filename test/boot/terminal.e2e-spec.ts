@@ -71,7 +71,10 @@ async function startRun(terminal: Terminal): Promise<string> {
   return thread.id;
 }
 
-/** The run of a thread as the stopped service has left it in the database. Removes it: the next service would go on with it. */
+/**
+ * The run of a thread as the stopped service has left it in the database. Removes it: the next service would go on with
+ * it.
+ */
 async function runLeft(threadId: string): Promise<unknown> {
   const server: EmbeddedPostgres = await startEmbeddedPostgres({ dataDir });
   const client = new Client({ connectionString: server.url });

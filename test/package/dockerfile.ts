@@ -31,8 +31,8 @@ export interface Image {
  * those of this machine. Knows the instructions that this repository's Dockerfile uses, and refuses others.
  *
  * What the checkout has already is not made again: the packages that `npm ci` installs before the build, and the build
- * of the same sources. `scripts/build.mjs` takes a build only if every file that decides over it is in the context, with
- * the same content.
+ * of the same sources. `scripts/build.mjs` takes a build only if every file that decides over it is in the context,
+ * with the same content.
  * @param env the environment of `RUN`
  */
 export async function buildImage(repository: string, root: string, env: NodeJS.ProcessEnv): Promise<Image> {

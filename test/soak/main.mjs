@@ -3,7 +3,7 @@
  * runs at full speed. Afterwards, the service must hold what it held before. Prints a table; exits with 1 if something
  * has not come back.
  *
- *   npm run test:soak                                       10,000 sessions, 10,000 hang-ups, 1,000 edits, an hour of runs
+ *   npm run test:soak                                    10,000 sessions, 10,000 hang-ups, 1,000 edits, an hour of runs
  *   npm run test:soak -- --sessions 500 --hang-ups 500 --edits 50 --seconds 30
  */
 import { parseArgs } from 'node:util';

@@ -37,7 +37,8 @@ export class SoakClient {
 
   /**
    * Starts a request on a connection of its own and breaks the connection.
-   * @param {{ method?: string, body?: string, declared?: number, until: (call: import('node:http').ClientRequest) => Promise<unknown> }} options
+   * @param {{ method?: string, body?: string, declared?: number,
+   *   until: (call: import('node:http').ClientRequest) => Promise<unknown> }} options
    *   `declared`: the length of the body that is announced; `until` resolves when it is time to hang up
    */
   async hangUp(path, { method = 'GET', body = '', declared = Buffer.byteLength(body), until }) {

@@ -23,8 +23,8 @@ export interface TestAppOptions extends LaunchOptions, TestServiceOptions {
 }
 
 /**
- * Starts the application in the process of the spec, with real PostgreSQL, queue and HTTP: for specs that add modules or
- * take parts out of it.
+ * Starts the application in the process of the spec, with real PostgreSQL, queue and HTTP: for specs that add modules
+ * or take parts out of it.
  */
 export async function startTestApp({ env = {}, database, onLogLine, ...added }: TestAppOptions = {}): Promise<TestApp> {
   const ownDatabase = database ?? (await createTestDatabase());

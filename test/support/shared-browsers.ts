@@ -3,7 +3,9 @@ import type { BrowserServer } from 'playwright-core';
 /** Where Debian's package installs it (`.ci/run`). */
 export const CHROMIUM = '/usr/bin/chromium';
 
-/** Starts one browser for each Jest worker that asks, for all its suites: a start takes longer than most of their tests. */
+/**
+ * Starts one browser for each Jest worker that asks, for all its suites: a start takes longer than most of their tests.
+ */
 export class SharedBrowsers {
   private readonly servers = new Map<string, Promise<BrowserServer>>();
 

@@ -22,8 +22,8 @@ interface Started {
 const BROWSERS = '/chromium/';
 
 /**
- * Tells on a loopback port of the service of a path, whose query is the settings, and starts the service when it is asked
- * for the first time: a run without tenants starts none. The browsers of the suites are there too.
+ * Tells on a loopback port of the service of a path, whose query is the settings, and starts the service when it is
+ * asked for the first time: a run without tenants starts none. The browsers of the suites are there too.
  */
 export async function serveTenantServices(): Promise<{ url: string; stop(): Promise<void> }> {
   const services = new Map<string, Promise<Started>>();

@@ -15,8 +15,8 @@ export interface SignalboxChat {
  *
  *     useChat({ id: threadId, transport: new DefaultChatTransport(signalboxChat({ api, agentId, token })), resume: true })
  *
- * The service stores the conversation, so that a request carries only the last message. Versions 5 and 6 of `ai` ask for
- * `text/event-stream;ai=5` and `;ai=6`.
+ * The service stores the conversation, so that a request carries only the last message. Versions 5 and 6 of `ai` ask
+ * for `text/event-stream;ai=5` and `;ai=6`.
  */
 export function signalboxChat({ api, agentId, token }: SignalboxChat): HttpChatTransportInitOptions<UIMessage> {
   return {

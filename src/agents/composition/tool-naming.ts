@@ -51,9 +51,10 @@ interface Tool {
 }
 
 /**
- * Names the tools of an agent. A name that the agent gives to one tool goes to that tool. Any other tool keeps its own name if it is unique in the agent; tools that share a name are
- * called `<prefix>_<tool>`. If that name is taken too (equal prefixes, or a tool of exactly that name), a digest of
- * connection and tool is added. Names are unique and do not depend on the order of connections and tools.
+ * Names the tools of an agent. A name that the agent gives to one tool goes to that tool. Any other tool keeps its own
+ * name if it is unique in the agent; tools that share a name are called `<prefix>_<tool>`. If that name is taken too
+ * (equal prefixes, or a tool of exactly that name), a digest of connection and tool is added. Names are unique and do
+ * not depend on the order of connections and tools.
  */
 export function composeToolNames(connections: readonly NamedConnection[]): ToolNames {
   const steps = naming(connections, []);

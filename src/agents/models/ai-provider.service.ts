@@ -17,7 +17,9 @@ import { changedColumns, shownFields, MASKED_KEY } from './provider-columns.js';
 import { fieldFaults, SECRET_FIELDS, toSettings } from './provider-fields.js';
 import { isSameOrigin } from '../../platform/net/same-origin.js';
 
-/** Creates, reads, updates and deletes AI providers. Each belongs to one organization, and its secrets are write-only. */
+/**
+ * Creates, reads, updates and deletes AI providers. Each belongs to one organization, and its secrets are write-only.
+ */
 @Injectable()
 export class AiProviderService {
   constructor(

@@ -21,8 +21,8 @@ interface Circuit {
 type Model = Pick<TierModel, 'providerId' | 'model'>;
 
 /**
- * A circuit breaker for each model that has fallbacks. After repeated failures, runs pass the model over; after a pause,
- * one of them tries it.
+ * A circuit breaker for each model that has fallbacks. After repeated failures, runs pass the model over; after a
+ * pause, one of them tries it.
  */
 @Injectable()
 export class ModelHealth {

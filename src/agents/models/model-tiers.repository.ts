@@ -145,7 +145,9 @@ export class ModelTiersRepository {
   }
 }
 
-/** Those of the providers that the organization does not have. The others cannot be deleted before the transaction ends. */
+/**
+ * Those of the providers that the organization does not have. The others cannot be deleted before the transaction ends.
+ */
 async function unknownProviders(
   manager: EntityManager,
   organizationId: string,

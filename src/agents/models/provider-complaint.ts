@@ -17,8 +17,8 @@ type Json = Readonly<Record<string, unknown>>;
 const AWS_ERROR_HEADER = 'x-amzn-errortype';
 
 /**
- * Reads an error of the SDK, or an error that a provider wrote into its stream; undefined for any other error. Knows the
- * documents of
+ * Reads an error of the SDK, or an error that a provider wrote into its stream; undefined for any other error. Knows
+ * the documents of
  * - OpenAI, Azure and Anthropic: `{error: {message, type, code}}`, and of Azure's gateway `{statusCode, message}`
  * - Google: `{error: {code, message, status, details: [{reason}]}}`, also as the only element of a list
  *   (https://cloud.google.com/apis/design/errors)

@@ -115,7 +115,9 @@ export function mayBeOfModel(error: unknown): boolean {
   return withCauses(error).some((link) => APICallError.isInstance(link) && OF_THE_MODEL.has(link.statusCode));
 }
 
-/** Whether a call that failed without an answer can have cost something: it was neither refused nor impossible to make. */
+/**
+ * Whether a call that failed without an answer can have cost something: it was neither refused nor impossible to make.
+ */
 export function mayHaveCost(error: unknown): boolean {
   return !withCauses(error).some(
     (link) =>

@@ -1,6 +1,6 @@
 /**
- * The fields of a provider in which kinds differ, with their names in `LanguageModelSettings`. The values of secret ones
- * are stored sealed and never returned.
+ * The fields of a provider in which kinds differ, with their names in `LanguageModelSettings`. The values of secret
+ * ones are stored sealed and never returned.
  */
 export const PROVIDER_FIELDS = {
   api_key: { setting: 'apiKey', isSecret: true },

@@ -145,7 +145,9 @@ class AgentOptions {
   @IsIn(TOOL_MODES)
   tool_mode?: ToolMode;
 
-  /** Tools that a model gets without a search, by their names in the agent. Names that the agent lacks have no effect. */
+  /**
+   * Tools that a model gets without a search, by their names in the agent. Names that the agent lacks have no effect.
+   */
   @MayBeAbsent()
   @MayBeNull()
   @IsArray()

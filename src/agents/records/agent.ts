@@ -20,7 +20,9 @@ export const MAX_APPROVAL_TIMEOUT_S = 2_592_000;
 export const DEFAULT_ASK_TIMEOUT_S = 600;
 export const MAX_ASK_TIMEOUT_S = 3_600;
 
-/** Which tools a model or client gets at first: all, or only a search for the others. `auto` decides by their number. */
+/**
+ * Which tools a model or client gets at first: all, or only a search for the others. `auto` decides by their number.
+ */
 export const TOOL_MODES = ['all', 'search', 'auto'] as const;
 export type ToolMode = (typeof TOOL_MODES)[number];
 /** What a mode means for given tools. */

@@ -27,8 +27,8 @@ export class ComponentSchemas {
   }
 
   /**
-   * A reference in the place of a schema of a class, or of one that has a name: one of these, or one with a `title`. Any
-   * other schema as it is.
+   * A reference in the place of a schema of a class, or of one that has a name: one of these, or one with a `title`.
+   * Any other schema as it is.
    */
   refOr(schema: JsonSchema): JsonSchema {
     const text = JSON.stringify(schema);

@@ -20,8 +20,8 @@ const RUN = `r.id, r.thread_id AS "threadId", r.status,
   concat_ws(' ', r.status, r.attempt, r.step, floor(extract(epoch FROM r.updated_at) / ${PROGRESS_EVERY_S})) AS
     revision`;
 
-// Connections are many and change rarely, so they are read only where this text differs. An update that is committed late
-// changes the sum, and would not change the latest time.
+// Connections are many and change rarely, so they are read only where this text differs. An update that is committed
+// late changes the sum, and would not change the latest time.
 const CONNECTIONS_STATE = `(
   SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE c.status = 'active'),
                    count(*) FILTER (WHERE c.status = 'error'), sum(extract(epoch FROM c.updated_at)))

@@ -49,8 +49,8 @@ type Part = string | PatternPart;
 
 /**
  * Compiles the `where` of a LIST tool. `like` is SQL LIKE (`%` any text, `_` one character, `\` escapes), `contains` a
- * plain substring, `matches` a search for words; all ignore case. `not` matches when its conditions do not all match, including comparisons with
- * null. Depth counts groups: a single condition has depth 0.
+ * plain substring, `matches` a search for words; all ignore case. `not` matches when its conditions do not all match,
+ * including comparisons with null. Depth counts groups: a single condition has depth 0.
  * @throws DomainError `invalid_request` that names the first fault by its path, such as `where.conditions[1].field`
  */
 export function compileWhere(where: unknown, spec: ListSpec): SqlClause {

@@ -165,7 +165,8 @@ export class ApiKeyService {
 
   /**
    * @returns how many keys the key has made, directly or through them
-   * @throws DomainError `not_found`, `permission_widening`, `conflict` for a key with a spending limit whose keys are kept
+   * @throws DomainError `not_found`, `permission_widening`, `conflict` for a key with a spending limit whose keys are
+   * kept
    */
   async delete({ id, children = 'delete' }: ApiKeyDeleteInput, caller: Principal): Promise<number> {
     const result = await this.repository.deleteAs(

@@ -102,8 +102,8 @@ export class OauthClientCreateInput {
 
   /**
    * How a client without a browser gets its tokens: for itself (`client_credentials`), or for a person for whom an
-   * identity provider of `TRUSTED_ISSUERS` vouches (`urn:ietf:params:oauth:grant-type:jwt-bearer`), but not both. Absent
-   * for a client that sends people to the consent page.
+   * identity provider of `TRUSTED_ISSUERS` vouches (`urn:ietf:params:oauth:grant-type:jwt-bearer`), but not both.
+   * Absent for a client that sends people to the consent page.
    */
   @MayBeAbsent()
   @IsArray()

@@ -29,8 +29,8 @@ export class IssuerRefusal extends Error {
 
 /**
  * Asks the issuer at `OIDC_ISSUER` to assert people to other authorization servers
- * (draft-ietf-oauth-identity-assertion-authz-grant, "ID-JAG"). Its addresses are those of the operator's setting, as for
- * sign-ins.
+ * (draft-ietf-oauth-identity-assertion-authz-grant, "ID-JAG"). Its addresses are those of the operator's setting, as
+ * for sign-ins.
  */
 @Injectable()
 export class IdentityAssertions {

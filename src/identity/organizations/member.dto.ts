@@ -51,7 +51,9 @@ export class MemberUpdateInput {
   @Length(1, 64)
   role?: string;
 
-  /** What the model calls of the person's runs can cost, those of the person's keys included. Null removes the limit. */
+  /**
+   * What the model calls of the person's runs can cost, those of the person's keys included. Null removes the limit.
+   */
   @IsOptionalObject(() => SpendLimitInput)
   spend?: SpendLimitInput | null;
 }

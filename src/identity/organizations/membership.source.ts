@@ -31,7 +31,8 @@ export class MembershipSource implements CredentialSource {
   }
 
   /**
-   * What members of the caller's organization could call the service with, by user id; without those who are no members.
+   * What members of the caller's organization could call the service with, by user id; without those who are no
+   * members.
    */
   async findPrincipals(userIds: readonly string[], caller: Principal): Promise<ReadonlyMap<string, Principal>> {
     const { organization } = caller;

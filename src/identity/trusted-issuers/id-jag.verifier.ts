@@ -37,8 +37,8 @@ export interface IdJag {
 }
 
 /**
- * Verifies identity assertions (draft-ietf-oauth-identity-assertion-authz-grant, "ID-JAG") of the `TRUSTED_ISSUERS` with
- * `id_jag`.
+ * Verifies identity assertions (draft-ietf-oauth-identity-assertion-authz-grant, "ID-JAG") of the `TRUSTED_ISSUERS`
+ * with `id_jag`.
  */
 @Injectable()
 export class IdJagVerifier {

@@ -6,7 +6,9 @@ import { RateLimits } from './rate-limits.js';
 import { RequestLimits } from './request-limits.js';
 import { SpendWarnings } from './spend-warnings.js';
 
-/** Rate limits of keys, organizations and connections, which all processes count together; warnings of spending limits. */
+/**
+ * Rate limits of keys, organizations and connections, which all processes count together; warnings of spending limits.
+ */
 @Module({
   imports: [PreparedStatementsModule],
   providers: [QuotaStore, RateLimits, OrganizationCaps, RequestLimits, SpendWarnings],

@@ -25,8 +25,8 @@ interface Call {
 }
 
 /**
- * What MCP endpoints have in addition to other routes: HEAD, errors as JSON-RPC, callers without a credential, and calls
- * that end with their API key. `EarlyAdmission` has run the guard before.
+ * What MCP endpoints have in addition to other routes: HEAD, errors as JSON-RPC, callers without a credential, and
+ * calls that end with their API key. `EarlyAdmission` has run the guard before.
  */
 @Injectable()
 export class McpRoutes implements OnApplicationShutdown {

@@ -56,8 +56,8 @@ export class ProxyCaller {
   }
 
   /**
-   * True if log messages of the upstream can be told to belong to the caller's calls: over HTTP they are in the answers.
-   * A caller without a credential does not change the level of the session that all callers share.
+   * True if log messages of the upstream can be told to belong to the caller's calls: over HTTP they are in the
+   * answers. A caller without a credential does not change the level of the session that all callers share.
    */
   get getsLog(): boolean {
     return this.principal !== undefined && (this.connection.type === 'HTTP' || !this.connection.sharedState);

@@ -80,8 +80,8 @@ export class OneWayForwarder {
     // The upstream accepts the answer of any caller, because it cannot tell them apart.
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
     const wasActive = this.cancelRequest(route, message);
-    // Where callers share a session, the upstream cannot tell whose request is cancelled. A program has been told by the
-    // end of the exchange.
+    // Where callers share a session, the upstream cannot tell whose request is cancelled. A program has been told by
+    // the end of the exchange.
     const isHandled = sharesUpstream ? message.method === CANCELLED : wasActive && caller.connection.type === 'STDIO';
     if (route.kind !== 'pooled' && !isHandled && !hasNoReceiver) {
       try {

@@ -129,9 +129,9 @@ const URL_KEY_PREFIX = 'url_';
 
 /**
  * Translates the error by which a legacy upstream asks to open URLs (MCP 2025-11-25, "URL Elicitation Required Error")
- * into the result that asks for input (MCP 2026-07-28, "Multi Round-Trip Requests"), or into the error for a client that
- * does not open URLs. It needs no `requestState`: the upstream has not processed the request, so the client's retry is
- * sent like a new one. Undefined for any other message.
+ * into the result that asks for input (MCP 2026-07-28, "Multi Round-Trip Requests"), or into the error for a client
+ * that does not open URLs. It needs no `requestState`: the upstream has not processed the request, so the client's
+ * retry is sent like a new one. Undefined for any other message.
  * @param isUrlClient true if the client asks people to open URLs
  */
 function toUrlRequests(message: Readonly<Record<string, unknown>>, isUrlClient: boolean): string | undefined {

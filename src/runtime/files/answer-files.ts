@@ -23,7 +23,9 @@ export interface MadeFile {
   readonly filename: string | null;
 }
 
-/** Results of tools can have thousands of files at once, and each waits in the database for those of its organization. */
+/**
+ * Results of tools can have thousands of files at once, and each waits in the database for those of its organization.
+ */
 const STORED_AT_ONCE = 4;
 
 /** Stores the files that come up while a run is answered. The answer names them. */

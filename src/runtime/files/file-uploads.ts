@@ -39,8 +39,8 @@ export class FileUploads {
 
   /**
    * @param message that names the file
-   * @throws DomainError `invalid_request` for an empty file, `file_type_mismatch`, `body_too_large`, `limit_reached`; and
-   *   whatever ends the bytes early
+   * @throws DomainError `invalid_request` for an empty file, `file_type_mismatch`, `body_too_large`, `limit_reached`;
+   *   and whatever ends the bytes early
    */
   async upload(
     { declaredType, filename, bytes }: Upload,

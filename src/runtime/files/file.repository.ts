@@ -102,8 +102,8 @@ export class FileRepository {
   }
 
   /**
-   * Deletes a file. One that a message names stays without bytes. Returns the ids of contents that no file has any more:
-   * their bytes are to be deleted.
+   * Deletes a file. One that a message names stays without bytes. Returns the ids of contents that no file has any
+   * more: their bytes are to be deleted.
    */
   delete(organizationId: string, id: string): Promise<string[]> {
     return this.files.manager.transaction(async (manager) => {
@@ -149,8 +149,8 @@ export class FileRepository {
 const DISCARDED_AT_ONCE = 100;
 
 /**
- * Takes the digest from contents that no file has, so that no upload takes them for its own; returns their ids. They are
- * locked first: an upload that has taken one meanwhile is seen by the second statement only.
+ * Takes the digest from contents that no file has, so that no upload takes them for its own; returns their ids. They
+ * are locked first: an upload that has taken one meanwhile is seen by the second statement only.
  */
 async function discardUnused(manager: EntityManager, condition: string, values: unknown[]): Promise<string[]> {
   const locked: { id: string }[] = await manager.query(

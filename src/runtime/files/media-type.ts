@@ -40,8 +40,8 @@ const TEXT =
 const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf)$/;
 
 /**
- * The type of a file: what its first bytes show, and otherwise what the client declares. Text is what text it is declared
- * as, and plain text if nobody has declared it.
+ * The type of a file: what its first bytes show, and otherwise what the client declares. Text is what text it is
+ * declared as, and plain text if nobody has declared it.
  * @param head the first `SNIFFED_BYTES` bytes, or all of a shorter file
  * @param declared a `Content-Type`, with or without parameters
  * @throws DomainError `file_type_mismatch` if the bytes contradict the declaration, `invalid_request` if that is no

@@ -38,7 +38,8 @@ export class MessageFiles {
   /**
    * The parts that are stored, in the same order. The content of a `data:` URL becomes a file.
    * @param takes whether the model takes files of a media type
-   * @throws DomainError `file_url_unsupported`, `file_not_found`, `file_unsupported`, `invalid_request` for too many files
+   * @throws DomainError `file_url_unsupported`, `file_not_found`, `file_unsupported`, `invalid_request` for too many
+   * files
    *   or too large ones, and what `FileUploads.upload` throws
    */
   async store(

@@ -39,8 +39,8 @@ export function obstacleOfType(mediaType: string, size: number, takes: Takes): s
 }
 
 /**
- * The parts as a model gets them. Files of results of tools are in these results; any other file of an answer is named by
- * a sentence, because few models take files from themselves.
+ * The parts as a model gets them. Files of results of tools are in these results; any other file of an answer is named
+ * by a sentence, because few models take files from themselves.
  */
 export function modelParts({ role, parts }: Pick<UIMessage, 'role' | 'parts'>, known: KnownFiles): Part[] {
   const named = new Map(namedFiles(parts).map((part) => [part.url, part]));
@@ -64,7 +64,8 @@ function ofUser(named: ReadonlyMap<string, FileUIPart>, part: Part, known: Known
 }
 
 /**
- * A tool call whose result has the contents of its files in place of their links. Only files that the answer itself names count: an upstream can send a link to any address.
+ * A tool call whose result has the contents of its files in place of their links. Only files that the answer itself
+ * names count: an upstream can send a link to any address.
  */
 function withContents(
   call: Extract<Part, { type: 'dynamic-tool' }>,

@@ -21,8 +21,8 @@ export class ResponseApprovals {
 
   /**
    * The run that has asked. All its open requests have to be answered together: the answers begin a response.
-   * @throws DomainError `approval_not_found`, `permission_denied`, `input_mismatch`; `invalid_request` for two answers to
-   *   one request
+   * @throws DomainError `approval_not_found`, `permission_denied`, `input_mismatch`; `invalid_request` for two answers
+   *   to one request
    */
   async findAsking(caller: Principal, sent: readonly SentApproval[]): Promise<RunEntity> {
     requirePermission(caller, 'RUN_APPROVE');

@@ -94,7 +94,10 @@ export class ResponseReader {
     return { response: continued(response, run, found), segment };
   }
 
-  /** False if the run has answered on after approvals. @throws DomainError `run_not_found`, `answer_memory_exhausted` */
+  /**
+   * False if the run has answered on after approvals.
+   * @throws DomainError `run_not_found`, `answer_memory_exhausted`
+   */
   async isLast(found: FoundResponse, answer: HeldAnswer): Promise<boolean> {
     const { segments, at } = await this.locate(found, answer);
     return at === segments.length - 1;

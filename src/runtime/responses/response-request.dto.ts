@@ -8,7 +8,9 @@ import { validateInput } from '../../core/validation/validate-input.js';
 
 /** What the service reads of the body of a response request. */
 export class ResponseRequest {
-  /** The agent, by its id or its slug. It can be absent where `previous_response_id` or `conversation` names the thread. */
+  /**
+   * The agent, by its id or its slug. It can be absent where `previous_response_id` or `conversation` names the thread.
+   */
   @IsOptional()
   @IsString()
   @Length(1, 128)

@@ -25,9 +25,9 @@ export class UnstoredResponses {
   constructor(private readonly threads: ThreadService) {}
 
   /**
-   * Deletes the thread of a response that was read to its end by the request that asked for it, unless it is stored. What
-   * cannot be deleted now, because the run waits for approvals or the database is away, is deleted by the retention task
-   * some time after the run.
+   * Deletes the thread of a response that was read to its end by the request that asked for it, unless it is stored.
+   * What cannot be deleted now, because the run waits for approvals or the database is away, is deleted by the
+   * retention task some time after the run.
    */
   async forget({ store, status }: ResponseObject, { organizationId, threadId }: RunEntity): Promise<void> {
     if (store || status === 'queued' || status === 'in_progress') return;
@@ -148,8 +148,8 @@ export class ResponseStreams {
   }
 
   /**
-   * Counts the events of the response so far: they are the same for each reader of the same frames. What a later attempt
-   * streams again, because the live buffer has lost it, has other events.
+   * Counts the events of the response so far: they are the same for each reader of the same frames. What a later
+   * attempt streams again, because the live buffer has lost it, has other events.
    */
   private async requireEvent(exchange: ResponseExchange, found: FoundResponse, number: number): Promise<void> {
     const { run, begunBy } = found;

@@ -99,8 +99,8 @@ export class RunRequestService {
     { idempotency, tiers, ...call }: RunRequestCall & Pick<NewRun, 'idempotency'> & { tiers?: readonly Tier[] },
   ): Promise<NewRun> {
     const agentId = request.agent.id;
-    // Posting checks the agent. Only a caller who cannot run it, or an agent id that is not a UUID, needs the reason first.
-    // Files are stored before, so the reason comes before them.
+    // Posting checks the agent. Only a caller who cannot run it, or an agent id that is not a UUID, needs the reason
+    // first. Files are stored before, so the reason comes before them.
     const holdFiles = this.messages.holdFiles(request);
     const agent =
       holdFiles || !isUUID(agentId) || !hasRunAccess(call.caller, agentId)

@@ -21,7 +21,10 @@ export interface StreamStart {
   previousId: string | undefined;
   /** The run is over, and the reader has all its frames. */
   isRead?: boolean;
-  /** The run that is streamed after the first one, if there is one by then: it has a message that the first did not take. */
+  /**
+   * The run that is streamed after the first one, if there is one by then: it has a message that the first did not
+   * take.
+   */
   heirId?: string | undefined;
 }
 

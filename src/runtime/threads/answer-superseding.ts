@@ -4,7 +4,8 @@ import { DataSource } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import { OPEN_RUN_STATUS_LIST } from '../../core/run-status.js';
 
-// Under the lock of the thread, so that no run is posted meanwhile. A statement sees what was committed before it began.
+// Under the lock of the thread, so that no run is posted meanwhile. A statement sees what was committed before it
+// began.
 const LOCK = 'SELECT FROM threads WHERE organization_id = $1 AND id = $2 FOR NO KEY UPDATE';
 const OWN = `
   SELECT FROM messages

@@ -66,8 +66,8 @@ export class ThreadStats {
   over_time: ThreadCountsAt[];
 
   /**
-   * The threads with a failed run by the code of its error, the most frequent first. A thread with runs that failed with
-   * several codes counts for each.
+   * The threads with a failed run by the code of its error, the most frequent first. A thread with runs that failed
+   * with several codes counts for each.
    */
   @NestedList(() => FailedThreads)
   failures: FailedThreads[];

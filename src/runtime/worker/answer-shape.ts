@@ -60,7 +60,9 @@ export class AnswerShape {
     return this.checked.answer;
   }
 
-  /** Lets a model be called with the schema: by its SDK, or by an instruction if that cannot or the provider refuses. */
+  /**
+   * Lets a model be called with the schema: by its SDK, or by an instruction if that cannot or the provider refuses.
+   */
   asking(model: LanguageModelV4, { schemaOptions }: TierModel): LanguageModelMiddleware {
     return {
       specificationVersion: 'v4',

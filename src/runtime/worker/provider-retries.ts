@@ -29,7 +29,8 @@ const MAX_DELAY_WITH_SUBSTITUTE_MS = 5_000;
  * Calls the model, again if its provider refuses the call for the moment (such as 429 or 503) or cannot be reached.
  * Waits 2 s and 4 s, or as long as the provider's `retry-after` says if that is at most a minute.
  * @param report called before each wait
- * @param hasSubstitute whether another model can be called: then only limits of the rate are waited for, and 5 s at most
+ * @param hasSubstitute whether another model can be called: then only limits of the rate are waited for, and 5 s at
+ * most
  * @throws the error of the last call, or the reason of the abort
  */
 export async function withRetries<T>(

@@ -8,11 +8,12 @@ import type { RunAnswer } from './run-answer.js';
 import { usableParts } from './usable-history.js';
 
 /**
- * Makes a step of an agent with an output schema. If it is the last one and its answer does not fit, the answer is taken
- * back, and the model is called once more with what is wrong with it.
+ * Makes a step of an agent with an output schema. If it is the last one and its answer does not fit, the answer is
+ * taken back, and the model is called once more with what is wrong with it.
  * @param step.call calls the model; the messages follow the answer so far
  * @param step.takeBack takes the open step of the answer back
- * @throws OutputInvalidError if the next answer does not fit either, also after further steps; it stays in the transcript
+ * @throws OutputInvalidError if the next answer does not fit either, also after further steps; it stays in the
+ * transcript
  */
 export async function makeShapedStep(
   shape: AnswerShape,

@@ -58,7 +58,8 @@ export class ArgumentChecker implements OnApplicationShutdown {
    * Never throws or rejects, whatever the schema is.
    * @param inputSchema the tool's schema as parsed from the upstream's list; pass the same object each time
    * @param args `{}` for a call without arguments
-   * @param owner of the schema, such as the connection's id, whose schemas are refused together after several slow checks
+   * @param owner of the schema, such as the connection's id, whose schemas are refused together after several slow
+   * checks
    * @param organization of the owner; organizations take turns on the thread
    * @returns the verdict itself for a plain schema, a promise otherwise
    */

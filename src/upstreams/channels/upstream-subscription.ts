@@ -41,8 +41,8 @@ export class UpstreamSubscription implements ChangeListener {
   }
 
   /**
-   * Returns the resources that the upstream has subscribed to; undefined if it reports no changes. Call `stop` unless it
-   * rejects.
+   * Returns the resources that the upstream has subscribed to; undefined if it reports no changes. Call `stop` unless
+   * it rejects.
    * @throws UpstreamError
    */
   async open(signal?: AbortSignal): Promise<readonly string[] | undefined> {

@@ -26,8 +26,8 @@ export interface AnsweringClient {
   /** What each request of the call declares. */
   readonly capabilities: ClientCapabilities;
   /**
-   * Resolves with the client's results, by the keys of the requests. Rejects with the `ProtocolError` or `UpstreamError`
-   * that fails the call.
+   * Resolves with the client's results, by the keys of the requests. Rejects with the `ProtocolError` or
+   * `UpstreamError` that fails the call.
    */
   answerRequests(requests: Readonly<Record<string, UpstreamRequest>>): Promise<Readonly<Record<string, object>>>;
 }

@@ -18,7 +18,9 @@ export type UpstreamTool = Tool;
 
 /** Who wants log messages of a call. */
 interface CallLog {
-  /** The least severe ones. An upstream of the legacy era has this level only if it was required (`requireLogLevel`). */
+  /**
+   * The least severe ones. An upstream of the legacy era has this level only if it was required (`requireLogLevel`).
+   */
   readonly level: LogLevel;
   /** Called with the params of each message, of any level. */
   readonly take: (params: object) => void;
@@ -86,8 +88,8 @@ export interface Upstream {
    */
   requireLogLevel(level: LogLevel, options: ListenOptions): Promise<void>;
   /**
-   * Listens to the changes that the upstream reports in the session; connects if necessary. Undefined if it reports none
-   * outside of its answers.
+   * Listens to the changes that the upstream reports in the session; connects if necessary. Undefined if it reports
+   * none outside of its answers.
    */
   listenForChanges(
     wanted: WantedChanges,

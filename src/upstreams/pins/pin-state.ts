@@ -76,8 +76,8 @@ export class PinState {
 const known = new WeakMap<UpstreamTool, string>();
 
 /**
- * What identifies a definition of a tool: the SHA-256, in hexadecimal, of the canonical JSON of everything that a caller
- * or a model reads of it.
+ * What identifies a definition of a tool: the SHA-256, in hexadecimal, of the canonical JSON of everything that a
+ * caller or a model reads of it.
  */
 export function fingerprintOf(tool: UpstreamTool): string {
   let fingerprint = known.get(tool);

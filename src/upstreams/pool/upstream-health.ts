@@ -11,7 +11,9 @@ const FAILURES_TO_OPEN = 5;
 /** Milliseconds until the first probe; doubled after each failed probe. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Above this number, the breaker that was used longest ago is forgotten, so that failures elsewhere reset none in use. */
+/**
+ * Above this number, the breaker that was used longest ago is forgotten, so that failures elsewhere reset none in use.
+ */
 const MAX_CIRCUITS = 10_000;
 
 /**

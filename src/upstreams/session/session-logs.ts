@@ -13,7 +13,9 @@ export const LOG_OF_CALL = new AsyncLocalStorage<LogReader>();
 export class SessionLogs {
   private readonly readers = new Set<LogReader>();
 
-  /** @param isOfOneCaller false for a session that callers share, whose calls cannot be told apart: none gets messages */
+  /**
+   * @param isOfOneCaller false for a session that callers share, whose calls cannot be told apart: none gets messages
+   */
   constructor(private readonly isOfOneCaller: boolean) {}
 
   /** Passes messages to this call until the returned function is called. */

@@ -23,8 +23,8 @@ interface Forwarded {
 }
 
 /**
- * The requests of callers that one process of the modern era receives as bytes, next to those of the SDK's client. Their
- * ids are unique in the process. A message of the program goes to the request that it names: an answer by its id,
+ * The requests of callers that one process of the modern era receives as bytes, next to those of the SDK's client.
+ * Their ids are unique in the process. A message of the program goes to the request that it names: an answer by its id,
  * progress by its token, and a notification of a subscription by the id of the subscription. Over stdio, a log message
  * names no request. In a process that callers do not share, it goes to the oldest request whose client asked for it.
  */

@@ -165,8 +165,8 @@ const MAX_DEPTH = 32;
 const MAX_PATH_BYTES = 1024;
 
 /**
- * What differs between an approved definition and a listed one. What takes more than 200 changes, or lies deeper than 32
- * levels or under a path of more than 1 KiB, is one change of the value around it: the changes are then never much
+ * What differs between an approved definition and a listed one. What takes more than 200 changes, or lies deeper than
+ * 32 levels or under a path of more than 1 KiB, is one change of the value around it: the changes are then never much
  * larger than the two definitions.
  */
 export function changesBetween(approved: UpstreamTool, listed: UpstreamTool): DefinitionChange[] {

@@ -65,7 +65,8 @@ describe('a client of the legacy era, at an upstream where nobody has signed in'
     async (at, _does, capabilities) => {
       const id = await connectOauth(service, upstream, {});
       const path = at === 'an agent' ? gatewayPath(service, await agentOf(service, [id])) : pathOf(service, id);
-      // An agent describes itself without the page where its upstreams take longer than 250 ms to say that they need one.
+      // An agent describes itself without the page where its upstreams take longer than 250 ms to say that they need
+      // one.
       const opened = await eventually(async () => {
         const answer = await send(path, initialize(capabilities));
         expect(messageIn(answer).result).toMatchObject({ capabilities: { tools: {} }, instructions: hasPage(id) });

@@ -26,8 +26,8 @@ export function useResponses(settings?: Record<string, string>): ResponsesApp {
 }
 
 /**
- * OpenAI's client, as callers configure it: a base URL and a key. It repeats nothing, so that tests see every error, and
- * what it gets is checked.
+ * OpenAI's client, as callers configure it: a base URL and a key. It repeats nothing, so that tests see every error,
+ * and what it gets is checked.
  */
 export function openAiClient({ url, org, apiKey }: Endpoint): OpenAI {
   return new OpenAI({ baseURL: `${url}/api/${org}/v1`, apiKey, maxRetries: 0, fetch: checkedFetch });

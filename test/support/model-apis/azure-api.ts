@@ -12,7 +12,9 @@ export interface AzureRequest extends Partial<ChatRequest> {
 const RESPONSES = '/openai/v1/responses';
 const DEPLOYMENT = /^\/openai\/deployments\/[^/]+\/chat\/completions\?api-version=\d{4}-\d{2}-\d{2}(?:-preview)?$/;
 
-/** A resource of Azure OpenAI: the responses API of `v1`, and the chat completions of deployments with a dated version. */
+/**
+ * A resource of Azure OpenAI: the responses API of `v1`, and the chat completions of deployments with a dated version.
+ */
 export class AzureApi implements ModelApi<AzureRequest> {
   readonly basePath = '';
 

@@ -4,9 +4,8 @@ import { crc32 } from 'node:zlib';
 const STRING = 7;
 
 /**
- * A message of the binary framing that AWS streams answers in: the lengths with their CRC, headers, the payload, and the
- * CRC of all.
- * Source: https://smithy.io/2.0/aws/amazon-eventstream.html
+ * A message of the binary framing that AWS streams answers in: the lengths with their CRC, headers, the payload, and
+ * the CRC of all. Source: https://smithy.io/2.0/aws/amazon-eventstream.html
  */
 export function eventStreamMessage(headers: Readonly<Record<string, string>>, payload: object): Buffer {
   const encodedHeaders = Buffer.concat(

@@ -13,8 +13,8 @@
 //   tool plain      asks nothing; its result is what the client declares, and the id of the process
 //   prompt ask, resource ask://one   a form
 //   prompt plain    asks nothing; its text, and the completion of its argument, is the id of the process
-// It appends `began` to the file that its first argument names when a call of a tool begins, and `cancelled` when one is
-// cancelled.
+// It appends `began` to the file that its first argument names when a call of a tool begins, and `cancelled` when one
+// is cancelled.
 import { appendFileSync } from 'node:fs';
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';

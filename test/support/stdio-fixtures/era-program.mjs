@@ -4,8 +4,9 @@
 //   --slow=FILE   reads nothing for longer than the service waits for an answer, if FILE does not exist; creates it
 //   --ledger=FILE appends a line for each message that it reads: the method, and the id
 // It has:
-//   the tools     echo; meta, which tells what `_meta` it got; pid; exit; close; never; steps, which reports progress and logs;
-//                 asks, samples and roots, which ask their client; grow, which adds a tool; touch, which changes a resource
+//   the tools     echo; meta, which tells what `_meta` it got; pid; exit; close; never; steps, which reports progress
+//                 and logs; asks, samples and roots, which ask their client; grow, which adds a tool; touch, which
+//                 changes a resource
 //   the prompt    asks
 //   the resources note://one and note://two
 import { randomBytes } from 'node:crypto';

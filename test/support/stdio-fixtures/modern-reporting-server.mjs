@@ -1,8 +1,7 @@
-// A server of the modern era (2026-07-28) without the SDK that reports changes of resources and sends log messages: over
-// stdio, or with `--http` over streamable HTTP, where it prints its port. It appends to the
-// file that its first argument names `listen` and `close` with the resources of each subscription, and `level` with the
-// log level of each call that has one. Its resources begin with `note://`; it accepts no subscription to others. It has
-// these tools:
+// A server of the modern era (2026-07-28) without the SDK that reports changes of resources and sends log messages:
+// over stdio, or with `--http` over streamable HTTP, where it prints its port. It appends to the file that its first
+// argument names `listen` and `close` with the resources of each subscription, and `level` with the log level of each
+// call that has one. Its resources begin with `note://`; it accepts no subscription to others. It has these tools:
 // - `touch` changes the resource `uri`, of which its subscribers hear
 // - `log` sends a log message of `level` to every client that has asked for any, and is public
 // - `meet` waits for another call of `meet`; then both send a log message of their own `name`

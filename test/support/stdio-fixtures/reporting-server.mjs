@@ -1,9 +1,10 @@
 // A server of the legacy era (2025-11-25), made with the SDK, that reports changes: over stdio, or with `--http` over
 // streamable HTTP, where it prints its port (`--deaf` refuses the stream of unsolicited
-// messages). It appends to the file that its first argument names the messages about subscriptions and log levels that it
-// gets, as the method and the address or the level, and `unknown` for each message in a session that it does not know.
-// Its resources begin with `note://`; it refuses to subscribe to others. It has these tools:
-// - `touch` changes the resource `uri`, of which all its subscribers hear, and all sessions if nobody can subscribe to it
+// messages). It appends to the file that its first argument names the messages about subscriptions and log levels that
+// it gets, as the method and the address or the level, and `unknown` for each message in a session that it does not
+// know. Its resources begin with `note://`; it refuses to subscribe to others. It has these tools:
+// - `touch` changes the resource `uri`, of which all its subscribers hear, and all sessions if nobody can subscribe to
+//   it
 // - `own` reports to its own session alone that the resource `uri` has changed
 // - `within` reports in its answer that the resource `uri` and the list of prompts have changed
 // - `grow` and `prompt` change a list, of which all sessions hear

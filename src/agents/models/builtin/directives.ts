@@ -17,9 +17,9 @@ const MAX_WORDS = 100_000;
 
 /**
  * Parses a user message. Lines that start with a slash are directives: `/call <tool> <json>` (without JSON: `{}`),
- * `/wait <ms>` (at most ten minutes), `/fail <message>`, `/json <text>`, `/words <n>` and `/random <n>` (at most 100,000
- * words). All other lines are text, which the model answers before it follows the directives. An invalid directive
- * becomes a sentence that explains the error.
+ * `/wait <ms>` (at most ten minutes), `/fail <message>`, `/json <text>`, `/words <n>` and `/random <n>` (at most
+ * 100,000 words). All other lines are text, which the model answers before it follows the directives. An invalid
+ * directive becomes a sentence that explains the error.
  */
 export function parseDirectives(message: string): Directive[] {
   const lines = message.split(/\r?\n/);

@@ -209,7 +209,8 @@ function textOf(part: Part): string {
 const MAX_DEPTH = 20;
 
 /**
- * A value that fits a JSON Schema of types, properties, items, constants and choices. One with other rules can refuse it.
+ * A value that fits a JSON Schema of types, properties, items, constants and choices. One with other rules can refuse
+ * it.
  * @param text the value of texts
  */
 function sampleOf(schema: unknown, text: string, depth = 0): unknown {

@@ -66,8 +66,8 @@ export class BedrockModels implements LanguageModels {
 
 /**
  * A model whose stream fails with an `APICallError` also when its frames are invalid, and that reports a stream without
- * an end, as other models do. The SDK's decoder throws errors that nothing distinguishes from those of this service, and
- * the SDK completes a broken answer.
+ * an end, as other models do. The SDK's decoder throws errors that nothing distinguishes from those of this service,
+ * and the SDK completes a broken answer.
  */
 function withBrokenStreams(model: LanguageModelV4): LanguageModelV4 {
   return wrapLanguageModel({

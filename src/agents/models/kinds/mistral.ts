@@ -36,8 +36,8 @@ const AFTER_RESULTS: LanguageModelV4Message = {
 
 /**
  * A model that gets prompts as Mistral takes them: ids of tool calls in its own form, and no message of the user
- * directly after results of tools ("Unexpected role 'user' after role 'tool'"). A conversation can hold calls of another
- * provider, and results after which a run failed.
+ * directly after results of tools ("Unexpected role 'user' after role 'tool'"). A conversation can hold calls of
+ * another provider, and results after which a run failed.
  * Source: https://github.com/mistralai/mistral-common, `validator.py`
  */
 function withMistralPrompts(model: LanguageModelV4): LanguageModelV4 {

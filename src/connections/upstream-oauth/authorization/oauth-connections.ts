@@ -30,7 +30,10 @@ export class OauthConnections {
     return requireOauth(await this.directory.findConnection(organizationId, id));
   }
 
-  /** `requireForPage` for a log-in at the upstream. @throws DomainError also `invalid_request` for one without log-ins */
+  /**
+   * `requireForPage` for a log-in at the upstream.
+   * @throws DomainError also `invalid_request` for one without log-ins
+   */
   async requireForLogIn(id: string, userId: string): Promise<OauthConnection> {
     const connection = await this.requireForPage(id, userId);
     if (!isEnterprise(connection)) return connection;

@@ -15,7 +15,9 @@ import { UpstreamAuthorizationRepository } from './upstream-authorization.reposi
 /** For all requests of an exchange, in milliseconds: less than the lease of a refresh. */
 const TIMEOUT_MS = 8_000;
 
-/** The issuer or the upstream's authorization server does not let the person in. The message is a sentence for people. */
+/**
+ * The issuer or the upstream's authorization server does not let the person in. The message is a sentence for people.
+ */
 export class AssertionRefused extends Error {
   override readonly name = 'AssertionRefused';
 }

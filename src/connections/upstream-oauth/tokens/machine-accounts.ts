@@ -78,7 +78,9 @@ export class MachineAccounts {
   }
 }
 
-/** Undefined for an error that says nothing about the client, such as one of a server that refuses everybody for now. */
+/**
+ * Undefined for an error that says nothing about the client, such as one of a server that refuses everybody for now.
+ */
 function refusalOf(error: unknown, { oauth }: Connection): string | undefined {
   if (!concernsAccount(error)) return undefined;
   if (error.code !== 'invalid_client') {

@@ -58,7 +58,9 @@ export class TokenRefreshes {
   });
   /** By organization and token endpoint, by revision of a connection, and by account. */
   private readonly failures = new LRUCache<string, Failures>({ max: MAX_FAILED, ttl: 2 * MAX_BACK_OFF_MS });
-  /** In progress, by account and revision of the connection: a corrected secret does not get the failure of the old one. */
+  /**
+   * In progress, by account and revision of the connection: a corrected secret does not get the failure of the old one.
+   */
   private readonly running = new Map<string, Promise<Account | undefined>>();
 
   constructor(

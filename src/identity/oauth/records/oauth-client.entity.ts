@@ -30,7 +30,9 @@ export class OauthClientEntity {
   @Column({ type: 'varchar', length: 8, default: 'none', update: false })
   auth: ClientAuth;
 
-  /** The API key with whose rights the client acts for itself, and with which it ends; null if it acts for people only. */
+  /**
+   * The API key with whose rights the client acts for itself, and with which it ends; null if it acts for people only.
+   */
   @Column({ type: 'uuid', name: 'api_key_id', nullable: true, update: false })
   @ForeignKey('api_keys', { onDelete: 'CASCADE' })
   @Index('oauth_clients_key_idx', { where: 'api_key_id IS NOT NULL' })

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Slugs of agents, made of their titles, the oldest agent of a title first. Processes of the version before create agents
- * without one: the default is for them.
+ * Slugs of agents, made of their titles, the oldest agent of a title first. Processes of the version before create
+ * agents without one: the default is for them.
  */
 export class AgentSlugs1763700015000 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Finds transient threads. No column of the index changes, so that updates stay cheap. It is made in a transaction of its
- * own, without the lock that adds the column: threads are read meanwhile.
+ * Finds transient threads. No column of the index changes, so that updates stay cheap. It is made in a transaction of
+ * its own, without the lock that adds the column: threads are read meanwhile.
  */
 export class TransientThreadsIndex1763700016500 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {

@@ -41,8 +41,8 @@ export class SessionQuestions {
   }
 
   /**
-   * The requests that ask the client, without those of before: a person who closes a question leaves it open, and is not
-   * asked again by the same request of the client.
+   * The requests that ask the client, without those of before: a person who closes a question leaves it open, and is
+   * not asked again by the same request of the client.
    * @param asked the ids of approvals, to which those of the requests are added
    */
   requestsFor(

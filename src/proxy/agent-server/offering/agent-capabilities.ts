@@ -90,7 +90,9 @@ export class AgentCapabilities {
   }
 }
 
-/** Only upstreams of the modern era see what the client declares. A program that is still starting counts as without. */
+/**
+ * Only upstreams of the modern era see what the client declares. A program that is still starting counts as without.
+ */
 function mayHaveTasks(connection: Connection, description: ServerDescription | undefined): boolean {
   if (description === undefined) return connection.type === 'HTTP';
   const { isModern, capabilities } = description;

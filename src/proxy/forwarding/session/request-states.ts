@@ -37,9 +37,9 @@ interface RepeatedRequest {
 }
 
 /**
- * The `requestState` of results that ask for input (MCP 2026-07-28, "Multi Round-Trip Requests"). A client can change it,
- * so it is sealed, and valid for ten minutes, for the same request of the same caller to the same connection or agent.
- * It can be opened again: whoever opens it decides what a second use does.
+ * The `requestState` of results that ask for input (MCP 2026-07-28, "Multi Round-Trip Requests"). A client can change
+ * it, so it is sealed, and valid for ten minutes, for the same request of the same caller to the same connection or
+ * agent. It can be opened again: whoever opens it decides what a second use does.
  */
 @Injectable()
 export class RequestStates {

@@ -36,8 +36,8 @@ export class SessionStreams {
   }
 
   /**
-   * Sends a message on the latest stream, because a client must not get it twice (MCP 2025-11-25, transports). Without a
-   * stream, the message is lost.
+   * Sends a message on the latest stream, because a client must not get it twice (MCP 2025-11-25, transports). Without
+   * a stream, the message is lost.
    */
   send({ key }: Session, message: object): void {
     const latest = [...(this.streams.get(key) ?? [])].at(-1);

@@ -8,7 +8,10 @@ import { declaresTasks, TASKS_EXTENSION } from '../../protocol/client-capabiliti
 const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 const NOTIFICATIONS = 'notifications/tasks';
 
-/** Maps an upstream's id of a task to the one that the caller sees. @throws UpstreamError if the caller gets no tasks */
+/**
+ * Maps an upstream's id of a task to the one that the caller sees.
+ * @throws UpstreamError if the caller gets no tasks
+ */
 export type TaskIdMapping = (taskId: string) => string;
 
 /** For a caller who could not route requests to the task. */

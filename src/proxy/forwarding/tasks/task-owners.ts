@@ -22,9 +22,9 @@ interface CachedTasks {
 }
 
 /**
- * The owners of MCP servers' tasks of the legacy era (MCP 2025-11-25), whose ids callers see. Many servers tie a task to
- * the credential that all callers of a connection share. A caller is therefore limited to tasks that it created, with
- * tools that it is still permitted to call. A caller without a credential has no tasks.
+ * The owners of MCP servers' tasks of the legacy era (MCP 2025-11-25), whose ids callers see. Many servers tie a task
+ * to the credential that all callers of a connection share. A caller is therefore limited to tasks that it created,
+ * with tools that it is still permitted to call. A caller without a credential has no tasks.
  */
 @Injectable()
 export class TaskOwners {

@@ -29,7 +29,10 @@ export interface WaitingRequest {
   readonly capabilities: ClientCapabilities;
   /** Translates the upstream's response to the call. */
   readonly translate: (text: string) => string;
-  /** Holds the call until the client repeats its request, and returns the `requestState`. @throws UpstreamError `busy` */
+  /**
+   * Holds the call until the client repeats its request, and returns the `requestState`.
+   * @throws UpstreamError `busy`
+   */
   readonly hold: (call: HeldCall, bytes: number) => string;
   /** Called with the answer, under the id that the upstream knows. */
   readonly onAnswer: (text: string) => void;
@@ -43,9 +46,9 @@ interface Question {
 }
 
 /**
- * A call at an upstream of the legacy era, whose requests the client of the modern era answers by repeating its own. The
- * call is `waited` for by a request of the client, then `asked`: no request waits, and the upstream is not read until
- * the client repeats its request, or `over`. A client that closes its request cancels a call that it waits for.
+ * A call at an upstream of the legacy era, whose requests the client of the modern era answers by repeating its own.
+ * The call is `waited` for by a request of the client, then `asked`: no request waits, and the upstream is not read
+ * until the client repeats its request, or `over`. A client that closes its request cancels a call that it waits for.
  */
 export class HeldCall implements RequestReceiver {
   /** Of the exchange with the upstream. The client's requests have their own time limits. */
@@ -53,7 +56,9 @@ export class HeldCall implements RequestReceiver {
   private state: 'waited' | 'asked' | 'over' = 'waited';
   private readonly questions = new Map<string, Question>();
   private count = 0;
-  /** Resolved when the upstream asks. Replaced in each turn: a promise keeps every reaction to it until it is settled. */
+  /**
+   * Resolved when the upstream asks. Replaced in each turn: a promise keeps every reaction to it until it is settled.
+   */
   private newQuestion = Promise.withResolvers<undefined>();
   private messages: AsyncGenerator<string> | undefined;
   private reading: Promise<IteratorResult<string, void>> | undefined;

@@ -50,8 +50,8 @@ export class ChangeSubscriptions {
   ) {}
 
   /**
-   * Reports changes until the stream is closed, or the connection changes. Resolves with the resources that the upstream
-   * has subscribed to; undefined if it reports no changes.
+   * Reports changes until the stream is closed, or the connection changes. Resolves with the resources that the
+   * upstream has subscribed to; undefined if it reports no changes.
    * @param options.owner in whose session the changes are reported; absent: the shared one
    * @throws DomainError `connection_unavailable`; UpstreamError
    */
@@ -92,7 +92,10 @@ export class ChangeSubscriptions {
     return { opened: this.health.watchCall(connection, () => subscription.open(signal)), stop };
   }
 
-  /** Counts a subscription until the returned function is called, which can be done once. @throws UpstreamError `busy` */
+  /**
+   * Counts a subscription until the returned function is called, which can be done once.
+   * @throws UpstreamError `busy`
+   */
   hold({ connection, key }: ProxyCaller, resources: number): () => void {
     const holder = [connection.organizationId, key];
     const claim = { holder, also: { of: this.resources, holder, units: resources } };

@@ -40,7 +40,9 @@ export class WatchedResources {
   private held = 0;
   private waiting = 0;
 
-  /** @param find resolves with undefined if the client is not permitted to use the resources of the connection any more */
+  /**
+   * @param find resolves with undefined if the client is not permitted to use the resources of the connection any more
+   */
   constructor(
     private readonly subscriptions: ChangeSubscriptions,
     private readonly find: () => Promise<SubscribedPlace | undefined>,

@@ -24,8 +24,8 @@ export class RunCancelling {
   }
 
   /**
-   * Cancels a run that waits for approvals, or has waited and is queued again: denies what is open, so that a worker can
-   * end its answer. False if the run is not in such a state.
+   * Cancels a run that waits for approvals, or has waited and is queued again: denies what is open, so that a worker
+   * can end its answer. False if the run is not in such a state.
    */
   async cancelSuspended(runId: string): Promise<boolean> {
     const ended: unknown[] = await this.dataSource.query(CANCEL_SUSPENDED, ['cancelled', REASONS.cancelled, runId]);

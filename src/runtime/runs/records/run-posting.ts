@@ -155,7 +155,10 @@ export class RunPosting {
   }
 }
 
-/** Stores messages. @throws DomainError `file_not_found`, or `conflict` for a message id that the thread already holds */
+/**
+ * Stores messages.
+ * @throws DomainError `file_not_found`, or `conflict` for a message id that the thread already holds
+ */
 export async function withStorageErrors<T>(store: () => Promise<T>): Promise<T> {
   try {
     return await store();

@@ -19,8 +19,8 @@ export class RunQuestions {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
   /**
-   * The questions of these runs by their ids, for a caller who may read messages; empty for anybody else. A run has none
-   * if its message has no text, is no longer stored, or is too long for a page of so many runs.
+   * The questions of these runs by their ids, for a caller who may read messages; empty for anybody else. A run has
+   * none if its message has no text, is no longer stored, or is too long for a page of so many runs.
    */
   async find(caller: Principal, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     if (ids.length === 0 || !readsMessages(caller)) return new Map();

@@ -108,8 +108,8 @@ export class RunSteering {
   }
 
   /**
-   * Stores the answer so far, and takes what waits, in one transaction: from then on it belongs to the run. The call can
-   * be repeated.
+   * Stores the answer so far, and takes what waits, in one transaction: from then on it belongs to the run. The call
+   * can be repeated.
    * @throws StaleAttemptError
    */
   take(claim: RunClaim, model: string | null, answer: AnswerState): Promise<SavedAnswer> {
