@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
 import { findFreePort } from '../../src/platform/embedded-postgres/server.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { Program } from '../support/program.js';
+import { outputOf, Program } from '../support/program.js';
 import { type Announced, COMPILED, ServiceProcess } from '../support/service-process.js';
 import { eventually } from '../support/eventually.js';
 import { isAlive } from '../support/is-alive.js';
@@ -161,6 +161,30 @@ describe('a new data folder', () => {
     },
     START_MS,
   );
+});
+
+describe('npm start', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'signalbox-npm-start-'));
+    await mkdir(join(folder, 'dist'));
+    await copyFile(new URL('../../package.json', import.meta.url), join(folder, 'package.json'));
+    await writeFile(join(folder, 'dist/main.js'), 'process.stdout.write(String(process.env.PROCESSES));');
+  });
+
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it.each([
+    ['a process for each core', 'is not set', undefined, 'auto'],
+    ['a process for each core', 'is empty', '', 'auto'],
+    ['the given number of processes', 'is set', '3', '3'],
+  ])('starts %s where PROCESSES %s', async (_processes, _where, given, passed) => {
+    // Without `prestart`, which builds.
+    const args = ['start', '--silent', '--ignore-scripts'];
+    const env = { ...process.env, PROCESSES: given };
+    expect(await outputOf('npm', args, { cwd: folder, env })).toBe(passed);
+  });
 });
 
 describe('invalid settings fail the start with one line', () => {
