@@ -83,10 +83,7 @@ export function cpuTable(figures, callers) {
   });
   const titles = names.map((name) => TITLES[name]);
   const ratio = names.includes('before') && names.includes('ours') ? ['ours / before'] : [];
-  return layOut([
-    [`CPU us per call, ${counted(callers, 'caller')}`, ...titles, 'PostgreSQL', ...ratio],
-    ...rows,
-  ]);
+  return layOut([[`CPU us per call, ${counted(callers, 'caller')}`, ...titles, 'PostgreSQL', ...ratio], ...rows]);
 }
 
 /** Reports whether the service recorded all calls. */

@@ -176,10 +176,10 @@ describe('npm start', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   it.each([
-    ['a process for each core', 'is not set', undefined, 'auto'],
-    ['a process for each core', 'is empty', '', 'auto'],
-    ['the given number of processes', 'is set', '3', '3'],
-  ])('starts %s where PROCESSES %s', async (_processes, _where, given, passed) => {
+    ['auto', 'not set', undefined],
+    ['auto', 'empty', ''],
+    ['3', '3', '3'],
+  ])('passes PROCESSES=%s where it is %s', async (passed, _given, given) => {
     // Without `prestart`, which builds.
     const args = ['start', '--silent', '--ignore-scripts'];
     const env = { ...process.env, PROCESSES: given };
