@@ -6,7 +6,7 @@ import type { AppConfig } from '../../core/config/app-config.js';
 import { newEpoch } from '../../core/epochs.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import type { RunTurns } from '../runs/records/run-turns.js';
-import { RunSlots } from './run-slots.js';
+import { RunSlots, SlotShares } from './run-slots.js';
 import type { WorkerLock } from './worker-lock.js';
 
 /** Four slots, of which one holder can have two. */
@@ -112,5 +112,50 @@ describe('RunSlots', () => {
     for (let n = 0; n < 3; n++) await slots.claimNextRun();
     expect(slots.isContended).toBe(true);
     expect(slots.reserve(runOf('b'))).toBeUndefined();
+  });
+});
+
+function taken(shares: SlotShares, organizationId: string, holderId: string): number {
+  const tenant = { organizationId, holderId };
+  let count = 0;
+  while (!shares.isFull) {
+    const { organizations, holders } = shares.exhausted();
+    if (organizations.includes(organizationId) || holders.includes(holderId)) break;
+    shares.add(tenant);
+    count += 1;
+  }
+  return count;
+}
+
+describe('SlotShares', () => {
+  it.each([
+    [50, 44, 3, 3],
+    [4, 2, 1, 1],
+    [2, 2, 0, 0],
+    [1, 1, 0, 0],
+  ])(
+    'of %i slots, grants one key %i, another key of its organization %i, and another organization %i',
+    (slots, ...share) => {
+      const shares = new SlotShares(slots);
+      expect([taken(shares, 'a', 'one'), taken(shares, 'a', 'two'), taken(shares, 'b', 'three')]).toEqual(share);
+    },
+  );
+
+  it('releases slots', () => {
+    const shares = new SlotShares(10);
+    const tenant = { organizationId: 'a', holderId: 'one' };
+    for (let n = 0; n < 8; n++) shares.add(tenant);
+    expect(shares.exhausted()).toEqual({ organizations: [], holders: ['one'] });
+    expect(shares.isShort(tenant)).toBe(false);
+    shares.remove(tenant);
+    expect(shares.exhausted()).toEqual({ organizations: [], holders: [] });
+  });
+
+  it('counts claims in progress against every tenant', () => {
+    const shares = new SlotShares(10);
+    shares.add({ organizationId: 'a', holderId: 'one' });
+    expect(shares.exhausted(6)).toEqual({ organizations: [], holders: [] });
+    expect(shares.exhausted(7)).toEqual({ organizations: [], holders: ['one'] });
+    expect(shares.exhausted(8)).toEqual({ organizations: ['a'], holders: ['one'] });
   });
 });

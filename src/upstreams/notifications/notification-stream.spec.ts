@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { PassThrough, Readable } from 'node:stream';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import { UpstreamError, type UpstreamErrorKind } from '../contract/upstream-error.js';
-import { MAX_EVENTS } from './notification-stream.js';
-import { followNotifications } from './notification-stream.js';
+import { MAX_EVENTS, followNotifications, FloodGuard, MAX_BYTES } from './notification-stream.js';
 
 type Opening = UpstreamAnswer | UpstreamError;
 
@@ -106,5 +105,24 @@ describe('followNotifications', () => {
 
     expect(await following).toBe('over');
     expect(opened()).toBe(1);
+  });
+});
+
+describe('FloodGuard', () => {
+  it('allows a stream within the limits, however long it is', () => {
+    const guard = new FloodGuard();
+    for (let second = 0; second < 10_000; second++) expect(guard.allows(1000, second * 1000)).toBe(true);
+  });
+
+  it('rejects too many events', () => {
+    const guard = new FloodGuard();
+    for (let event = 0; event < MAX_EVENTS; event++) expect(guard.allows(1, 0)).toBe(true);
+    expect(guard.allows(1, 9_999)).toBe(false);
+  });
+
+  it('rejects too many bytes', () => {
+    const guard = new FloodGuard();
+    expect(guard.allows(MAX_BYTES, 0)).toBe(true);
+    expect(guard.allows(1, 0)).toBe(false);
   });
 });
