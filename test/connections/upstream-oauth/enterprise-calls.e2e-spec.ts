@@ -9,7 +9,15 @@ import { startTestService, type TestService } from '../../support/service.js';
 import { findMember } from '../../identity/organizations/organizations.support.js';
 import { Issuer } from '../../identity/sign-in/issuer.js';
 import { Browser } from '../../identity/sign-in/people.js';
-import { connectEnterprise, type Employee, employ, signInAt } from './enterprise.support.js';
+import {
+  answerTokenRequests,
+  connectEnterprise,
+  type Employee,
+  employ,
+  expireAccount,
+  keptTokensOf,
+  signInAt,
+} from './enterprise.support.js';
 import { connectOauth } from './log-in.support.js';
 import { ENTERPRISE_CLIENT, type OauthUpstream, startOauthUpstream } from './oauth-upstream.js';
 
@@ -56,23 +64,6 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     await signInAt(issuer, person);
     return person;
   };
-  const keptOf = async ({ id: userId }: Employee): Promise<{ tokens: string }[]> =>
-    service.query(
-      'SELECT t.tokens FROM id_tokens t JOIN browser_sessions s ON s.id = t.session_id WHERE s.user_id = $1',
-      [userId],
-    );
-  const expire = (userId: string): Promise<unknown> =>
-    service.query(
-      "UPDATE upstream_authorizations SET refresh_at = now() - interval '1 hour', expires_at = now() WHERE user_id = $1",
-      [userId],
-    );
-  const answerTokenRequests = (status: number, body: object): void => {
-    issuer.intercept = ({ url }, response) => {
-      if (url !== '/token') return false;
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-      return true;
-    };
-  };
   const expectSignInRequired = async (person: Employee): Promise<void> => {
     const answer = await call(person);
     expect(answer.status).toBe(403);
@@ -97,7 +88,7 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
         scope: 'tools',
       },
     ]);
-    const [kept] = await keptOf(ada);
+    const [kept] = await keptTokensOf(service, ada);
     expect(kept?.tokens).not.toContain(issuer.exchanges.requests[0]?.subject_token?.split('.')[1]);
   });
 
@@ -157,8 +148,8 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
       [cleo.id],
     );
     await service.query('DELETE FROM browser_sessions WHERE user_id = $1', [dan.id]);
-    for (const person of [ada, bob, dan]) expect(await keptOf(person)).toEqual([]);
-    await expire(cleo.id);
+    for (const person of [ada, bob, dan]) expect(await keptTokensOf(service, person)).toEqual([]);
+    await expireAccount(service, cleo);
     for (const person of [ada, cleo, dan]) await eventually(() => expectSignInRequired(person));
     await eventually(async () => expect((await call(bob)).status).toBe(401));
   });
@@ -196,15 +187,15 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     await signInAt(issuer, ada, new Browser(service.url));
     expect(textOf(await call(ada))).toBe(ada.sub);
     await ada.browser.submit('/sign-in', {});
-    await eventually(async () => expect(await keptOf(ada)).toHaveLength(1));
-    await expire(ada.id);
+    await eventually(async () => expect(await keptTokensOf(service, ada)).toHaveLength(1));
+    await expireAccount(service, ada);
     await eventually(async () => expect(textOf(await call(ada))).toBe(ada.sub));
   });
 
   it('gets another token before the one expires, and once the upstream refuses it', async () => {
     const ada = await signedIn();
     expect(textOf(await call(ada))).toBe(ada.sub);
-    await expire(ada.id);
+    await expireAccount(service, ada);
     await eventually(async () => {
       expect(textOf(await call(ada))).toBe(ada.sub);
       expect(issuer.exchanges.requests).toHaveLength(2);
@@ -237,15 +228,15 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     const ada = await signedIn();
     await issuer.revokeRefreshTokens();
     await expectSignInRequired(ada);
-    expect(await keptOf(ada)).toEqual([]);
+    expect(await keptTokensOf(service, ada)).toEqual([]);
   });
 
   it('demands another sign-in if the issuer answers a refresh token without an ID token', async () => {
     Object.assign(issuer, { idTokenTtlS: SHORT_S, hasRefreshTokens: true });
     const ada = await signedIn();
-    answerTokenRequests(200, { access_token: 'useless', token_type: 'Bearer', expires_in: 60 });
+    answerTokenRequests(issuer, 200, { access_token: 'useless', token_type: 'Bearer', expires_in: 60 });
     await expectSignInRequired(ada);
-    expect(await keptOf(ada)).toEqual([]);
+    expect(await keptTokensOf(service, ada)).toEqual([]);
   });
 
   it('leaves alone an ID token for which another process has taken over', async () => {
@@ -267,7 +258,7 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     issuer.intercept = () => false;
     held.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_grant"}');
     await answer;
-    expect(await keptOf(ada)).toHaveLength(1);
+    expect(await keptTokensOf(service, ada)).toHaveLength(1);
   });
 
   it('says that the issuer refuses the person, and asks it again later', async () => {
@@ -315,9 +306,9 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     const ada = await signedIn();
     issuer.idTokenTtlS = LONG_S;
     const bob = await signedIn();
-    answerTokenRequests(status, { error });
+    answerTokenRequests(issuer, status, { error });
     expect(errorIn(await call(ada))?.message).toContain('The identity provider did not issue another ID token.');
-    expect(await keptOf(ada)).toHaveLength(1);
+    expect(await keptTokensOf(service, ada)).toHaveLength(1);
     issuer.intercept = () => false;
     // The others do not wait for the pause of this account.
     expect(textOf(await call(bob))).toBe(bob.sub);
@@ -379,7 +370,7 @@ describe('a connection to whose upstream the issuer of the sign-in asserts peopl
     const other = await startSecondOrganization(service, 'elsewhere');
     const ada = await employ({ ...service, org: other.slug as 'default', tool: other.tool });
     await signInAt(issuer, ada);
-    expect(await keptOf(ada)).toEqual([]);
+    expect(await keptTokensOf(service, ada)).toEqual([]);
   });
 
   it.each([

@@ -37,3 +37,26 @@ export async function signInAt(issuer: Issuer, { sub, email, browser }: Employee
   const { status, text } = await at.get(pathname + search);
   if (status !== 303) throw new Error(`The sign-in failed: ${status} ${text}`);
 }
+
+/** Answers every request to the token endpoint of the issuer. */
+export function answerTokenRequests(issuer: Issuer, status: number, body: object): void {
+  issuer.intercept = ({ url }, response) => {
+    if (url !== '/token') return false;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    return true;
+  };
+}
+
+/** The ID tokens of the person that the service keeps. */
+export function keptTokensOf(service: TestService, { id }: Employee): Promise<{ tokens: string }[]> {
+  const statement =
+    'SELECT t.tokens FROM id_tokens t JOIN browser_sessions s ON s.id = t.session_id WHERE s.user_id = $1';
+  return service.query(statement, [id]);
+}
+
+/** Lets the account of the person at the upstream expire. */
+export async function expireAccount(service: TestService, { id }: Employee): Promise<void> {
+  const statement =
+    "UPDATE upstream_authorizations SET refresh_at = now() - interval '1 hour', expires_at = now() WHERE user_id = $1";
+  await service.query(statement, [id]);
+}
