@@ -12,7 +12,7 @@ export function RecordLink({
   readonly title: string;
 }) {
   const { slug: org } = useOrganization();
-  const className = 'font-medium break-words text-primary hover:underline';
+  const className = 'font-medium wrap-anywhere text-primary hover:underline';
   return kind === 'agent' ? (
     <Link to="/$org/agents/$agentId" params={{ org, agentId: id }} className={className}>
       {title}

@@ -61,9 +61,10 @@ export function runColumns({
       : [
           {
             header: 'Agent',
+            isBelow: true,
             cell: (run: Run) => (
               <>
-                <span className="line-clamp-2 min-w-28 break-words" title={titleOf(run.agent_id)}>
+                <span className="line-clamp-2 min-w-28 wrap-anywhere" title={titleOf(run.agent_id)}>
                   {titleOf(run.agent_id)}
                 </span>
                 {run.model && <span className="block text-xs wrap-anywhere text-muted-foreground">{run.model}</span>}

@@ -84,9 +84,9 @@ export function TitledList<Row extends { readonly id: string }>({
 /** A title, which is a link, above a line of the description. */
 export function TitleCell({ link, description }: { readonly link: ReactNode; readonly description: string | null }) {
   return (
-    <div className="min-w-0">
+    <div className="min-w-40">
       {link}
-      {description && <p className="line-clamp-1 break-words text-muted-foreground">{description}</p>}
+      {description && <p className="line-clamp-1 wrap-anywhere text-muted-foreground">{description}</p>}
     </div>
   );
 }

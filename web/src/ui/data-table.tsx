@@ -59,8 +59,10 @@ export function DataTable<Row>({
                   key={column.header}
                   className={cn(
                     'px-3 py-2 align-top',
+                    // Long words break rather than reach into the next column.
+                    isTwoLine && 'max-md:min-w-0',
                     placeOf(column),
-                    column.isBelow && 'max-md:col-span-full max-md:pt-0 max-md:empty:hidden',
+                    column.isBelow && 'max-md:order-last max-md:col-span-full max-md:pt-0 max-md:empty:hidden',
                   )}
                 >
                   {column.cell(row)}

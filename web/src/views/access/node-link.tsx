@@ -5,7 +5,7 @@ import { useOrganization } from '../../session/organization.js';
 /** A link to another state of the view, which keeps the period and nothing else. Back leads to the one before. */
 export function AccessLink({
   search,
-  className = 'font-medium break-words text-primary hover:underline',
+  className = 'font-medium wrap-anywhere text-primary hover:underline',
   children,
 }: {
   readonly search: Readonly<Record<string, string>>;

@@ -21,7 +21,7 @@ export function WaysTable({ ways, empty }: { readonly ways: readonly Way[]; read
         keyOf={({ from, to }) => `${from.ref} ${to.ref}`}
         columns={[
           { header: 'Who', cell: ({ from }) => <NodeName node={from} /> },
-          { header: 'How', isBelow: true, cell: verbInWords },
+          { header: 'How', isBelow: true, cell: (way) => <span className="block min-w-24">{verbInWords(way)}</span> },
           { header: 'What', cell: ({ to }) => <NodeName node={to} /> },
           { header: 'Calls', align: 'right', cell: ({ traffic }) => formatNumber(traffic.calls) },
           { header: 'Errors', align: 'right', isSecondary: true, cell: ({ traffic }) => formatNumber(traffic.errors) },

@@ -33,7 +33,7 @@ export function KeysView() {
         <div className="flex flex-col">
           <button
             type="button"
-            className="text-left font-medium break-words text-primary hover:underline"
+            className="min-w-32 text-left font-medium wrap-anywhere text-primary hover:underline"
             onClick={() => filter({ key: key.id })}
           >
             {key.name}

@@ -111,7 +111,7 @@ function Side({
         <span className="text-muted-foreground">
           <Time value={run.created_at} />
         </span>
-        {run.error && <span className="min-w-0 break-words text-destructive">{run.error.message}</span>}
+        {run.error && <span className="max-w-[70ch] min-w-0 break-words text-destructive">{run.error.message}</span>}
       </div>
       {run.question !== null && (
         <p className="line-clamp-4 rounded-md bg-muted p-3 text-sm break-words whitespace-pre-wrap">{run.question}</p>

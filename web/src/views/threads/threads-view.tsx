@@ -70,7 +70,7 @@ function columnsFor(
           <Link
             to="/$org/threads/$threadId"
             params={{ org, threadId: thread.id }}
-            className="line-clamp-2 min-w-40 font-medium break-words text-primary hover:underline"
+            className="line-clamp-2 min-w-40 font-medium wrap-anywhere text-primary hover:underline"
             title={thread.title}
           >
             {thread.title}
@@ -92,7 +92,7 @@ function columnsFor(
       isSecondary: true,
       cell: ({ virtual_mcp_id: agent, last_run: run }) => (
         <>
-          <span className="line-clamp-2 min-w-28 break-words" title={titleOf(agent)}>
+          <span className="line-clamp-2 min-w-28 wrap-anywhere" title={titleOf(agent)}>
             {titleOf(agent)}
           </span>
           {run?.model && <span className="block text-xs wrap-anywhere text-muted-foreground">{run.model}</span>}
