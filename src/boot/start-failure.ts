@@ -1,7 +1,7 @@
 import { ConfigError } from '../core/config/env-reader.js';
 import { DatabaseVersionError } from '../platform/database/migrations/database-version.js';
 import { EmbeddedPostgresError } from '../platform/embedded-postgres/embedded-postgres-error.js';
-import { ProcessStartError } from './process-start-error.js';
+import { ProcessStartError } from './processes/messages.js';
 
 /** Why the start failed: a message if the operator can fix the cause, otherwise the error with its stack. */
 export function sentenceFor(error: unknown): string {

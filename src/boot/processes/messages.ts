@@ -22,3 +22,8 @@ export type ToSupervisor =
       readonly metrics: readonly MetricData[];
       readonly isLast: boolean;
     };
+
+/** A service process did not start. The message is for the operator. */
+export class ProcessStartError extends Error {
+  override readonly name = 'ProcessStartError';
+}

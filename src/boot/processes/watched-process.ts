@@ -4,8 +4,7 @@ import type { MetricData } from '@opentelemetry/sdk-metrics';
 import type { Logger } from 'pino';
 import type { ServiceSlot } from '../../core/config/app-config.js';
 import { endsWithin } from '../../core/with-timeout.js';
-import { ProcessStartError } from '../process-start-error.js';
-import type { ToService, ToSupervisor } from './messages.js';
+import { ProcessStartError, type ToService, type ToSupervisor } from './messages.js';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
