@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { KeptConnection } from '../../core/kept-connection.js';
-import { errorName } from './error-name.js';
+import { errorName } from './run-event-errors.js';
 import type { SignalHub, SignalLink } from './signal-hub.js';
 
 const CHECK_EVERY_MS = 15_000;

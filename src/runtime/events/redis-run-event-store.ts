@@ -1,13 +1,12 @@
 import type { RedisAddress } from '../../core/config/redis-address.js';
 import { openRedis, type RedisClient, type RedisClientOptions } from '../../platform/redis/open-redis.js';
 import { openRedisSubscriber } from '../../platform/redis/open-redis-subscriber.js';
-import { errorName } from './error-name.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import type { FramePosition } from './frame-position.js';
 import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM, type RedisScript } from './redis-stream-scripts.js';
 import { RedisSubscriber } from './redis-subscriber.js';
 import { backoffMs } from '../../core/retry.js';
-import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
+import { errorName, EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
   type NoticeListener,
   DEFAULT_EXPIRY,
