@@ -8,8 +8,7 @@ import type { Principal } from '../../core/principal.js';
 import { requireThreadAccess, THREAD_ACCESS, type ThreadAccess } from '../../core/thread-access.js';
 import { RequestLimits } from '../../platform/limits/request-limits.js';
 import { Authenticator } from './authenticator.js';
-import { hasScopeFor, opensResource } from './credential-bounds.js';
-import { ProtectedResource, resourcePathOf, scopeOf } from './protected-resource.js';
+import { hasScopeFor, opensResource, ProtectedResource, resourcePathOf, scopeOf } from './protected-resource.js';
 
 /**
  * Guards every route by its declared access: verifies the credential, then that it opens the requested resource and

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { RouteAccess } from '../../core/access.js';
+import type { Principal } from '../../core/principal.js';
 import type { DomainError } from '../../core/domain-error.js';
 import { urlWithoutCredentials } from '../../core/credential-forms.js';
 import { AppConfig } from '../../core/config/app-config.js';
@@ -63,6 +64,16 @@ export class ProtectedResource {
 /** The scope that a token needs at a route. */
 export function scopeOf(access: RouteAccess): Scope {
   return access === 'mcp' ? 'mcp' : 'api';
+}
+
+/** True if the credential opens the resource at this path (RFC 8707): most open every resource. */
+export function opensResource({ resource }: Pick<Principal, 'resource'>, path: string): boolean {
+  return resource === undefined || path.toLowerCase() === resource;
+}
+
+/** True if the scopes of the credential cover routes with this access. */
+export function hasScopeFor({ scopes }: Pick<Principal, 'scopes'>, access: RouteAccess): boolean {
+  return scopes === undefined || scopes.includes(scopeOf(access));
 }
 
 /**
