@@ -1,14 +1,16 @@
 import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../../core/domain-error.js';
-import { parseRunRequest } from './parse-run-request.js';
+import { RunRequestPipe } from './parse-run-request.js';
+import { RunRequest } from './run-request.dto.js';
 
+const pipe = new RunRequestPipe(RunRequest);
 const user = { role: 'user', parts: [{ type: 'text', text: 'hi' }] };
 const valid = { messages: [user], agent: { id: 'a' } };
 
 function faultOf(body: unknown): { code: string; path: string | undefined } {
   try {
-    parseRunRequest(body);
+    pipe.transform(body);
   } catch (error) {
     if (error instanceof DomainError) return { code: error.code, path: error.errors?.[0]?.path };
     throw error;
@@ -29,7 +31,7 @@ describe('run requests', () => {
       ],
     },
   ])('accepts %j', (body) => {
-    expect(parseRunRequest(body)).toEqual(body);
+    expect(pipe.transform(body)).toEqual(body);
   });
 
   it.each<[unknown, string, string]>([

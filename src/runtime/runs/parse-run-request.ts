@@ -1,8 +1,8 @@
-import { Injectable, type PipeTransform } from '@nestjs/common';
+import type { PipeTransform } from '@nestjs/common';
 import { DomainError, type FieldError } from '../../core/domain-error.js';
 import type { ErrorCode } from '../../core/error-codes.js';
 import { inspectInput, summarize } from '../../core/validation/validate-input.js';
-import { RunRequest, SteerRequest } from './run-request.dto.js';
+import type { SteerRequest } from './run-request.dto.js';
 
 /** Faults with codes of their own, causes before their consequences. The first matching rule determines the code. */
 const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: ErrorCode])[] = [
@@ -14,41 +14,18 @@ const CODES: readonly (readonly [fits: (fault: FieldError) => boolean, code: Err
   [({ path }) => path === 'temperature', 'temperature_out_of_range'],
 ];
 
-/**
- * Checks the body of a run request strictly.
- * @throws DomainError with the code of the first matching rule, and every fault with its path
- */
-export function parseRunRequest(body: unknown): RunRequest {
-  return parseAs(RunRequest, body);
-}
+/** Checks the body of a run request, or of a message for a run under way, which has its tier and temperature. */
+export class RunRequestPipe<T extends SteerRequest> implements PipeTransform<unknown, T> {
+  constructor(private readonly type: new () => T) {}
 
-/** Checks the body of a request that adds a message to a run under way, which has its tier and temperature. */
-function parseSteerRequest(body: unknown): SteerRequest {
-  return parseAs(SteerRequest, body);
-}
-
-function parseAs<T extends SteerRequest>(type: new () => T, body: unknown): T {
-  const { value, faults } = inspectInput(type, body);
-  const own = [...faults.map(withCode).toSorted(byTelling), ...misplacedMembers(value)];
-  const all = own.length > 0 ? own : countUserMessages(value);
-  const first = all[0];
-  if (first === undefined) return value;
-  throw new DomainError(first.code, summarize(all), all);
-}
-
-/** Checks the body of the route that posts a message. */
-@Injectable()
-export class RunRequestPipe implements PipeTransform<unknown, RunRequest> {
-  transform(body: unknown): RunRequest {
-    return parseRunRequest(body);
-  }
-}
-
-/** Checks the body of the route that adds a message to a run under way. */
-@Injectable()
-export class SteerRequestPipe implements PipeTransform<unknown, SteerRequest> {
-  transform(body: unknown): SteerRequest {
-    return parseSteerRequest(body);
+  /** @throws DomainError with the code of the first matching rule, and every fault with its path */
+  transform(body: unknown): T {
+    const { value, faults } = inspectInput(this.type, body);
+    const own = [...faults.map(withCode).toSorted(byTelling), ...misplacedMembers(value)];
+    const all = own.length > 0 ? own : countUserMessages(value);
+    const first = all[0];
+    if (first === undefined) return value;
+    throw new DomainError(first.code, summarize(all), all);
   }
 }
 

@@ -7,8 +7,7 @@ import type { Principal } from '../../core/principal.js';
 import { setRunLocation, setThreadLocation } from '../../core/run-location.js';
 import { OpenToThreadTokens } from '../../core/thread-access.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
-import { InputPipe } from '../../core/validation/input.pipe.js';
-import { NoQuery } from '../../core/validation/no-query.js';
+import { InputPipe, NoQuery } from '../../core/validation/input.pipe.js';
 import { RunCancellationService } from './run-cancellation.service.js';
 import { RunCancelRequest } from './run-request.dto.js';
 

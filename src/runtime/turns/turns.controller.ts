@@ -14,10 +14,9 @@ import { Access } from '../../core/access.js';
 import { Caller } from '../../core/caller.js';
 import type { Principal } from '../../core/principal.js';
 import { OpenToThreadTokens } from '../../core/thread-access.js';
-import { InputPipe } from '../../core/validation/input.pipe.js';
-import { NoQuery } from '../../core/validation/no-query.js';
+import { InputPipe, NoQuery } from '../../core/validation/input.pipe.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
-import { RunRequestPipe, SteerRequestPipe } from '../runs/parse-run-request.js';
+import { RunRequestPipe } from '../runs/parse-run-request.js';
 import { RegenerateRequest, RunRequest, SteerRequest, SteerQuery } from '../runs/run-request.dto.js';
 import { type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { SteerRequestService } from '../runs/steer-request.service.js';
@@ -97,7 +96,7 @@ export class TurnsController {
   post(
     @Param('threadId') threadId: string,
     @Query(new InputPipe(NoQuery)) _query: NoQuery,
-    @Body(RunRequestPipe) input: RunRequest,
+    @Body(new RunRequestPipe(RunRequest)) input: RunRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -128,7 +127,7 @@ export class TurnsController {
   steer(
     @Param('threadId') threadId: string,
     @Query(new InputPipe(SteerQuery)) { interrupt }: SteerQuery,
-    @Body(SteerRequestPipe) input: SteerRequest,
+    @Body(new RunRequestPipe(SteerRequest)) input: SteerRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,

@@ -1,2 +1,0 @@
-/** The query of routes without parameters. */
-export class NoQuery {}
