@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { HealthController } from './health.controller.js';
-import { HealthRegistry } from './health-registry.js';
 import { HealthService } from './health.service.js';
 
-@Module({ imports: [DiscoveryModule], controllers: [HealthController], providers: [HealthRegistry, HealthService] })
+@Module({ imports: [DiscoveryModule], controllers: [HealthController], providers: [HealthService] })
 export class HealthModule {}

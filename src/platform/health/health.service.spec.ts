@@ -4,7 +4,7 @@ import { Injectable, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { HealthCheck } from '../../core/health-check.js';
-import { HealthRegistry } from './health-registry.js';
+import { HealthService } from './health.service.js';
 
 @Injectable()
 class Pantry {
@@ -43,34 +43,32 @@ class Failing {
   }
 }
 
-async function registryOf(...providers: Type[]): Promise<HealthRegistry> {
+async function serviceOf(...providers: Type[]): Promise<HealthService> {
   const module = await Test.createTestingModule({
     imports: [DiscoveryModule],
-    providers: [HealthRegistry, ...providers],
+    providers: [HealthService, ...providers],
   }).compile();
   await module.init();
-  return module.get(HealthRegistry);
+  return module.get(HealthService);
 }
 
-describe('HealthRegistry', () => {
+describe('HealthService', () => {
   it('names each check that fails, next to those that pass', async () => {
-    const registry = await registryOf(Pantry, Failing);
-    expect(await registry.runAll()).toEqual({
-      hangs: 'unavailable',
-      pantry: 'ok',
-      rejects: 'unavailable',
-      throws: 'unavailable',
+    const service = await serviceOf(Pantry, Failing);
+    expect(await service.probe()).toEqual({
+      status: 'unavailable',
+      checks: { hangs: 'unavailable', pantry: 'ok', rejects: 'unavailable', throws: 'unavailable' },
     });
   });
 
   it('refuses two checks with one name', async () => {
-    await expect(registryOf(Pantry, Cellar)).rejects.toThrow(
+    await expect(serviceOf(Pantry, Cellar)).rejects.toThrow(
       'Two health checks are named pantry; one of them is Cellar.check.',
     );
   });
 
   it('refuses names that are no identifier', async () => {
-    await expect(registryOf(Misnamed)).rejects.toThrow(
+    await expect(serviceOf(Misnamed)).rejects.toThrow(
       'The health check of Misnamed.check has the invalid name "The Pantry".',
     );
   });
