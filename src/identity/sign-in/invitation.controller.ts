@@ -12,7 +12,7 @@ import { GetPage, PostForm } from '../../platform/pages/page-route.js';
 import { sendPage } from '../../platform/pages/send-page.js';
 import { passwordFault } from '../users/password-rules.js';
 import { UserService } from '../users/user.service.js';
-import { nameFault, nameField, newPasswordField } from './new-password.js';
+import { nameFault, nameField, newPasswordField, ownAddressField } from './new-password.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
 import { SignInService } from './sign-in.service.js';
 
@@ -93,14 +93,7 @@ export class InvitationController {
       csrfToken: this.csrf.tokenFor(request, reply),
       hidden: { token },
       fields: [
-        {
-          name: 'email',
-          label: 'E-mail address',
-          type: 'email',
-          autocomplete: 'username',
-          value: email,
-          isReadOnly: true,
-        },
+        ownAddressField(email),
         nameField(name, faults.name),
         newPasswordField(faults.password),
       ],

@@ -3,6 +3,11 @@ import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../users/password-rule
 
 const MAX_NAME_LENGTH = 128;
 
+/** The address of the account, for the person and for password managers. */
+export function ownAddressField(value: string): Field {
+  return { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', value, isReadOnly: true };
+}
+
 /** The field for a password that a person chooses. */
 export function newPasswordField(error?: string): Field {
   return {

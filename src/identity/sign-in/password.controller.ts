@@ -10,7 +10,7 @@ import { GetPage, PostForm } from '../../platform/pages/page-route.js';
 import { sendPage } from '../../platform/pages/send-page.js';
 import { passwordFault } from '../users/password-rules.js';
 import { UserService } from '../users/user.service.js';
-import { newPasswordField } from './new-password.js';
+import { newPasswordField, ownAddressField } from './new-password.js';
 import { OpenIdClient } from '../openid/openid-client.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from './sign-in.controller.js';
 import { SignInService } from './sign-in.service.js';
@@ -78,15 +78,7 @@ export class PasswordController {
           action: PASSWORD_PATH,
           csrfToken: this.csrf.tokenFor(request, reply),
           fields: [
-            // For password managers.
-            {
-              name: 'email',
-              label: 'E-mail address',
-              type: 'email',
-              autocomplete: 'username',
-              value: email,
-              isReadOnly: true,
-            },
+            ownAddressField(email),
             {
               name: 'current_password',
               label: 'Current password',

@@ -9,7 +9,7 @@ import { GetPage, PostForm } from '../../platform/pages/page-route.js';
 import { sendPage } from '../../platform/pages/send-page.js';
 import { passwordFault } from '../users/password-rules.js';
 import { UserService } from '../users/user.service.js';
-import { newPasswordField } from './new-password.js';
+import { newPasswordField, ownAddressField } from './new-password.js';
 import { SIGN_IN_PATH } from './sign-in.controller.js';
 import { SignInService } from './sign-in.service.js';
 
@@ -50,13 +50,6 @@ export class ResetController {
     reply: FastifyReply,
     { token, user, hasNewOwner, fault }: OpenReset & { token: string; fault?: string },
   ): void {
-    const address = {
-      name: 'email',
-      label: 'E-mail address',
-      type: 'email',
-      autocomplete: 'username',
-      isReadOnly: true,
-    } as const;
     sendPage(reply, {
       title: 'Set a new password',
       status: fault === undefined ? 200 : 422,
@@ -67,7 +60,7 @@ export class ResetController {
           action: '/reset',
           csrfToken: this.csrf.tokenFor(request, reply),
           hidden: { token },
-          fields: [{ ...address, value: user.email ?? '' }, newPasswordField(fault)],
+          fields: [ownAddressField(user.email ?? ''), newPasswordField(fault)],
           buttons: [{ label: 'Set password' }],
         })}`,
     });
