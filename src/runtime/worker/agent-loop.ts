@@ -120,7 +120,7 @@ async function settleUnlessInterrupted(
     );
   } catch (error) {
     if (!step.aborted || control.signal.aborted) throw error;
-    await closeToolCalls(answer);
+    await failCalls(answer, OUTCOME_UNKNOWN);
     await settleToolCalls(answer, settlement, isResumed);
   }
 }
@@ -268,10 +268,6 @@ async function closeModelCall(answer: RunAnswer): Promise<void> {
 }
 
 /** Ends the calls of a step that have no outcome. Requests for approvals stay open. */
-async function closeToolCalls(answer: RunAnswer): Promise<void> {
-  await failCalls(answer, OUTCOME_UNKNOWN);
-}
-
 async function failCalls(answer: RunAnswer, errorText: string): Promise<void> {
   const approved = answer.gatedToolCalls().filter(({ isRequested }) => !isRequested);
   for (const { toolCallId } of [...answer.pendingToolCalls(), ...approved]) {
