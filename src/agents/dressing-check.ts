@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
-import { DomainError, type FieldError } from '../core/domain-error.js';
+import { type FieldError, refuseFaults } from '../core/domain-error.js';
 import { allows } from '../core/permissions.js';
 import type { Principal } from '../core/principal.js';
 import { AgentComposition } from './composition/agent-composition.js';
@@ -42,8 +42,7 @@ export class DressingCheck {
         faults.push({ path: `data.connections[${index}].selected_tools[${at}]`, code: 'tool_mismatch', message });
       }
     }
-    const [first] = faults;
-    if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+    refuseFaults(faults);
   }
 
   /** Finds the tools of a connection or an agent by its own names for them. */

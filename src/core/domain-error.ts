@@ -80,3 +80,14 @@ export function storageUnavailable(cause?: unknown): DomainError {
     headers: { 'retry-after': '1' },
   });
 }
+
+/** A request with one fault. */
+export function faultAt(path: string, code: string, message: string): DomainError {
+  return new DomainError('invalid_request', `${path}: ${message}`, [{ path, code, message }]);
+}
+
+/** @throws DomainError `invalid_request` that names the first fault, if there is one */
+export function refuseFaults(faults: readonly FieldError[]): void {
+  const [first] = faults;
+  if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+}

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../../core/domain-error.js';
+import { DomainError, faultAt } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
 import { AddressPolicy, AddressRefusedError } from '../../platform/net/address-policy.js';
@@ -165,11 +165,10 @@ function refuseKeyForNewOrigin(
   const hasAddresses = before !== undefined && after !== undefined;
   if (hasAddresses ? isSameOrigin(before, after) : before === after && stored.kind === changed.kind) return;
   const mover = (['base_url', 'region'] as const).find((field) => change[field] !== undefined) ?? 'kind';
-  const path = `data.${mover}`;
   const message =
     'The stored key belongs to another server. To change the server, ' +
     `send ${kept.join(', ')} again, or null, in the same update.`;
-  throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'credentials_kept', message }]);
+  throw faultAt(`data.${mover}`, 'credentials_kept', message);
 }
 
 function addressOf({ kind, baseUrl, options }: Address, kinds: ModelKinds): string | undefined {

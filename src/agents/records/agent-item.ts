@@ -1,4 +1,4 @@
-import { DomainError } from '../../core/domain-error.js';
+import { faultAt } from '../../core/domain-error.js';
 import type { VirtualConnection } from '../../connections/virtual-connections.js';
 import { type AgentConnection, DEFAULT_HISTORY_MESSAGES, DEFAULT_HISTORY_TOKENS } from './agent.js';
 import type { AgentConnectionData, AgentHistoryData, AgentItem } from './agent.dto.js';
@@ -56,9 +56,7 @@ const MAX_CONNECTIONS_BYTES = 131_072;
  */
 export function toConnections(members: readonly AgentConnectionData[]): AgentConnection[] {
   if (Buffer.byteLength(JSON.stringify(members)) > MAX_CONNECTIONS_BYTES) {
-    const path = 'data.connections';
-    const message = `Must be at most ${MAX_CONNECTIONS_BYTES} bytes of JSON.`;
-    throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'max_bytes', message }]);
+    throw faultAt('data.connections', 'max_bytes', `Must be at most ${MAX_CONNECTIONS_BYTES} bytes of JSON.`);
   }
   return members.map(({ connection_id, selected_tools = null, prefix = null, approval = 'none' }) => ({
     connectionId: connection_id.toLowerCase(),

@@ -3,7 +3,7 @@ import { databaseNow } from '../../core/database-time.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
 import type { AuditEventName } from '../../audit/events/audit-event.js';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
-import { DomainError } from '../../core/domain-error.js';
+import { DomainError, faultAt } from '../../core/domain-error.js';
 import { changedRateLimit, isLifted, type SpendLimit } from '../../core/limits.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
@@ -267,8 +267,7 @@ export class MemberService {
 async function existingRole(locked: LockedOrganization, role: string): Promise<MemberRights> {
   const rights = await rightsOfRole(locked, role);
   if (rights !== undefined) return rights;
-  const message = 'The organization has no role with this name.';
-  throw new DomainError('invalid_request', `role: ${message}`, [{ path: 'role', code: 'unknown_role', message }]);
+  throw faultAt('role', 'unknown_role', 'The organization has no role with this name.');
 }
 
 /** A role that somebody has. One that no longer exists gives nothing beyond the permissions of every member. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { holdsCredential } from '../../core/credential-forms.js';
-import { DomainError } from '../../core/domain-error.js';
+import { faultAt } from '../../core/domain-error.js';
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -14,10 +14,8 @@ interface Idempotency {
 export function idempotencyOf(key: string | undefined, request: object): Idempotency | undefined {
   if (key === undefined) return undefined;
   if (!IDEMPOTENCY_KEY.test(key) || holdsCredential(key)) {
-    const message = 'Must be 1 to 255 printable ASCII characters and must not contain a credential.';
-    throw new DomainError('invalid_request', `Idempotency-Key: ${message}`, [
-      { path: 'Idempotency-Key', code: 'matches', message },
-    ]);
+    const rule = 'Must be 1 to 255 printable ASCII characters and must not contain a credential.';
+    throw faultAt('Idempotency-Key', 'matches', rule);
   }
   return { key, hash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };
 }

@@ -1,4 +1,4 @@
-import { DomainError } from '../../core/domain-error.js';
+import { faultAt } from '../../core/domain-error.js';
 import { OLDEST_AI_VERSION } from './older-chunks.js';
 
 /** How a caller asks for an event stream. */
@@ -63,8 +63,8 @@ function aiVersionOf(parameters: readonly string[]): number | undefined {
     if (match === undefined) continue;
     const text = quoted ?? plain;
     if (/^\d{1,4}$/.test(text) && Number(text) >= OLDEST_AI_VERSION) return Number(text);
-    const message = `ai must be a major version of the npm package \`ai\`, ${OLDEST_AI_VERSION} or later.`;
-    throw new DomainError('invalid_request', `Accept: ${message}`, [{ path: 'Accept', code: 'ai', message }]);
+    const rule = `ai must be a major version of the npm package \`ai\`, ${OLDEST_AI_VERSION} or later.`;
+    throw faultAt('Accept', 'ai', rule);
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { DomainError } from '../../core/domain-error.js';
+import { faultAt } from '../../core/domain-error.js';
 import { elementsOf, preferredEventStream } from '../streaming/event-stream-range.js';
 
 /** How a run request is answered: at once, when the run is over or a time has passed, or with the stream of the run. */
@@ -33,6 +33,5 @@ function waitOf(prefer: string | undefined): number | undefined {
   const [, quoted, plain] = WAIT.exec(preference) ?? [];
   const seconds = Number(quoted ?? plain);
   if (seconds >= 1) return Math.min(seconds, MAX_WAIT_S);
-  const message = `wait must be a whole number of seconds from 1 to ${MAX_WAIT_S}.`;
-  throw new DomainError('invalid_request', `Prefer: ${message}`, [{ path: 'Prefer', code: 'wait', message }]);
+  throw faultAt('Prefer', 'wait', `wait must be a whole number of seconds from 1 to ${MAX_WAIT_S}.`);
 }
