@@ -92,11 +92,7 @@ export class InvitationController {
       action: '/invitation',
       csrfToken: this.csrf.tokenFor(request, reply),
       hidden: { token },
-      fields: [
-        ownAddressField(email),
-        nameField(name, faults.name),
-        newPasswordField(faults.password),
-      ],
+      fields: [ownAddressField(email), nameField(name, faults.name), newPasswordField(faults.password)],
       buttons: [{ label: isTakenOver ? 'Set password and join' : 'Create account and join' }],
     })}`;
   }
