@@ -1,7 +1,7 @@
 import type { Connection } from '../../connections/connection.js';
 import type { Principal } from '../../core/principal.js';
 import { hasRunAccess } from '../../core/run-access.js';
-import { hasScopeFor, opensResource } from '../../identity/auth/credential-bounds.js';
+import { hasScopeFor, opensResource } from '../../identity/auth/protected-resource.js';
 import { endpointPathOf, gatewayPathOf, organizationPathOf } from '../../identity/auth/protected-resource.js';
 
 /** True if the credential admits requests to an MCP endpoint of the connection or agent, whatever they ask for. */
