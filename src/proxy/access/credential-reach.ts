@@ -1,8 +1,13 @@
 import type { Connection } from '../../connections/connection.js';
 import type { Principal } from '../../core/principal.js';
 import { hasRunAccess } from '../../core/run-access.js';
-import { hasScopeFor, opensResource } from '../../identity/auth/protected-resource.js';
-import { endpointPathOf, gatewayPathOf, organizationPathOf } from '../../identity/auth/protected-resource.js';
+import {
+  endpointPathOf,
+  gatewayPathOf,
+  hasScopeFor,
+  opensResource,
+  organizationPathOf,
+} from '../../identity/auth/protected-resource.js';
 
 /** True if the credential admits requests to an MCP endpoint of the connection or agent, whatever they ask for. */
 export function opensEndpoint(principal: Principal, { id }: Pick<Connection, 'id'>): boolean {
