@@ -5,6 +5,7 @@ import { Agent, type IncomingMessage, request as openRequest, type ServerRespons
 import supertest from 'supertest';
 import { generateApiKey } from '../../src/core/api-key-value.js';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
+import { eventually } from '../support/eventually.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { rpc, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
 import {
@@ -209,6 +210,24 @@ describe(`${CALLERS} callers at once with answers of 8 MiB`, () => {
     const answers = await withinMemory(() => Promise.all(Array.from({ length: CALLERS / 2 }, list)));
     isListLarge = false;
     expectServedOrRefused(answers, ({ status, text }) => status === 200 && text.includes('"tools"'));
+  });
+
+  it('are served or refused within bounded memory: lists of an agent, of which nothing is read', async () => {
+    isListLarge = true;
+    const connection = { title: 'Large', connection_type: 'HTTP', connection_url: upstream.url };
+    const { id } = (await tool('COLLECTION_CONNECTIONS_CREATE', { data: connection })).item;
+    const data = { title: 'Agent of large lists', connections: [{ connection_id: id }] };
+    const path = `gateway/${(await tool('COLLECTION_VIRTUAL_MCP_CREATE', { data })).item.id}`;
+    const whole = { status: 200, bytes: (await read(await call(rpc('tools/list'), { path }))).bytes };
+    expect(whole.bytes).toBeGreaterThan(7_000_000);
+    await withinMemory(async () => {
+      const responses = await Promise.all(Array.from({ length: CALLERS }, () => call(rpc('tools/list'), { path })));
+      const statuses = responses.map(({ statusCode }) => statusCode);
+      expect(new Set(statuses)).toEqual(new Set([200, 503]));
+      for (const response of responses) response.destroy();
+    });
+    await eventually(async () => expect(await read(await call(rpc('tools/list'), { path }))).toMatchObject(whole));
+    isListLarge = false;
   });
 
   it('are not taken by those who asked for them: others are answered', async () => {

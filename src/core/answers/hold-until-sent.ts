@@ -31,18 +31,18 @@ export async function holdUntilSent<T>(
 /**
  * Counts a response that is already complete until it has been sent, its caller has disconnected, or sending takes too
  * long. Call it before `send`.
- * @param body as text or bytes
+ * @param length in bytes, or of its text
  * @throws DomainError `answer_memory_exhausted`
  */
 export function holdWhileSending(
   budget: AnswerBudget,
   holder: AnswerHolder,
   { raw }: FastifyReply,
-  body: string | Buffer,
+  length: number,
 ): void {
-  if (body.length <= SMALL_BYTES || raw.destroyed) return;
+  if (length <= SMALL_BYTES || raw.destroyed) return;
   const answer = budget.openAnswer(holder);
-  answer.reserve(body.length);
+  answer.reserve(length);
   releaseOnceClosed(answer, raw);
 }
 

@@ -5,8 +5,6 @@ import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { allowsNothing } from '../../core/permissions.js';
 import { withTimeout } from '../../core/with-timeout.js';
-import { turnHolderOf, WorkTurns } from '../../core/work-turns.js';
-import { GATHERED_BYTES } from '../../upstreams/messages/answer-body.js';
 import { type McpRequestContext, pooledRoute, type PooledRoute } from '../forwarding/upstream-router.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
 import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
@@ -82,9 +80,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const text = isModern ? toModernMessage(empty, { method: 'tools/list', serverInfo: serverInfoOf(caller) }) : empty;
     // Inside of a string, the quotes would be escaped.
     const at = text.indexOf(TOOLS) + TOOLS.length;
-    const pieces = [text.slice(0, at), ...tools, text.slice(at)];
-    const body = tools.length > 1 ? inTurns(pieces, caller) : pieces.join('');
-    this.writer.writeReply(request, reply, { status: 200, contentType: 'application/json', body }, {});
+    this.writer.writeJson(request, reply, [text.slice(0, at), ...tools, text.slice(at)]);
   }
 
   /**
@@ -180,16 +176,6 @@ export class AgentAnswers implements OnApplicationShutdown {
       () => undefined,
     );
     return withTimeout(composing, HINDRANCE_WAIT_MS, () => undefined, { ref: false });
-  }
-}
-
-/** The bytes of a long text, in turn with other work of the process. */
-async function* inTurns(pieces: readonly string[], { principal }: ProxyCaller): AsyncGenerator<Buffer> {
-  const turns = new WorkTurns(turnHolderOf(principal, 'answer'), GATHERED_BYTES);
-  for (const piece of pieces) {
-    const turn = turns.next(piece.length);
-    if (turn !== undefined) await turn;
-    yield Buffer.from(piece);
   }
 }
 

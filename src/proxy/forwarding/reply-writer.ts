@@ -5,6 +5,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenCredentials } from '../../identity/credentials/open-credentials.js';
 import { AnswerBudget } from '../../core/answers/answer-budget.js';
 import { holdWhileSending } from '../../core/answers/hold-until-sent.js';
+import type { Principal } from '../../core/principal.js';
+import { turnHolderOf, WorkTurns } from '../../core/work-turns.js';
+import { GATHERED_BYTES } from '../../upstreams/messages/answer-body.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import type { RelayedAnswer } from './relay/relay-plan.js';
 
@@ -35,7 +38,7 @@ export class ReplyWriter {
     headers: Readonly<Record<string, string>>,
   ): void {
     const isComplete = typeof body === 'string' || Buffer.isBuffer(body);
-    if (isComplete && !isHeld) holdWhileSending(this.budget, request.principal, reply, body);
+    if (isComplete && !isHeld) holdWhileSending(this.budget, request.principal, reply, body.length);
     reply.status(status).headers(headers);
     if (contentType !== undefined) reply.header('content-type', contentType);
     if (contentType === 'text/event-stream') reply.headers(STREAM_HEADERS);
@@ -47,6 +50,23 @@ export class ReplyWriter {
     void reply.send(Readable.from(body, { objectMode: false }));
   }
 
+  /**
+   * Sends a JSON text: a long one piece by piece and in turn with other work, because one text and one write of all of
+   * it would hold up the process for tens of milliseconds.
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  writeJson(request: FastifyRequest, reply: FastifyReply, pieces: readonly string[]): void {
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    holdWhileSending(this.budget, request.principal, reply, length);
+    reply.status(200).header('content-type', 'application/json');
+    if (length <= GATHERED_BYTES) {
+      void reply.send(pieces.join(''));
+      return;
+    }
+    this.watchPermissions(request, reply);
+    void reply.send(Readable.from(inTurns(pieces, request.principal), { objectMode: false }));
+  }
+
   /** Ends an open response when the caller's credential is revoked or expires. */
   watchPermissions({ principal }: FastifyRequest, reply: FastifyReply): void {
     if (principal === undefined) return;
@@ -54,6 +74,15 @@ export class ReplyWriter {
       reply,
       this.credentials.watchPermissions(principal, () => reply.raw.destroy()),
     );
+  }
+}
+
+async function* inTurns(pieces: readonly string[], principal: Principal | undefined): AsyncGenerator<Buffer> {
+  const turns = new WorkTurns(turnHolderOf(principal, 'answer'), GATHERED_BYTES);
+  for (const piece of pieces) {
+    const turn = turns.next(piece.length);
+    if (turn !== undefined) await turn;
+    yield Buffer.from(piece);
   }
 }
 
