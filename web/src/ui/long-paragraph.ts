@@ -6,7 +6,9 @@ const FENCE = /^ {0,3}(?<marks>`{3,}|~{3,})/;
 /** An item with a mark always begins a paragraph, one with a number only sometimes. */
 const ITEM = /^ {0,3}[-*+][ \t]+\S/;
 const ROW = /^ {0,3}\|/;
-const BELOW_HEAD = /^ {0,3}\|[ \t:|-]*-[ \t:|-]*$/;
+/** A cell of the line below the head of a table. */
+const DASHES = /^[ \t]*:?-+:?[ \t]*$/;
+const LINE_END = /\r\n?|\n/;
 const CELL_END = /(?<!\\)\|/;
 
 /**
@@ -15,7 +17,7 @@ const CELL_END = /(?<!\\)\|/;
  */
 export function hasLongParagraph(markdown: string): boolean {
   if (markdown.length <= MAX_LENGTH) return false;
-  const lines = withoutFirstFence(markdown.split('\n'));
+  const lines = withoutFirstFence(markdown.split(LINE_END));
   let length = 0;
   let isTable = false;
   return lines.some((line, index) => {
@@ -42,11 +44,16 @@ function withoutFirstFence(lines: readonly string[]): readonly string[] {
   return end === -1 ? [] : lines.slice(end + 1);
 }
 
-/** Whether a table begins with these lines: the second one has as many cells, of dashes. */
+/**
+ * Whether a table begins with these lines: the second one has as many cells, of dashes. A head with a backslash counts
+ * as none, because it is not clear which of its lines end a cell.
+ */
 function isHead(line: string, below = ''): boolean {
-  return BELOW_HEAD.test(below) && cellsOf(line) === cellsOf(below);
+  if (line.includes('\\') || !ROW.test(below)) return false;
+  const cells = cellsOf(below);
+  return cells.every((cell) => DASHES.test(cell)) && cells.length === cellsOf(line).length;
 }
 
-function cellsOf(row: string): number {
-  return row.trim().replace(/^\|/, '').replace(/\|$/, '').split(CELL_END).length;
+function cellsOf(row: string): string[] {
+  return row.trim().replace(/^\|/, '').replace(/\|$/, '').split(CELL_END);
 }
