@@ -5,30 +5,36 @@ import { stripVTControlCharacters } from 'node:util';
 const FAILURE_LINES = 12;
 
 /**
- * Adds a line of JSON to the file that `SUITE_LOG` names when a suite ends: its `path`, its `seconds`, the numbers of
- * `passed`, `failed` and `pending` tests, and its `failures` as texts. So what has ended is known, too, if the run does
- * not end.
+ * Adds lines of JSON to the file that `SUITE_LOG` names, so that what has begun and what has ended is known even if the
+ * run does not end: `began`, the path of a suite; its `path`, its `seconds`, the numbers of `passed` and `pending`
+ * tests and its `failures` as texts when it ends; and `isComplete` when all have ended.
  */
 export default class SuiteLogReporter {
-  onTestResult(_test, { testFilePath, perfStats, testResults, testExecError }) {
+  onTestFileStart({ path }) {
+    log({ began: relative('.', path) });
+  }
+
+  onTestFileResult(_test, { testFilePath, perfStats, testResults, testExecError }) {
     const path = relative('.', testFilePath);
     const count = (status) => testResults.filter((test) => test.status === status).length;
     const failures = testResults
       .filter(({ status }) => status === 'failed')
       .map(({ fullName, failureMessages }) => `${path} ${fullName}\n${failureMessages.map(shorten).join('\n')}`);
     // A suite that could not run counts as one failure.
-    if (testExecError && failures.length === 0)
+    if (testExecError && failures.length === 0) {
       failures.push(`${path}\n${shorten(testExecError.stack ?? testExecError.message)}`);
-    const line = {
-      path,
-      seconds: Math.round(perfStats.runtime / 1000),
-      passed: count('passed'),
-      failed: failures.length,
-      pending: count('pending'),
-      failures,
-    };
-    appendFileSync(process.env.SUITE_LOG, `${JSON.stringify(line)}\n`);
+    }
+    const seconds = Math.round(perfStats.runtime / 1000);
+    log({ path, seconds, passed: count('passed'), pending: count('pending'), failures });
   }
+
+  onRunComplete() {
+    log({ isComplete: true });
+  }
+}
+
+function log(line) {
+  appendFileSync(process.env.SUITE_LOG, `${JSON.stringify(line)}\n`);
 }
 
 function shorten(message) {
