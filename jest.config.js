@@ -46,10 +46,12 @@ export const e2e = {
   ...shared,
   displayName: 'e2e',
   testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-  // The hostile suites need the machine for themselves: jest.hostile.config.js. Field clients: jest.field.config.js.
+  // What needs the machine for itself: jest.hostile.config.js. Field clients: jest.field.config.js.
   testPathIgnorePatterns: [
     '/node_modules/',
     '<rootDir>/test/hostile/',
+    '<rootDir>/test/pressure/',
+    '<rootDir>/test/soak/',
     '<rootDir>/test/field/',
     '<rootDir>/test/package/',
   ],
