@@ -47,9 +47,9 @@ interface KnownHistory {
  * the thread it reads the new request only, instead of up to hundreds of messages.
  *
  * What is known is used only for the run that was posted right after the one that this process has ended, and only if
- * the database says that it was this attempt that has ended it, and has the same messages of it. Whatever changes earlier messages posts a run (`run_regenerate`),
- * or takes the last messages of the thread out first (`AnswerSuperseding`); a thread is deleted with its runs. The
- * limits and the request always come from the database.
+ * the database says that it was this attempt that has ended it, and has the same messages of it. Whatever changes
+ * earlier messages posts a run (`run_regenerate`), or takes the last messages of the thread out first
+ * (`AnswerSuperseding`); a thread is deleted with its runs. The limits and the request always come from the database.
  */
 @Injectable()
 export class RecentHistories {
@@ -79,7 +79,7 @@ export class RecentHistories {
     const known = this.known.peek(keyOf(run));
     if (known?.run.id !== run.id || known.isOver) return;
     const partsJson = length > MAX_ANSWER_LENGTH ? '' : JSON.stringify(parts);
-    // Chunks that an earlier attempt has streamed do not count for the length.
+    // What the run itself has streamed does not count for the length.
     if (partsJson === '' || partsJson.length > MAX_ANSWER_LENGTH) {
       this.known.delete(keyOf(run));
       return;

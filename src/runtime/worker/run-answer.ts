@@ -147,7 +147,7 @@ export class RunAnswer {
 
   /** Streams a chunk from the run itself, regardless of the answer's size. */
   async append(chunk: UIMessageChunk): Promise<void> {
-    await this.restore(chunk);
+    await this.stream(chunk);
     // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
     this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
   }
@@ -157,6 +157,12 @@ export class RunAnswer {
    * here, it has less than what an earlier attempt has stored.
    */
   async restore(chunk: UIMessageChunk): Promise<void> {
+    if (chunk.type === 'start-step') this.sizeBeforeStep = this.size;
+    this.size += sizeOfChunk(chunk);
+    await this.stream(chunk);
+  }
+
+  private async stream(chunk: UIMessageChunk): Promise<void> {
     this.folder.apply(chunk);
     if (chunk.type === 'reset-step') this.size = this.sizeBeforeStep;
     await this.publisher.push(chunk);

@@ -56,7 +56,7 @@ describe('the record of a call and its part of the answer', () => {
     expect(matched([record('sum', { of: null })], [part('1', 'sum', { of: {} }), part('2', 'sum')])).toEqual(['2']);
   });
 
-  it('are found soon among thousands whose arguments the agent has added to', () => {
+  it('are found among thousands whose arguments the agent has added to', () => {
     const ids = Array.from({ length: 5_000 }, (_, index) => `${index}`);
     const parts = ids.map((id) => part(id, 'sum', { of: { a: id } }));
     const calls = ids.toReversed().map((id) => record('sum', { of: { a: id, b: 5 }, c: 7 }));

@@ -36,12 +36,14 @@ export function useCallFacts(message: ChatMessage, isWanted: boolean): ReadFacts
   const queries = useQueryClient();
   const runId = message.role === 'assistant' ? (message.metadata?.taskId ?? '') : '';
   const hasCalls = message.parts.some(({ type }) => type === 'dynamic-tool');
-  const { data, isError, isFetching, refetch } = useQuery({
+  const { data, errorUpdateCount, isFetching, refetch } = useQuery({
     queryKey: [organization.slug, 'call-facts', runId],
     queryFn: ({ signal }) => readFacts(organization, queries, message, signal),
     enabled: isWanted && runId !== '' && hasCalls && isOver(message) && organization.may('MONITORING_LOGS_LIST'),
     staleTime: Infinity,
   });
+  // It stays an error while it is read again.
+  const isError = data === undefined && errorUpdateCount > 0;
   return { facts: data ?? NONE, isError, isReading: isFetching, retry: () => void refetch() };
 }
 

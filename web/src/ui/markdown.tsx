@@ -97,7 +97,7 @@ export function Markdown({ text, isStreaming = false }: { readonly text: string;
   );
 }
 
-/** A part of the text, as it is where the page would not answer while it is read as Markdown. */
+/** A part of the text as Markdown, or as it is if reading it as Markdown would hold up the page. */
 function BlockOrText(props: BlockProps) {
   if (!hasLongParagraph(props.content)) return <Block {...props} />;
   return <p className="max-w-none break-words whitespace-pre-wrap">{props.content}</p>;

@@ -38,7 +38,7 @@ export function WaysTable({ ways, empty }: { readonly ways: readonly Way[]; read
   );
 }
 
-/** Names are not broken into single words. */
+/** A name has room for a few words in a line. */
 function NodeName({ node: { ref, title } }: { readonly node: Way['from'] }) {
   return (
     <span className="block min-w-24">

@@ -16,7 +16,7 @@ export function RunWebhooks({ runId }: { readonly runId: string }) {
     { where: equals('run_id', runId), limit: PAGE_SIZE },
     { isEnabled: may('WEBHOOK_DELIVERIES_LIST') },
   );
-  if (list.rows.length === 0) return null;
+  if (list.rows.length === 0 && !list.query.isError) return null;
   const columns = deliveryColumns(slug).filter(({ header }) => HEADERS.has(header));
   return (
     <Section title="Webhooks">

@@ -9,7 +9,14 @@ import type { ChatMessage, Retry } from '../../transcript/message.js';
 import { runChunks } from '../../transcript/run-chunks.js';
 
 /** What the end of a run changes. */
-const CHANGED = ['RUN_GET', 'RUN_LIST', 'RUN_MODEL_CALL_GET', 'MONITORING_LOGS_LIST', 'AUDIT_EVENTS_LIST'] as const;
+const CHANGED = [
+  'RUN_GET',
+  'RUN_LIST',
+  'RUN_MODEL_CALL_GET',
+  'MONITORING_LOGS_LIST',
+  'AUDIT_EVENTS_LIST',
+  'WEBHOOK_DELIVERIES_LIST',
+] as const;
 
 /**
  * The answer of a run while it is written, from its stream; undefined for a run that is over, and until the stream
