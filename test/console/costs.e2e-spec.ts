@@ -135,8 +135,11 @@ inBrowser('Costs, times and traces of runs', () => {
       await page.reload();
       await page.getByText('What the tool calls took could not be read.').waitFor();
       await opened.expectAccessible();
+      const again = page.getByRole('button', { name: 'Read it again' });
+      await Promise.all([page.waitForResponse(`**/tools/${name}`), again.click()]);
+      expect(await again.evaluate((button) => button === document.activeElement)).toBe(true);
       await page.unroute(`**/tools/${name}`);
-      await page.getByRole('button', { name: 'Read it again' }).click();
+      await again.click();
       await head('ask').getByText('$0.32').waitFor();
     }
     expect(await page.getByText('What the tool calls took could not be read.').count()).toBe(0);
