@@ -3,14 +3,17 @@ import { legacyServer, type ScriptedServer, sendResult, startScripted } from './
 export interface ToolServer extends ScriptedServer {
   /** The tools that it lists from now on; each answers its own name and the text that it was sent. */
   tools: string[];
+  /** Calls are answered when it resolves. */
+  answersAfter: Promise<void>;
 }
 
 /** An MCP server whose tools can be changed while it runs. */
 export async function startToolServer(...tools: string[]): Promise<ToolServer> {
-  const listing = { tools };
-  const { script } = legacyServer((request, response) => {
+  const listing = { tools, answersAfter: Promise.resolve() };
+  const { script } = legacyServer(async (request, response) => {
     const { message } = request;
     if (message.method === 'tools/call') {
+      await listing.answersAfter;
       const { name, arguments: args } = message.params as { name: string; arguments: { text?: string } };
       return sendResult(response, message, { content: [{ type: 'text', text: `${name} says ${args.text}` }] });
     }

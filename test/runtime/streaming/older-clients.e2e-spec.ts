@@ -68,12 +68,17 @@ describe.each(READERS)('a chat of %s', (_, reader) => {
   it('resumes a run that is under way, with the stored messages', async () => {
     const { thread } = await begin(reader);
     await thread.ask('earlier');
-    const taskId = await thread.postMessage('/words 20\n/wait 500\n/words 20');
+    const called = Promise.withResolvers<void>();
+    tools.answersAfter = called.promise;
+    const taskId = await thread.postMessage('/words 20\n/call search {}\n/words 20');
     await thread.waitFor(taskId, 'running');
     const chatHere = chatOf(api, agentId);
     const messages = (await loadMessages(chatHere, thread.id)).slice(0, 3);
     const chat = memoryChat({ id: thread.id, chat: chatHere, messages, ...reader });
-    await chat.resumeStream();
+    const resuming = chat.resumeStream();
+    await eventually(() => expect(chat.calls).toMatchObject([{ state: 'input-available' }]));
+    called.resolve();
+    await resuming;
     expect(chat).toMatchObject({ status: 'ready', error: undefined });
     expect(chat.messages.map(({ id }) => id)).toEqual((await thread.messages()).map(({ id }) => id));
     expect(JSON.parse(JSON.stringify(chat.lastMessage?.parts))).toEqual((await stored(thread))?.parts);
