@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { DomainError, type FieldError } from '../core/domain-error.js';
+import { DomainError, faultAt, type FieldError } from '../core/domain-error.js';
 import { newId } from '../core/ids.js';
 import { ArgumentChecker } from '../upstreams/arguments/argument-checker.js';
 
@@ -51,8 +51,7 @@ export class OutputSchemas {
       });
     }
     if (verdict.outcome !== 'unusable') return;
-    const message = `The schema cannot be used: ${verdict.reason}.`;
-    throw new DomainError('invalid_request', `${PATH}: ${message}`, [{ path: PATH, code: 'schema', message }]);
+    throw faultAt(PATH, 'schema', `The schema cannot be used: ${verdict.reason}.`);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../core/config/app-config.js';
-import { DomainError } from '../core/domain-error.js';
+import { type DomainError, faultAt } from '../core/domain-error.js';
 import {
   type ConnectionAuthInput,
   type ConnectionCreateData,
@@ -146,6 +146,5 @@ function refuseOauthProperties({
 }
 
 function faulty(property: string, code: string, message: string): DomainError {
-  const path = `data.${property}`;
-  return new DomainError('invalid_request', `${path}: ${message}`, [{ path, code, message }]);
+  return faultAt(`data.${property}`, code, message);
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError, type FieldError } from '../core/domain-error.js';
+import { DomainError, faultAt, refuseFaults } from '../core/domain-error.js';
 import { changedRateLimit, type ConnectionRateLimit } from '../core/limits.js';
 import { allows, ANY } from '../core/permissions.js';
 import type { Principal } from '../core/principal.js';
@@ -116,9 +116,8 @@ export class ConnectionEditor {
     if (type === 'HTTP') return true;
     const kind = this.kinds.findByType(type);
     if (kind !== undefined) return kind.needsUrl === true;
-    const path = 'data.connection_type';
     const message = `Must be a connection type of this service: ${this.kinds.creatableTypes().join(', ')}.`;
-    throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'is_in', message }]);
+    throw faultAt('data.connection_type', 'is_in', message);
   }
 
   private targetColumns(stored: ConnectionEntity, data: ConnectionUpdateData, caller: Principal): ConnectionColumns {
@@ -196,19 +195,12 @@ function required<Name extends 'connection_url' | 'stdio'>(
 ): NonNullable<ConnectionCreateData[Name]> {
   const value = data[name];
   if (value != null) return value;
-  const path = `data.${name}`;
-  const message = `A connection of type ${data.connection_type} requires this property.`;
-  throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'required', message }]);
+  throw faultAt(`data.${name}`, 'required', `A connection of type ${data.connection_type} requires this property.`);
 }
 
 function refuseFaulty(headers: Headers): void {
-  const faults: FieldError[] = headerFaults(headers).map(({ name, message }) => ({
-    path: headerPath(name),
-    code: 'header_refused',
-    message,
-  }));
-  const [first] = faults;
-  if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+  const code = 'header_refused';
+  refuseFaults(headerFaults(headers).map(({ name, message }) => ({ path: headerPath(name), code, message })));
 }
 
 /** The path includes only plain names: other text could contain dots, or be a secret pasted into the wrong place. */
@@ -224,6 +216,5 @@ function refuseForeignProperties(type: ConnectionType, data: ConnectionCreateDat
   const faults = Object.entries(data)
     .filter(([name, value]) => value !== undefined && !properties.includes(name))
     .map(([name]) => ({ path: `data.${name}`, code: `not_of_${type.toLowerCase()}`, message }));
-  const [first] = faults;
-  if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+  refuseFaults(faults);
 }

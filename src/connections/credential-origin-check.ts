@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { DomainError } from '../core/domain-error.js';
+import { faultAt } from '../core/domain-error.js';
 import { isSameOrigin } from '../platform/net/same-origin.js';
 import type { StdioProgram } from './connection.js';
 import { type ConnectionUpdateData, MASK } from './connection.dto.js';
@@ -19,10 +19,7 @@ export function refuseCredentialsForNewOrigin(stored: ConnectionEntity, data: Co
   if (data.connection_url === undefined) return;
   if (stored.connectionUrl !== null && isSameOrigin(stored.connectionUrl, data.connection_url)) return;
   if (!keepsToken(stored, data) && !keepsHeaders(stored, data) && !keepsClientSecret(stored, data)) return;
-  const path = 'data.connection_url';
-  throw new DomainError('invalid_request', `${path}: ${MESSAGE}`, [
-    { path, code: 'credentials_kept', message: MESSAGE },
-  ]);
+  throw faultAt('data.connection_url', 'credentials_kept', MESSAGE);
 }
 
 /**
@@ -36,10 +33,9 @@ export function refuseEnvironmentForNewProgram(
   env: Readonly<Record<string, string>>,
 ): void {
   if (!Object.values(env).includes(MASK) || isDeepStrictEqual(stdio, program)) return;
-  const path = 'data.stdio.env';
   const message =
     'The stored values belong to another program. To change the program, send the values again in the same update.';
-  throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'credentials_kept', message }]);
+  throw faultAt('data.stdio.env', 'credentials_kept', message);
 }
 
 function keepsToken(stored: ConnectionEntity, { connection_token: token, auth }: ConnectionUpdateData): boolean {

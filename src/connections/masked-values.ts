@@ -1,4 +1,4 @@
-import { DomainError } from '../core/domain-error.js';
+import { type DomainError, faultAt } from '../core/domain-error.js';
 import { MASK } from './connection.dto.js';
 
 type Values = Readonly<Record<string, string>>;
@@ -26,6 +26,5 @@ export function unmasked(sent: Values, stored: () => Values, { fold, pathOf }: S
 }
 
 export function nothingStored(path: string): DomainError {
-  const message = `${MASK} stands for a stored value, but no value is stored here.`;
-  return new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'nothing_stored', message }]);
+  return faultAt(path, 'nothing_stored', `${MASK} stands for a stored value, but no value is stored here.`);
 }

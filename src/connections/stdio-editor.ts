@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError, type FieldError } from '../core/domain-error.js';
+import { DomainError, faultAt, refuseFaults } from '../core/domain-error.js';
 import type { Principal } from '../core/principal.js';
 import { requirePermission } from '../core/require-permission.js';
 import { declarePermissions } from '../core/self-permissions.js';
@@ -68,19 +68,14 @@ export class StdioEditor {
 
   private refuseCommand(command: string): void {
     if (this.commands.includes(command)) return;
-    const path = 'data.stdio.command';
     const message = 'This service does not allow this command; STDIO_COMMANDS lists the allowed commands.';
-    throw new DomainError('invalid_request', `${path}: ${message}`, [{ path, code: 'command_refused', message }]);
+    throw faultAt('data.stdio.command', 'command_refused', message);
   }
 
   private refuseFaulty(env: Readonly<Record<string, string>>): void {
-    const faults: FieldError[] = environmentFaults(env, this.variables).map(({ name, message }) => ({
-      path: variablePath(name),
-      code: 'variable_refused',
-      message,
-    }));
-    const [first] = faults;
-    if (first !== undefined) throw new DomainError('invalid_request', `${first.path}: ${first.message}`, faults);
+    const faults = environmentFaults(env, this.variables);
+    const code = 'variable_refused';
+    refuseFaults(faults.map(({ name, message }) => ({ path: variablePath(name), code, message })));
   }
 }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budget.js';
-import { DomainError } from '../../core/domain-error.js';
+import { DomainError, faultAt } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import { type AccessCaller, AccessCallers } from './access-callers.js';
@@ -70,8 +70,7 @@ export class AccessToTools {
   /** The offers of the connections that have a tool with this text in its name. */
   private async search(organizationId: string, text: string, answer: HeldAnswer): Promise<Offer[]> {
     if (text.length < MIN_SEARCH_LENGTH) {
-      const message = 'Name a connection, or search for at least two characters.';
-      throw new DomainError('invalid_request', `search: ${message}`, [{ path: 'search', code: 'min_length', message }]);
+      throw faultAt('search', 'min_length', 'Name a connection, or search for at least two characters.');
     }
     const ids = await this.directory.findWithTool(organizationId, text, MAX_SEARCHED);
     const offers: Offer[] = [];
