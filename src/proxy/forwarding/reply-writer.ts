@@ -6,8 +6,7 @@ import { OpenCredentials } from '../../identity/credentials/open-credentials.js'
 import { AnswerBudget } from '../../core/answers/answer-budget.js';
 import { holdWhileSending } from '../../core/answers/hold-until-sent.js';
 import type { Principal } from '../../core/principal.js';
-import { turnHolderOf, WorkTurns } from '../../core/work-turns.js';
-import { GATHERED_BYTES } from '../../upstreams/messages/answer-body.js';
+import { GATHERED_BYTES, turnsOf } from '../../upstreams/messages/answer-body.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
 import type { RelayedAnswer } from './relay/relay-plan.js';
 
@@ -78,7 +77,7 @@ export class ReplyWriter {
 }
 
 async function* inTurns(pieces: readonly string[], principal: Principal | undefined): AsyncGenerator<Buffer> {
-  const turns = new WorkTurns(turnHolderOf(principal, 'answer'), GATHERED_BYTES);
+  const turns = turnsOf(principal);
   for (const piece of pieces) {
     const turn = turns.next(piece.length);
     if (turn !== undefined) await turn;

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
+import type { Principal } from '../../core/principal.js';
 import { turnHolderOf, WorkTurns } from '../../core/work-turns.js';
 import { MAX_PARSED_BYTES, ParseCost } from '../../core/json/parse-cost.js';
 
@@ -67,7 +68,7 @@ export function chunksOf(body: AnswerBody, answered?: AnsweredWithRoom): AsyncIt
 }
 
 async function* inTurns(body: Readable, answered: AnsweredWithRoom | undefined): AsyncGenerator<Buffer> {
-  const turns = turnsOf(answered);
+  const turns = turnsOf(answered?.request.principal);
   for await (const chunk of body as AsyncIterable<Buffer>) {
     const turn = turns.next(chunk.length);
     if (turn !== undefined) await turn;
@@ -75,9 +76,9 @@ async function* inTurns(body: Readable, answered: AnsweredWithRoom | undefined):
   }
 }
 
-/** The turns of an answer: one for as many bytes as are buffered of every answer. */
-export function turnsOf(answered: AnsweredWithRoom | undefined): WorkTurns {
-  return new WorkTurns(turnHolderOf(answered?.request.principal, 'answer'), GATHERED_BYTES);
+/** The turns of an answer to this principal: one for as many bytes as are buffered of every answer. */
+export function turnsOf(principal: Principal | undefined): WorkTurns {
+  return new WorkTurns(turnHolderOf(principal, 'answer'), GATHERED_BYTES);
 }
 
 /** The first bytes of a body: what is larger than it may be is read no further. */

@@ -171,7 +171,7 @@ class EventRelay {
   /** Returns true if the stream has ended. */
   private async readBeginning(body: Readable): Promise<boolean> {
     let silence = new Silence(BEGINNING_MS);
-    const turns = turnsOf(this.plan);
+    const turns = turnsOf(this.plan.request.principal);
     try {
       while (!body.destroyed) {
         const chunk = body.read() as Buffer | null;
