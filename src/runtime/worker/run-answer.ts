@@ -137,19 +137,17 @@ export class RunAnswer {
    * @throws AnswerOverflowError if the chunk exceeds the limits of an answer; it is then not streamed
    */
   async push(chunk: UIMessageChunk): Promise<void> {
-    const size = this.size + sizeOfChunk(chunk);
-    if (size > MAX_ANSWER_SIZE || this.folder.partCount > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
-    if (chunk.type === 'start-step') this.sizeBeforeStep = this.size;
-    this.size = size;
-    await this.append(chunk);
+    const size = sizeOfChunk(chunk);
+    if (this.size + size > MAX_ANSWER_SIZE || this.folder.partCount > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
+    await this.stream(chunk, size);
+    this.saveLater();
     await this.turns.next();
   }
 
   /** Streams a chunk from the run itself, regardless of the answer's size. */
   async append(chunk: UIMessageChunk): Promise<void> {
-    await this.stream(chunk);
-    // Stores the chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale attempt.
-    this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
+    await this.stream(chunk, 0);
+    this.saveLater();
   }
 
   /**
@@ -157,15 +155,7 @@ export class RunAnswer {
    * here, it has less than what an earlier attempt has stored.
    */
   async restore(chunk: UIMessageChunk): Promise<void> {
-    if (chunk.type === 'start-step') this.sizeBeforeStep = this.size;
-    this.size += sizeOfChunk(chunk);
-    await this.stream(chunk);
-  }
-
-  private async stream(chunk: UIMessageChunk): Promise<void> {
-    this.folder.apply(chunk);
-    if (chunk.type === 'reset-step') this.size = this.sizeBeforeStep;
-    await this.publisher.push(chunk);
+    await this.stream(chunk, sizeOfChunk(chunk));
   }
 
   /** Ends the texts that a model has begun. */
@@ -175,10 +165,7 @@ export class RunAnswer {
 
   /** Applies a chunk that an earlier attempt has streamed. */
   replay(frame: string): void {
-    const chunk = JSON.parse(frame) as UIMessageChunk;
-    if (chunk.type === 'start-step') this.sizeBeforeStep = this.size;
-    this.size = chunk.type === 'reset-step' ? this.sizeBeforeStep : this.size + frame.length;
-    this.folder.apply(chunk);
+    this.fold(JSON.parse(frame) as UIMessageChunk, frame.length);
   }
 
   /** Counts a finished step. @param usage of its model call */
@@ -253,6 +240,26 @@ export class RunAnswer {
   /** Ends the live stream. */
   end(): Promise<void> {
     return this.publisher.end();
+  }
+
+  private async stream(chunk: UIMessageChunk, size: number): Promise<void> {
+    this.fold(chunk, size);
+    await this.publisher.push(chunk);
+  }
+
+  /** @param size that the chunk adds to the answer */
+  private fold(chunk: UIMessageChunk, size: number): void {
+    if (chunk.type === 'start-step') this.sizeBeforeStep = this.size;
+    this.size = chunk.type === 'reset-step' ? this.sizeBeforeStep : this.size + size;
+    this.folder.apply(chunk);
+  }
+
+  /**
+   * Stores the latest chunk even if the model sends nothing more. The publisher or the heartbeat reports a stale
+   * attempt.
+   */
+  private saveLater(): void {
+    this.saveWithin(Math.max(SAVE_EVERY_MS, this.saveCost * 10));
   }
 
   private afterSaves<T>(store: () => Promise<T>): Promise<T> {

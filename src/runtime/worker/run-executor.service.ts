@@ -96,7 +96,7 @@ export class RunExecutorService {
   private async answerRun(attempt: Attempt): Promise<boolean> {
     const { run, control, observation } = attempt;
     // Sent together with what else the attempt reads.
-    const opening = canBegin(run) ? this.openSession(run, control) : undefined;
+    const opening = canBegin(run) ? throughOutage(() => this.sessions.openAgentSession(run, control)) : undefined;
     // `conclusionOf` waits for it, unless the answer or the models cannot be opened.
     opening?.catch(() => undefined);
     const [answer, models, approvals] = await Promise.all([
@@ -164,11 +164,13 @@ export class RunExecutorService {
     { models, approvals, opening }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
-      if (hasLostTooManyWorkers(run)) return { status: 'failed', error: WORKER_LOST, finishReason: null };
-      if (run.cancelRequestedAt !== null) control.stop('cancelled');
-      if (run.hasLostCredential) control.stop('revoked');
+      if (opening === undefined) {
+        if (hasLostTooManyWorkers(run)) return { status: 'failed', error: WORKER_LOST, finishReason: null };
+        control.stop(run.cancelRequestedAt === null ? 'revoked' : 'cancelled');
+        throw control.signal.reason;
+      }
       control.signal.throwIfAborted();
-      const session = await (opening ?? this.openSession(run, control));
+      const session = await opening;
       observation.setAgentName(session.agentName);
       const { modelRecording } = session;
       const recordings =
@@ -189,10 +191,6 @@ export class RunExecutorService {
       if (failure.code === 'internal') this.logger.error({ run_id: run.id, err: error }, 'A run failed unexpectedly');
       return { status: 'failed', error: failure, finishReason: 'error' };
     }
-  }
-
-  private openSession(run: ClaimedRun, control: RunAttemptControl): Promise<AgentSession> {
-    return throughOutage(() => this.sessions.openAgentSession(run, control));
   }
 }
 
