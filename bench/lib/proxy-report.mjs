@@ -1,4 +1,4 @@
-import { counted, quantile } from './report.mjs';
+import { counted, layOut, quantile } from './report.mjs';
 import { UPSTREAM_KINDS } from './upstream-kinds.mjs';
 
 /** The targets of issue B4, for an upstream that answers with JSON. */
@@ -135,10 +135,4 @@ function middle(values) {
 
 function number(value, digits) {
   return Number.isNaN(value) ? '-' : value.toFixed(digits);
-}
-
-function layOut(rows) {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((cells) => cells[column].length)));
-  const aligned = (cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]));
-  return rows.map((cells) => cells.map(aligned).join('  ').trimEnd()).join('\n');
 }
