@@ -16,6 +16,19 @@ export const EVENT_WORDS: Readonly<Record<Delivery['event'], string>> = {
   'tools.changed': 'a pinned connection lists changed or new tools',
 };
 
+export const DELIVERY_STATE: Column<Delivery> = {
+  header: 'State',
+  cell: ({ status }) => <StatusBadge status={status} />,
+};
+
+export const LAST_ANSWER: Column<Delivery> = {
+  header: 'Last answer',
+  isSecondary: true,
+  cell: ({ last_status: status, last_error: error }) => (
+    <span className="break-words">{error ?? status ?? 'none yet'}</span>
+  ),
+};
+
 /** The columns of a list of what was sent to webhooks. */
 export function deliveryColumns(org: string): readonly Column<Delivery>[] {
   return [
@@ -30,15 +43,9 @@ export function deliveryColumns(org: string): readonly Column<Delivery>[] {
           </Link>
         ),
     },
-    { header: 'State', cell: ({ status }) => <StatusBadge status={status} /> },
+    DELIVERY_STATE,
     { header: 'Tries', isSecondary: true, align: 'right', cell: ({ attempts }) => attempts },
-    {
-      header: 'Last answer',
-      isSecondary: true,
-      cell: ({ last_status: status, last_error: error }) => (
-        <span className="break-words">{error ?? status ?? 'none yet'}</span>
-      ),
-    },
+    LAST_ANSWER,
     {
       header: 'Next try',
       isSecondary: true,
