@@ -4,7 +4,7 @@ import type { DestinationStream } from 'pino';
 const STANDARD_OUTPUT = 1;
 /** Writes when this many characters are gathered, or after this many milliseconds. */
 const GATHERED_LENGTH = 64 * 1024;
-const WRITE_EVERY_MS = 20;
+const WRITE_AFTER_MS = 20;
 /** While nothing can be written, lines beyond this many characters are dropped. */
 const MAX_GATHERED_LENGTH = 16 * 1024 * 1024;
 /** How long the end of the process waits for a reader that is too slow. */
@@ -21,6 +21,7 @@ export function gatheredOutput(): DestinationStream {
   let lines: string[] = [];
   let length = 0;
   let isWriting = false;
+  let timer: NodeJS.Timeout | undefined;
   const take = (): Buffer => {
     const taken = Buffer.from(lines.join(''));
     lines = [];
@@ -28,21 +29,27 @@ export function gatheredOutput(): DestinationStream {
     return taken;
   };
   const writeGathered = (): void => {
-    if (isWriting || length === 0) return;
+    clearTimeout(timer);
+    timer = undefined;
     isWriting = true;
     writeAll(take(), () => {
       isWriting = false;
-      if (length >= GATHERED_LENGTH) writeGathered();
+      writeSoon();
     });
   };
-  setInterval(writeGathered, WRITE_EVERY_MS).unref();
+  // A timer that also ran without lines would wake an idle process fifty times a second.
+  const writeSoon = (): void => {
+    if (isWriting || length === 0) return;
+    if (length >= GATHERED_LENGTH) writeGathered();
+    else timer ??= setTimeout(writeGathered, WRITE_AFTER_MS).unref();
+  };
   process.once('exit', () => writeAllNow(take()));
   return {
     write: (line) => {
       if (length > MAX_GATHERED_LENGTH) return;
       lines.push(line);
       length += line.length;
-      if (length >= GATHERED_LENGTH) writeGathered();
+      writeSoon();
     },
   };
 }
@@ -50,7 +57,7 @@ export function gatheredOutput(): DestinationStream {
 /** @param onEnd called when all is written or lost */
 function writeAll(text: Buffer, onEnd: () => void): void {
   write(STANDARD_OUTPUT, text, (error, written) => {
-    if (isBusy(error)) setTimeout(() => writeAll(text, onEnd), WRITE_EVERY_MS);
+    if (isBusy(error)) setTimeout(() => writeAll(text, onEnd), WRITE_AFTER_MS);
     else if (error !== null || written === text.length) onEnd();
     else writeAll(text.subarray(written), onEnd);
   });
