@@ -17,7 +17,7 @@ import { layOut, machine, number, quantile, ratio } from './lib/report.mjs';
 import { startService } from './lib/service.mjs';
 import { SIZES, storeOrganization } from './lib/store-organization.mjs';
 
-const CHROMIUM = { executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] };
+const CHROMIUM = { executablePath: '/usr/bin/chromium-headless-shell', args: ['--no-sandbox'] };
 /** In this time a view shall show its content. */
 const LIMIT_MS = 1_000;
 const OWNER = { email: 'owner@example.com', password: 'bench correct horse battery' };

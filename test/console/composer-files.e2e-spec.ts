@@ -1,5 +1,8 @@
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import type { Locator, Page } from 'playwright-core';
+import type { FileChooser, Locator, Page } from 'playwright-core';
 import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { newTenant } from '../support/tenant.js';
@@ -27,9 +30,13 @@ const answers = (page: Page): Locator => conversation(page).getByRole('article',
 
 /** Chooses files with the button. */
 async function pick(page: Page, ...files: Picked[]): Promise<void> {
+  await (await chooser(page)).setFiles([...files]);
+}
+
+async function chooser(page: Page): Promise<FileChooser> {
   const choosing = page.waitForEvent('filechooser');
   await page.getByRole('button', { name: 'Add files' }).click();
-  await (await choosing).setFiles([...files]);
+  return choosing;
 }
 
 /** An expression of the page: the bytes of a file. */
@@ -114,10 +121,16 @@ inBrowser('files in the composer', () => {
   it('say that they are too large', async () => {
     opened = await fixture.open(`playground?agent=${agentId}`);
     const { page } = opened;
-    await pick(page, { name: 'huge.bin', mimeType: '', buffer: Buffer.alloc(21 * MIB) });
+    // From the disk: a file of this size would take seconds as a text of the debugger.
+    const folder = await mkdtemp(join(tmpdir(), 'huge-'));
+    const path = join(folder, 'huge.bin');
+    await writeFile(path, '');
+    await truncate(path, 21 * MIB);
+    await (await chooser(page)).setFiles(path);
     await page.getByRole('alert').getByText('A file is limited to 20 MiB.').waitFor();
     await chips(page).getByText('21.0 MiB').waitFor();
     expect(opened.problems).toEqual([]);
+    await rm(folder, { recursive: true });
   });
 
   it('end their upload when they are removed', async () => {

@@ -1,7 +1,10 @@
 import type { BrowserServer } from 'playwright-core';
 
-/** Where Debian's package installs it (`.ci/run`). */
-export const CHROMIUM = '/usr/bin/chromium';
+/**
+ * Where Debian's package installs it (`.ci/run`): the build without a user interface, which takes a third less processor
+ * time for the same tests.
+ */
+export const CHROMIUM = '/usr/bin/chromium-headless-shell';
 
 /**
  * Starts one browser for each Jest worker that asks, for all its suites: a start takes longer than most of their tests.
