@@ -16,7 +16,7 @@ import type { Principal } from '../../core/principal.js';
 import { OpenToThreadTokens } from '../../core/thread-access.js';
 import { InputPipe, NoQuery } from '../../core/validation/input.pipe.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
-import { RunRequestPipe } from '../runs/parse-run-request.js';
+import { RunRequestPipe } from '../runs/run-request.pipe.js';
 import { RegenerateRequest, RunRequest, SteerRequest, SteerQuery } from '../runs/run-request.dto.js';
 import { type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { SteerRequestService } from '../runs/steer-request.service.js';

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../../core/domain-error.js';
-import { RunRequestPipe } from './parse-run-request.js';
+import { RunRequestPipe } from './run-request.pipe.js';
 import { RunRequest } from './run-request.dto.js';
 
 const pipe = new RunRequestPipe(RunRequest);
