@@ -11,7 +11,10 @@ export interface Column<Row> {
   readonly align?: 'right';
 }
 
-/** Rows of a list. The first column names the row and usually links to it. */
+/**
+ * Rows of a list. The first column names the row and usually links to it. The roles are said, because Safari takes them
+ * from a table that is laid out as a grid.
+ */
 export function DataTable<Row>({
   label,
   columns,
@@ -35,15 +38,17 @@ export function DataTable<Row>({
       aria-label={label}
     >
       <table
+        role="table"
         className={cn('w-full text-left text-sm', isTwoLine && 'max-md:grid max-md:grid-cols-(--first-line)')}
         style={isTwoLine ? firstLineOf(columns) : undefined}
       >
-        <thead className={cn('border-b text-muted-foreground', part)}>
-          <tr className={cn(part)}>
+        <thead role="rowgroup" className={cn('border-b text-muted-foreground', part)}>
+          <tr role="row" className={cn(part)}>
             {columns.map((column) => (
               <th
                 key={column.header}
                 scope="col"
+                role="columnheader"
                 className={cn('px-3 py-2 font-medium', placeOf(column), column.isBelow && 'max-md:sr-only')}
               >
                 {column.header}
@@ -51,12 +56,13 @@ export function DataTable<Row>({
             ))}
           </tr>
         </thead>
-        <tbody ref={markRead} className={cn(part)}>
+        <tbody ref={markRead} role="rowgroup" className={cn(part)}>
           {rows.map((row) => (
-            <tr key={keyOf(row)} className={cn('border-b last:border-0 hover:bg-muted/50', part)}>
+            <tr key={keyOf(row)} role="row" className={cn('border-b last:border-0 hover:bg-muted/50', part)}>
               {columns.map((column) => (
                 <td
                   key={column.header}
+                  role="cell"
                   className={cn(
                     'px-3 py-2 align-top',
                     // Long words break rather than reach into the next column.
