@@ -1,4 +1,6 @@
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { listenOnLoopback } from '../../src/boot/testing/loopback-server.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
@@ -136,6 +138,22 @@ inBrowser('Settings', () => {
     const { body } = await fixture.service.tool('ORGANIZATION_GET');
     expect(body.item).toMatchObject({ limits: { runs_per_minute: 500 }, run_access: 'granted' });
     await opened.close();
+  });
+
+  it('offers the models that a provider lists', async () => {
+    const server = createServer((_request, response) => response.end('{"data":[{"id":"tiny-1"},{"id":"grand-2"}]}'));
+    const { origin, close } = await listenOnLoopback(server);
+    const data = { title: 'Workshop', kind: 'openai-compatible', base_url: `${origin}/v1` };
+    await fixture.service.tool('AI_PROVIDER_CREATE', { data }).expect(200);
+    const opened = await fixture.open('settings/models');
+    const tier = opened.page.getByRole('form', { name: 'Tier Thinking' });
+    await tier.getByLabel('Provider').selectOption('Workshop');
+    await tier.getByLabel('Model').focus();
+    await tier.locator('option[value="tiny-1"]').waitFor({ state: 'attached' });
+    const names = tier.locator('datalist option').evaluateAll((all) => all.map((each) => each.getAttribute('value')));
+    expect(await names).toEqual(['grand-2', 'tiny-1']);
+    await opened.close();
+    await close();
   });
 
   it('stores a provider with the fields of its kind, changes its kind, and never shows a secret', async () => {

@@ -313,6 +313,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/{org}/tools/AI_PROVIDER_MODELS": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks an AI provider for the names of its models, within 10 seconds, and reports the cause of a failure. Those of azure and bedrock have no such list. */
+        post: operations["AI_PROVIDER_MODELS"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/{org}/tools/AI_PROVIDER_TEST": {
         parameters: {
             query?: never;
@@ -2326,6 +2343,14 @@ export interface components {
             items: components["schemas"]["AiProviderItem"][];
         };
         AiProviderListInput: Record<string, unknown>;
+        AiProviderModels: {
+            models: string[];
+            error?: string;
+        };
+        AiProviderModelsInput: {
+            /** Format: uuid */
+            id: string;
+        };
         AiProviderTestInput: {
             /** Format: uuid */
             id: string;
@@ -5601,6 +5626,50 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["AiProviderList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    AI_PROVIDER_MODELS: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Organization slug
+                 * @example default
+                 */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "0198f0a0-0000-7000-8000-000000000001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AiProviderModelsInput"];
+            };
+        };
+        responses: {
+            /** @description The tool’s output */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "models": [
+                     *         "text"
+                     *       ],
+                     *       "error": "text"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AiProviderModels"];
                 };
             };
             default: components["responses"]["Problem"];

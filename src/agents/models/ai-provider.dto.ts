@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import {
+  IsArray,
   IsBoolean,
   IsIn,
   IsInt,
@@ -36,6 +37,7 @@ export function canonicalBaseUrl(text: string): string | undefined {
 
 const TITLE = /^[^\x00-\x1f\x7f-\x9f]{1,128}$/u;
 const TITLE_RULE = { message: 'must be 1 to 128 characters without control characters' };
+const MODEL_NAME = /^[^\x00-\x1f\x7f-\x9f]{1,256}$/u;
 /** A key is sent in a header, so it can contain only visible ASCII and spaces (RFC 9110 §5.5). */
 const SECRET = /^[\x20-\x7e]{1,4096}$/;
 const SECRET_RULE = { message: 'must be 1 to 4096 printable ASCII characters' };
@@ -143,6 +145,11 @@ export class AiProviderTestInput {
   model: string;
 }
 
+export class AiProviderModelsInput {
+  @IsUUID()
+  id: string;
+}
+
 /** A provider as returned to callers: it shows whether a secret is stored, never the secret. */
 export class AiProviderItem {
   @IsUUID()
@@ -206,9 +213,23 @@ export class AiProviderTested {
   error?: string;
 }
 
+export class AiProviderModels {
+  /** In their order, up to 1,000; empty when the provider lists none. */
+  @IsArray()
+  @IsModelName({ each: true })
+  models: string[];
+
+  /** Why there is no list, in a sentence; absent when there is one. */
+  @MayBeAbsent()
+  @IsString()
+  error?: string;
+}
+
+export function isModelName(name: unknown): name is string {
+  return typeof name === 'string' && MODEL_NAME.test(name);
+}
+
 /** Checks that a property is a possible model name. */
-export function IsModelName(): PropertyDecorator {
-  return Matches(/^[^\x00-\x1f\x7f-\x9f]{1,256}$/u, {
-    message: 'must be 1 to 256 characters without control characters',
-  });
+export function IsModelName({ each = false } = {}): PropertyDecorator {
+  return Matches(MODEL_NAME, { each, message: 'must be 1 to 256 characters without control characters' });
 }

@@ -7,11 +7,14 @@ import {
   AiProviderDeleteInput,
   AiProviderList,
   AiProviderListInput,
+  AiProviderModels,
+  AiProviderModelsInput,
   AiProviderTested,
   AiProviderTestInput,
   AiProviderUpdateInput,
 } from './ai-provider.dto.js';
 import { AiProviderService } from './ai-provider.service.js';
+import { ProviderModelList } from './provider-model-list.js';
 import { ProviderTester } from './provider-tester.js';
 
 @Injectable()
@@ -19,6 +22,7 @@ export class AiProviderTools {
   constructor(
     private readonly service: AiProviderService,
     private readonly tester: ProviderTester,
+    private readonly modelList: ProviderModelList,
   ) {}
 
   @ManagementTool({
@@ -80,5 +84,18 @@ export class AiProviderTools {
   })
   test(input: AiProviderTestInput, caller: Principal): Promise<AiProviderTested> {
     return this.tester.test(input, caller);
+  }
+
+  @ManagementTool({
+    name: 'AI_PROVIDER_MODELS',
+    description:
+      'Asks an AI provider for the names of its models, within 10 seconds, and reports the cause of a failure. Those of ' +
+      'azure and bedrock have no such list.',
+    input: AiProviderModelsInput,
+    output: AiProviderModels,
+    annotations: READ_ONLY,
+  })
+  models(input: AiProviderModelsInput, caller: Principal): Promise<AiProviderModels> {
+    return this.modelList.read(input, caller);
   }
 }

@@ -9,16 +9,20 @@ export type ProviderKind = string;
 export const PROVIDER_KINDS: ProviderKind[] = [];
 
 /**
- * The access data for one model of one provider: also the values of the fields that the kind declares, secrets
- * decrypted. Never log them.
+ * The access data of one provider: also the values of the fields that the kind declares, secrets decrypted. Never log
+ * them.
  */
-export interface LanguageModelSettings extends FieldSettings {
+export interface ProviderSettings extends FieldSettings {
   /** The root URL of the API; undefined for the default address of the kind. */
   readonly baseUrl?: string;
-  /** The provider's name for the model. */
-  readonly model: string;
   /** Enforces the address policy and limits of time and size. Node's `fetch` does neither. */
   readonly fetch: typeof globalThis.fetch;
+}
+
+/** The access data for one model of one provider. */
+export interface LanguageModelSettings extends ProviderSettings {
+  /** The provider's name for the model. */
+  readonly model: string;
 }
 
 /** A kind of AI provider: how its models are reached. */
@@ -45,6 +49,12 @@ export interface LanguageModels {
    * `AWS_ENDPOINT_URL`, and sends the operator's key to an address that an organization has chosen.
    */
   openModel(settings: LanguageModelSettings): LanguageModelV4 | Promise<LanguageModelV4>;
+  /**
+   * Asks the provider for the names of its models that `openModel` takes. What is no possible name is left out. Absent:
+   * its API lists none.
+   * @throws what `openModel`'s models throw
+   */
+  listModels?(settings: ProviderSettings): Promise<readonly unknown[]>;
 }
 
 export const MODEL_KIND = 'signalbox:model-kind';

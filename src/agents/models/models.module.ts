@@ -24,6 +24,7 @@ import { ModelTiersRepository } from './model-tiers.repository.js';
 import { ModelTiersService } from './model-tiers.service.js';
 import { ModelTiersTools } from './model-tiers.tools.js';
 import { ModelsService } from './models.service.js';
+import { ProviderModelList } from './provider-model-list.js';
 import { ProviderModels } from './provider-models.js';
 import { ProviderTester } from './provider-tester.js';
 
@@ -57,6 +58,7 @@ import { ProviderTester } from './provider-tester.js';
     ModelHealth,
     ProviderModels,
     ProviderTester,
+    ProviderModelList,
   ],
   exports: [ModelsService, ModelHealth],
 })

@@ -17,6 +17,7 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from 'ai';
+import { DomainError } from '../../core/domain-error.js';
 import { plainText } from '../../core/plain-text.js';
 import { redactText } from '../../core/redact-text.js';
 import { AddressRefusedError } from '../../platform/net/address-policy.js';
@@ -102,6 +103,11 @@ export function describeProviderFailure(error: unknown): ProviderFailure {
     }
   }
   return INTERNAL;
+}
+
+/** The sentence that answers a request for a test or for the models of a provider, which can fail here, too. */
+export function sentenceOfFailure(error: unknown): string {
+  return error instanceof DomainError ? error.message : describeProviderFailure(error).message;
 }
 
 /** Failures that say nothing of other models. */

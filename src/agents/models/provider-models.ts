@@ -6,10 +6,14 @@ import { GuardedDispatcher } from '../../platform/net/guarded-dispatcher.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
+import type { LanguageModels, ProviderSettings } from './model-kind.js';
 import { ModelKinds } from './model-kinds.js';
 import { openFields } from './provider-columns.js';
 import { createProviderFetch, hidingKey } from './provider-fetch.js';
 import { SECRET_FIELDS, toSettings } from './provider-fields.js';
+
+/** The most bytes of a list of models. That of a service with all models of all providers has about 1 MiB. */
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 /** The access data of a provider, with its secrets sealed. */
 export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey' | 'options' | 'secrets'>;
@@ -21,6 +25,7 @@ export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 
 export class ProviderModels implements OnApplicationShutdown {
   private readonly dispatcher: GuardedDispatcher;
   private readonly fetch: typeof globalThis.fetch;
+  private readonly fetchList: typeof globalThis.fetch;
 
   constructor(
     policy: AddressPolicy,
@@ -29,22 +34,23 @@ export class ProviderModels implements OnApplicationShutdown {
   ) {
     this.dispatcher = new GuardedDispatcher(policy, { connections: PROVIDER_LIMITS.socketsPerOrigin });
     this.fetch = createProviderFetch(this.dispatcher);
+    this.fetchList = createProviderFetch(this.dispatcher, { ...PROVIDER_LIMITS, maxAnswerBytes: MAX_LIST_BYTES });
   }
 
   /** @throws DomainError when a stored secret cannot be decrypted, or no module has the kind */
   async open(provider: StoredProvider, model: string): Promise<LanguageModelV4> {
-    const { kind, baseUrl } = provider;
-    const models = this.kinds.findByName(kind);
-    if (models === undefined) {
-      throw new DomainError('internal', `This service does not support the kind ${kind} of the AI provider.`);
-    }
-    const fields = openFields(this.vault, provider);
-    return models.openModel({
-      model,
-      fetch: hidingKey(this.fetch, ...SECRET_FIELDS.map((field) => fields[field])),
-      ...(baseUrl === null ? {} : { baseUrl }),
-      ...toSettings(fields),
-    });
+    const { models, settings } = this.access(provider, this.fetch);
+    return models.openModel({ ...settings, model });
+  }
+
+  /**
+   * Asks a provider for the names of its models.
+   * @returns undefined if no API of the kind lists them
+   * @throws as `open`, and what describes a failure of the provider (`describeProviderFailure`)
+   */
+  async list(provider: StoredProvider, signal: AbortSignal): Promise<readonly unknown[] | undefined> {
+    const { models, settings } = this.access(provider, (input, init) => this.fetchList(input, { ...init, signal }));
+    return models.listModels?.(settings);
   }
 
   /** Whether models of the kind take files of the type in messages. */
@@ -55,6 +61,24 @@ export class ProviderModels implements OnApplicationShutdown {
   /** What the SDK of the kind needs to ask for JSON that matches a schema; null if it cannot. */
   schemaOptions(kind: string): SharedV4ProviderOptions | null {
     return this.kinds.findByName(kind)?.schemaOptions ?? null;
+  }
+
+  private access(
+    provider: StoredProvider,
+    fetch: typeof globalThis.fetch,
+  ): { models: LanguageModels; settings: ProviderSettings } {
+    const { kind, baseUrl } = provider;
+    const models = this.kinds.findByName(kind);
+    if (models === undefined) {
+      throw new DomainError('internal', `This service does not support the kind ${kind} of the AI provider.`);
+    }
+    const fields = openFields(this.vault, provider);
+    const settings = {
+      fetch: hidingKey(fetch, ...SECRET_FIELDS.map((field) => fields[field])),
+      ...(baseUrl === null ? {} : { baseUrl }),
+      ...toSettings(fields),
+    };
+    return { models, settings };
   }
 
   onApplicationShutdown(): Promise<void> {

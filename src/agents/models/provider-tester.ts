@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import type { AiProviderTested, AiProviderTestInput } from './ai-provider.dto.js';
 import { AiProviderService } from './ai-provider.service.js';
-import { describeProviderFailure } from './provider-failure.js';
+import { sentenceOfFailure } from './provider-failure.js';
 import { ProviderModels } from './provider-models.js';
 import { InvalidResponseDataError, type LanguageModelV4 } from '@ai-sdk/provider';
 
@@ -32,13 +31,9 @@ export class ProviderTester {
       await probe(await this.models.open(provider, model), AbortSignal.timeout(TIME_LIMIT_MS));
       return { ok: true, latency_ms: latency() };
     } catch (error) {
-      return { ok: false, latency_ms: latency(), error: sentenceOf(error) };
+      return { ok: false, latency_ms: latency(), error: sentenceOfFailure(error) };
     }
   }
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof DomainError ? error.message : describeProviderFailure(error).message;
 }
 
 /**

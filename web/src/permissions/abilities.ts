@@ -143,6 +143,7 @@ export const ABILITY_GROUPS: readonly AbilityGroup[] = [
           'AI_PROVIDER_UPDATE',
           'AI_PROVIDER_DELETE',
           'AI_PROVIDER_TEST',
+          'AI_PROVIDER_MODELS',
           'MODEL_TIERS_SET',
         ],
       },

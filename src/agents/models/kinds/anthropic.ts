@@ -1,5 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
+import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
+import { readModels } from './listed-models.js';
 import { withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 
 /** Anthropic itself. */
@@ -17,5 +18,11 @@ export class AnthropicModels implements LanguageModels {
   }: LanguageModelSettings): Promise<LanguageModelV4> {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     return withToolMedia(createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model), this.files);
+  }
+
+  /** Source: https://docs.claude.com/en/api/models-list */
+  async listModels({ baseUrl = this.ownBaseUrl, apiKey = '', fetch }: ProviderSettings): Promise<readonly unknown[]> {
+    const headers = { 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' };
+    return (await readModels(`${baseUrl}/models?limit=1000`, 'data', headers, fetch)).map(({ id }) => id);
   }
 }

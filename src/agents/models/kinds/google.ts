@@ -1,7 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { withMediaAfterTools } from '../media-of-tools.js';
-import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
+import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
 import type { FieldRules } from '../provider-fields.js';
+import { readModels } from './listed-models.js';
 import { withToolMedia } from '../tool-media.js';
 
 /**
@@ -25,5 +26,16 @@ export class GoogleModels implements LanguageModels {
     const { createGoogle } = await import('@ai-sdk/google');
     // For models before Gemini 3, the SDK makes a function response of each text of a result, and none of its media.
     return withToolMedia(withMediaAfterTools(createGoogle({ baseURL: baseUrl, apiKey, fetch })(model)), this.files);
+  }
+
+  /** Source: https://ai.google.dev/api/models#method:-models.list */
+  async listModels({ baseUrl = this.ownBaseUrl, apiKey = '', fetch }: ProviderSettings): Promise<readonly unknown[]> {
+    const headers = { 'x-goog-api-key': apiKey };
+    const models = await readModels(`${baseUrl}/models?pageSize=1000`, 'models', headers, fetch);
+    return models
+      .filter(
+        ({ supportedGenerationMethods: methods }) => Array.isArray(methods) && methods.includes('generateContent'),
+      )
+      .map(({ name }) => (typeof name === 'string' ? name.replace(/^models\//, '') : name));
   }
 }

@@ -1,7 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { DomainError } from '../../../core/domain-error.js';
 import { withMediaAfterTools } from '../media-of-tools.js';
-import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
+import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
+import { readModelIds } from './listed-models.js';
 import { withToolMedia } from '../tool-media.js';
 
 /** Any server with OpenAI's chat completions API. `/chat/completions` is appended to the base URL. */
@@ -12,11 +13,19 @@ export class OpenAiCompatibleModels implements LanguageModels {
 
   /** @throws DomainError `invalid_request` when there is no base URL */
   async openModel({ baseUrl, apiKey = '', model, fetch }: LanguageModelSettings): Promise<LanguageModelV4> {
-    const name = 'openai-compatible';
-    if (baseUrl === undefined)
-      throw new DomainError('invalid_request', `A provider of kind ${name} requires a base_url.`);
+    const baseURL = required(baseUrl);
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    const provider = createOpenAICompatible({ name, baseURL: baseUrl, apiKey, fetch, includeUsage: true });
+    const provider = createOpenAICompatible({ name: 'openai-compatible', baseURL, apiKey, fetch, includeUsage: true });
     return withToolMedia(withMediaAfterTools(provider(model)), this.files);
   }
+
+  /** @throws DomainError `invalid_request` when there is no base URL */
+  async listModels({ baseUrl, ...settings }: ProviderSettings): Promise<readonly unknown[]> {
+    return readModelIds(required(baseUrl), settings);
+  }
+}
+
+function required(baseUrl: string | undefined): string {
+  if (baseUrl !== undefined) return baseUrl;
+  throw new DomainError('invalid_request', 'A provider of kind openai-compatible requires a base_url.');
 }

@@ -1,5 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
+import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
+import { readModelIds } from './listed-models.js';
 import { withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 
 /** OpenAI itself. */
@@ -18,5 +19,9 @@ export class OpenAiModels implements LanguageModels {
   }: LanguageModelSettings): Promise<LanguageModelV4> {
     const { createOpenAI } = await import('@ai-sdk/openai');
     return withToolMedia(createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model), this.files);
+  }
+
+  listModels({ baseUrl = this.ownBaseUrl, ...settings }: ProviderSettings): Promise<readonly unknown[]> {
+    return readModelIds(baseUrl, settings);
   }
 }

@@ -1,4 +1,4 @@
-import { useId } from 'react';
+import { useId, useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
@@ -30,7 +30,8 @@ export function ModelFields({
   const set = (change: Partial<ModelDraft>): void => onChange({ ...draft, ...change });
   const isSet = providerId !== '';
   const knownId = useId();
-  const known = useKnownModels(providerId);
+  const [askedProviderId, setAskedProviderId] = useState('');
+  const known = useKnownModels(providerId, askedProviderId === providerId);
   const test = useChange('AI_PROVIDER_TEST', []);
   const tried = { id: providerId, model: model.trim() };
   const isResultOfThis = test.variables?.id === tried.id && test.variables.model === tried.model;
@@ -60,6 +61,7 @@ export function ModelFields({
           value={isSet ? model : ''}
           list={knownId}
           autoComplete="off"
+          onFocus={() => setAskedProviderId(providerId)}
           onChange={(name) => set({ model: name })}
         />
         <datalist id={knownId}>
@@ -92,13 +94,21 @@ export function ModelFields({
   );
 }
 
-/** The models of a provider that tiers name already: the field offers them, and takes every other name, too. */
-function useKnownModels(providerId: string): readonly string[] {
+/**
+ * The models of a provider that tiers name already, and those that it lists when it is asked: the field offers them, and
+ * takes every other name, too.
+ */
+function useKnownModels(providerId: string, isAsked: boolean): readonly string[] {
+  const { may } = useOrganization();
   const { data } = useTool('MODEL_TIERS_GET', {});
+  const isEnabled = isAsked && providerId !== '' && may('AI_PROVIDER_MODELS');
+  const listed = useTool('AI_PROVIDER_MODELS', { id: providerId }, { isEnabled });
+  const offered = isEnabled && !listed.isPlaceholderData ? (listed.data?.models ?? []) : [];
   const stored = Object.values(data?.item ?? {}).flatMap((target) =>
     target === null ? [] : [target, ...(target.fallbacks ?? [])],
   );
-  return [...new Set(stored.filter((each) => each.provider_id === providerId).map(({ model }) => model))].toSorted();
+  const named = stored.filter((each) => each.provider_id === providerId).map(({ model }) => model);
+  return [...new Set([...named, ...offered])].toSorted();
 }
 
 function TestResult({ result }: { readonly result: ToolOutput<'AI_PROVIDER_TEST'> }) {
