@@ -195,6 +195,7 @@ export function sequences(document: OpenApi): fc.Arbitrary<Sequence> {
     [
       tool('AI_PROVIDER_CREATE'),
       tool('AI_PROVIDER_TEST'),
+      tool('AI_PROVIDER_MODELS'),
       tool('MODEL_TIERS_SET'),
       tool('COLLECTION_THREADS_CREATE'),
       post,

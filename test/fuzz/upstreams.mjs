@@ -158,10 +158,13 @@ async function guarded(request, response) {
   return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end(`Refused ${request.headers.authorization}`);
 }
 
-/** Chat completions: says something, and calls a tool where the last message asks for it. */
+/** Chat completions: says something, and calls a tool where the last message asks for it. Its list of models is odd. */
 async function provider(request, response) {
   let body = '';
   for await (const chunk of request) body += chunk;
+  if (request.url.endsWith('/models')) {
+    return void response.end('{"data":[{"id":"tiny"},{"id":"\\ud800"},{"id":"a\\u0000"},{"id":7},null]}');
+  }
   if (!request.url.endsWith('/chat/completions')) return void response.writeHead(404).end('{}');
   const { messages = [], tools = [] } = JSON.parse(body);
   const last = messages.at(-1);

@@ -322,7 +322,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Asks an AI provider for the names of its models, within 10 seconds, and reports the cause of a failure. Those of azure and bedrock have no such list. */
+        /** Asks an AI provider for the names of its models, within 10 seconds, and reports the cause of a failure. Providers of kind azure and bedrock have no such list. */
         post: operations["AI_PROVIDER_MODELS"];
         delete?: never;
         options?: never;

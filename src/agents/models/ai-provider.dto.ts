@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import {
+  ArrayMaxSize,
   IsArray,
   IsBoolean,
   IsIn,
@@ -38,6 +39,8 @@ export function canonicalBaseUrl(text: string): string | undefined {
 const TITLE = /^[^\x00-\x1f\x7f-\x9f]{1,128}$/u;
 const TITLE_RULE = { message: 'must be 1 to 128 characters without control characters' };
 const MODEL_NAME = /^[^\x00-\x1f\x7f-\x9f]{1,256}$/u;
+/** How many models of a provider an answer names. */
+export const MAX_MODELS = 1_000;
 /** A key is sent in a header, so it can contain only visible ASCII and spaces (RFC 9110 §5.5). */
 const SECRET = /^[\x20-\x7e]{1,4096}$/;
 const SECRET_RULE = { message: 'must be 1 to 4096 printable ASCII characters' };
@@ -214,8 +217,9 @@ export class AiProviderTested {
 }
 
 export class AiProviderModels {
-  /** In their order, up to 1,000; empty when the provider lists none. */
+  /** Sorted; empty when the provider lists none. */
   @IsArray()
+  @ArrayMaxSize(MAX_MODELS)
   @IsModelName({ each: true })
   models: string[];
 
@@ -225,8 +229,9 @@ export class AiProviderModels {
   error?: string;
 }
 
-export function isModelName(name: unknown): name is string {
-  return typeof name === 'string' && MODEL_NAME.test(name);
+/** Whether a text can be sent to a provider as the name of a model. */
+export function isModelName(name: string): boolean {
+  return MODEL_NAME.test(name) && name.isWellFormed();
 }
 
 /** Checks that a property is a possible model name. */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../../core/tools/management-tool.js';
 import type { Principal } from '../../core/principal.js';
 import {
@@ -89,13 +90,13 @@ export class AiProviderTools {
   @ManagementTool({
     name: 'AI_PROVIDER_MODELS',
     description:
-      'Asks an AI provider for the names of its models, within 10 seconds, and reports the cause of a failure. Those of ' +
-      'azure and bedrock have no such list.',
+      'Asks an AI provider for the names of its models, within 10 seconds, and reports the cause of a failure. Providers ' +
+      'of kind azure and bedrock have no such list.',
     input: AiProviderModelsInput,
     output: AiProviderModels,
     annotations: READ_ONLY,
   })
-  models(input: AiProviderModelsInput, caller: Principal): Promise<AiProviderModels> {
-    return this.modelList.read(input, caller);
+  models(input: AiProviderModelsInput, caller: Principal, answer: HeldAnswer): Promise<AiProviderModels> {
+    return this.modelList.read(input, caller, answer);
   }
 }

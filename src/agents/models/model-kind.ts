@@ -50,11 +50,10 @@ export interface LanguageModels {
    */
   openModel(settings: LanguageModelSettings): LanguageModelV4 | Promise<LanguageModelV4>;
   /**
-   * Asks the provider for the names of its models that `openModel` takes. What is no possible name is left out. Absent:
-   * its API lists none.
-   * @throws what `openModel`'s models throw
+   * Asks the provider for the names of its models that `openModel` takes; absent: its API lists none. Its `fetch` ends
+   * after 10 seconds or 2 MiB. Rejects with what an SDK throws.
    */
-  listModels?(settings: ProviderSettings): Promise<readonly unknown[]>;
+  listModels?(settings: ProviderSettings): Promise<readonly string[]>;
 }
 
 export const MODEL_KIND = 'signalbox:model-kind';

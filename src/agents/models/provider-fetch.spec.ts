@@ -108,6 +108,10 @@ describe('hidingKey', () => {
     expect(answer.headers.get('retry-after')).toBe('1');
   });
 
+  it('replaces it in a redirect, which is an error, too', async () => {
+    expect(await (await answering(`Moved: ${KEY}`, 302)('http://x')).text()).toBe('Moved: ***');
+  });
+
   it('replaces each of several secrets, also one that begins like another', async () => {
     const secrets = ['AKIAIOSFODNN7', undefined, 'AKIAIOSFODNN7/longer+secret', ''];
     const body = 'AKIAIOSFODNN7/longer+secret, AKIAIOSFODNN7, AKIAIOSF****';

@@ -29,7 +29,7 @@ export function hidingKey(
   secrets.sort((one, other) => other.length - one.length);
   return async (input, init) => {
     const answer = await fetch(input, init);
-    if (answer.status < 400 || answer.body === null) return answer;
+    if (answer.ok || answer.body === null) return answer;
     const { status, statusText, headers } = answer;
     return new Response(withoutSecrets(await beginningOf(answer.body), secrets), { status, statusText, headers });
   };

@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { endIfCallerLeft, HELD_PER_JSON_BYTE, type HeldAnswer } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
-import { type AiProviderModels, type AiProviderModelsInput, isModelName } from './ai-provider.dto.js';
+import { type AiProviderModels, type AiProviderModelsInput, isModelName, MAX_MODELS } from './ai-provider.dto.js';
 import { AiProviderService } from './ai-provider.service.js';
 import { sentenceOfFailure } from './provider-failure.js';
-import { ProviderModels } from './provider-models.js';
+import { MAX_LIST_BYTES, ProviderModels } from './provider-models.js';
 
-/** The most models that a list names. */
-const MAX_MODELS = 1_000;
 const TIME_LIMIT_MS = 10_000;
 
 /** Asks providers which models they have. */
@@ -17,16 +16,27 @@ export class ProviderModelList {
     private readonly models: ProviderModels,
   ) {}
 
-  /** @throws DomainError `not_found`; the result reports every fault of the provider */
-  async read({ id }: AiProviderModelsInput, caller: Principal): Promise<AiProviderModels> {
+  /** @throws DomainError `not_found` or `answer_memory_exhausted`; the result reports every fault of the provider */
+  async read({ id }: AiProviderModelsInput, caller: Principal, answer: HeldAnswer): Promise<AiProviderModels> {
     const provider = await this.providers.findProvider(id, caller);
+    answer.reserve(MAX_LIST_BYTES * HELD_PER_JSON_BYTE);
     try {
-      const names = await this.models.list(provider, AbortSignal.timeout(TIME_LIMIT_MS));
-      if (names !== undefined)
-        return { models: [...new Set(names.filter(isModelName))].toSorted().slice(0, MAX_MODELS) };
-      return { models: [], error: `The API of the kind ${provider.kind} has no list of names that a tier takes.` };
+      const signal = AbortSignal.any([answer.callerLeft, AbortSignal.timeout(TIME_LIMIT_MS)]);
+      const names = await this.models.list(provider, signal);
+      if (names !== undefined) return { models: firstOf(names) };
+      return { models: [], error: `This service reads no list of models from providers of kind ${provider.kind}.` };
     } catch (error) {
+      endIfCallerLeft(answer);
       return { models: [], error: sentenceOfFailure(error) };
     }
   }
+}
+
+function firstOf(names: readonly string[]): string[] {
+  const found = new Set<string>();
+  for (const name of names) {
+    if (found.size === MAX_MODELS) break;
+    if (isModelName(name)) found.add(name);
+  }
+  return [...found].toSorted();
 }

@@ -12,8 +12,8 @@ import { openFields } from './provider-columns.js';
 import { createProviderFetch, hidingKey } from './provider-fetch.js';
 import { SECRET_FIELDS, toSettings } from './provider-fields.js';
 
-/** The most bytes of a list of models. That of a service with all models of all providers has about 1 MiB. */
-const MAX_LIST_BYTES = 4 * 1024 * 1024;
+/** The most bytes of a list of models. That of a service with the models of all providers has less than 1 MiB. */
+export const MAX_LIST_BYTES = 2 * 1024 * 1024;
 
 /** The access data of a provider, with its secrets sealed. */
 export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 'apiKey' | 'options' | 'secrets'>;
@@ -45,10 +45,10 @@ export class ProviderModels implements OnApplicationShutdown {
 
   /**
    * Asks a provider for the names of its models.
-   * @returns undefined if no API of the kind lists them
+   * @returns undefined if the kind reads no list
    * @throws as `open`, and what describes a failure of the provider (`describeProviderFailure`)
    */
-  async list(provider: StoredProvider, signal: AbortSignal): Promise<readonly unknown[] | undefined> {
+  async list(provider: StoredProvider, signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { models, settings } = this.access(provider, (input, init) => this.fetchList(input, { ...init, signal }));
     return models.listModels?.(settings);
   }

@@ -77,6 +77,8 @@ export async function startModelServer<Body>(
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url: path = '', headers } = request;
     const text = await readText(request);
+    // Who asks for a list of models has no body.
+    if (text === '') return refuse(response, { status: 404 });
     const recorded: ModelRequest<Body> = { path, headers, body: JSON.parse(text) as Body, abandoned: false };
     requests.push(recorded);
     response.once('close', () => {

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { readModels } from '../listed-models.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
-import { readModels } from './listed-models.js';
 import { withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 
 /** Anthropic itself. */
@@ -21,8 +21,8 @@ export class AnthropicModels implements LanguageModels {
   }
 
   /** Source: https://docs.claude.com/en/api/models-list */
-  async listModels({ baseUrl = this.ownBaseUrl, apiKey = '', fetch }: ProviderSettings): Promise<readonly unknown[]> {
+  listModels({ baseUrl = this.ownBaseUrl, apiKey = '', fetch }: ProviderSettings): Promise<readonly string[]> {
     const headers = { 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' };
-    return (await readModels(`${baseUrl}/models?limit=1000`, 'data', headers, fetch)).map(({ id }) => id);
+    return readModels({ url: `${baseUrl}/models?limit=1000`, headers, list: 'data', nameOf: ({ id }) => id }, fetch);
   }
 }

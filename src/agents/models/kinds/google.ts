@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { withMediaAfterTools } from '../media-of-tools.js';
+import { readModels } from '../listed-models.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
 import type { FieldRules } from '../provider-fields.js';
-import { readModels } from './listed-models.js';
 import { withToolMedia } from '../tool-media.js';
 
 /**
@@ -29,13 +29,14 @@ export class GoogleModels implements LanguageModels {
   }
 
   /** Source: https://ai.google.dev/api/models#method:-models.list */
-  async listModels({ baseUrl = this.ownBaseUrl, apiKey = '', fetch }: ProviderSettings): Promise<readonly unknown[]> {
-    const headers = { 'x-goog-api-key': apiKey };
-    const models = await readModels(`${baseUrl}/models?pageSize=1000`, 'models', headers, fetch);
-    return models
-      .filter(
-        ({ supportedGenerationMethods: methods }) => Array.isArray(methods) && methods.includes('generateContent'),
-      )
-      .map(({ name }) => (typeof name === 'string' ? name.replace(/^models\//, '') : name));
+  listModels({ baseUrl = this.ownBaseUrl, apiKey = '', fetch }: ProviderSettings): Promise<readonly string[]> {
+    const url = `${baseUrl}/models?pageSize=1000`;
+    return readModels({ url, headers: { 'x-goog-api-key': apiKey }, list: 'models', nameOf }, fetch);
   }
+}
+
+/** Undefined for a model that does not generate content, such as one for embeddings. */
+function nameOf({ name, supportedGenerationMethods: methods }: Readonly<Record<string, unknown>>): string | undefined {
+  if (typeof name !== 'string' || !Array.isArray(methods) || !methods.includes('generateContent')) return undefined;
+  return name.replace(/^models\//, '');
 }

@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { DomainError } from '../../../core/domain-error.js';
 import { withMediaAfterTools } from '../media-of-tools.js';
+import { readModelIds } from '../listed-models.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
-import { readModelIds } from './listed-models.js';
 import { withToolMedia } from '../tool-media.js';
 
 /** Any server with OpenAI's chat completions API. `/chat/completions` is appended to the base URL. */
@@ -20,7 +20,7 @@ export class OpenAiCompatibleModels implements LanguageModels {
   }
 
   /** @throws DomainError `invalid_request` when there is no base URL */
-  async listModels({ baseUrl, ...settings }: ProviderSettings): Promise<readonly unknown[]> {
+  async listModels({ baseUrl, ...settings }: ProviderSettings): Promise<readonly string[]> {
     return readModelIds(required(baseUrl), settings);
   }
 }

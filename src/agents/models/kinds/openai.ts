@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { readModelIds } from '../listed-models.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
-import { readModelIds } from './listed-models.js';
 import { withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 
 /** OpenAI itself. */
@@ -21,7 +21,7 @@ export class OpenAiModels implements LanguageModels {
     return withToolMedia(createOpenAI({ baseURL: baseUrl, apiKey, fetch })(model), this.files);
   }
 
-  listModels({ baseUrl = this.ownBaseUrl, ...settings }: ProviderSettings): Promise<readonly unknown[]> {
+  listModels({ baseUrl = this.ownBaseUrl, ...settings }: ProviderSettings): Promise<readonly string[]> {
     return readModelIds(baseUrl, settings);
   }
 }

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useChange, useTool } from '../../api/queries.js';
@@ -9,6 +10,9 @@ import { formatDuration } from '../../ui/format.js';
 import { LimitFields } from './limit-fields.js';
 import type { ModelDraft } from './model-draft.js';
 import { PriceFields } from './price-fields.js';
+
+/** How long a provider is not asked again for its models. */
+const LIST_FRESH_MS = 60_000;
 
 export type Provider = ToolOutput<'AI_PROVIDER_LIST'>['items'][number];
 
@@ -31,7 +35,8 @@ export function ModelFields({
   const isSet = providerId !== '';
   const knownId = useId();
   const [askedProviderId, setAskedProviderId] = useState('');
-  const known = useKnownModels(providerId, askedProviderId === providerId);
+  const provider = providers.find(({ id }) => id === providerId);
+  const known = useKnownModels(providerId, askedProviderId === providerId ? provider : undefined);
   const test = useChange('AI_PROVIDER_TEST', []);
   const tried = { id: providerId, model: model.trim() };
   const isResultOfThis = test.variables?.id === tried.id && test.variables.model === tried.model;
@@ -95,20 +100,28 @@ export function ModelFields({
 }
 
 /**
- * The models of a provider that tiers name already, and those that it lists when it is asked: the field offers them, and
- * takes every other name, too.
+ * The models of a provider that tiers name already, and those that it lists: the field offers them, and takes every
+ * other name, too.
+ * @param asked the provider, when it is to be asked
  */
-function useKnownModels(providerId: string, isAsked: boolean): readonly string[] {
-  const { may } = useOrganization();
+function useKnownModels(providerId: string, asked: Provider | undefined): readonly string[] {
+  const { client, slug, may } = useOrganization();
   const { data } = useTool('MODEL_TIERS_GET', {});
-  const isEnabled = isAsked && providerId !== '' && may('AI_PROVIDER_MODELS');
-  const listed = useTool('AI_PROVIDER_MODELS', { id: providerId }, { isEnabled });
-  const offered = isEnabled && !listed.isPlaceholderData ? (listed.data?.models ?? []) : [];
   const stored = Object.values(data?.item ?? {}).flatMap((target) =>
     target === null ? [] : [target, ...(target.fallbacks ?? [])],
   );
   const named = stored.filter((each) => each.provider_id === providerId).map(({ model }) => model);
-  return [...new Set([...named, ...offered])].toSorted();
+  const listed = useQuery({
+    // Not under `[slug]`, which is read again after a gap in the stream of changes: nobody has asked the provider again.
+    queryKey: ['listed-models', slug, asked?.id, asked?.updated_at],
+    queryFn: ({ signal }) => client.tool('AI_PROVIDER_MODELS', { id: providerId }, { signal }),
+    enabled: asked !== undefined && may('AI_PROVIDER_MODELS'),
+    staleTime: LIST_FRESH_MS,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+    retry: false,
+  });
+  return [...new Set([...named, ...(listed.data?.models ?? [])])].toSorted();
 }
 
 function TestResult({ result }: { readonly result: ToolOutput<'AI_PROVIDER_TEST'> }) {
