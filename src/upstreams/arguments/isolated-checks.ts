@@ -15,7 +15,7 @@ export interface IsolatedSchema extends NamedSchema {
 
 /** Time limits in milliseconds. */
 export interface IsolationTimes {
-  /** Of one check, which includes compiling its schema. */
+  /** Of one check, which includes compiling its schema: half by the clock, and half as processor time. */
   deadline: number;
   /** How long a schema that missed the deadline is not used. */
   quarantine: number;

@@ -19,7 +19,7 @@ export class OutputBudget {
     this.countedAt = now();
   }
 
-  /** Records the time that reading these lines took. Returns for how many milliseconds the reader has to pause. */
+  /** Records the processor time that reading these lines took. Returns for how many milliseconds the reader has to pause. */
   spend(milliseconds: number, lines: number): number {
     const now = this.now();
     this.spentMs =
