@@ -5,6 +5,7 @@ import type { AxeResults, RunOptions } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { addPerson, Browser as HttpBrowser, newEmail } from '../identity/sign-in/people.js';
 import { connectChromium } from '../support/chromium.js';
+import type { ChromiumPackage } from '../support/shared-browsers.js';
 import type { Tenant } from '../support/tenant.js';
 import { layoutFaults } from './layout-faults.js';
 
@@ -43,10 +44,13 @@ export class ConsoleFixture<Service extends Tenant = Tenant> {
   ) {}
 
   /** @param start starts the service */
-  static async start<Service extends Tenant>(start: () => Promise<Service>): Promise<ConsoleFixture<Service>> {
+  static async start<Service extends Tenant>(
+    start: () => Promise<Service>,
+    browser?: ChromiumPackage,
+  ): Promise<ConsoleFixture<Service>> {
     const service = await start();
     const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-    return new ConsoleFixture(service, await connectChromium(), axeSource);
+    return new ConsoleFixture(service, await connectChromium(browser), axeSource);
   }
 
   async close(): Promise<void> {

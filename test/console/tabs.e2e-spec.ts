@@ -23,7 +23,7 @@ const open = new Set<{ readonly path: string }>();
 
 beforeAll(async () => {
   if (!hasChromium) return;
-  [fixture, upstream] = await Promise.all([ConsoleFixture.start(startTestApp), startUpstream()]);
+  [fixture, upstream] = await Promise.all([ConsoleFixture.start(startTestApp, 'chromium'), startUpstream()]);
   agentId = await createAskingAgent(fixture.service, await connect(fixture.service, upstream.url), 'all');
   const server = fixture.service.app.getHttpServer() as Server;
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -18,8 +18,8 @@ interface Started {
   tenants: number;
 }
 
-/** Below it is the browser of a worker. */
-const BROWSERS = '/chromium/';
+/** Below it are the browsers of workers. */
+const BROWSERS = '/browsers/';
 
 /**
  * Tells on a loopback port of the service of a path, whose query is the settings, and starts the service when it is
