@@ -201,16 +201,12 @@ inBrowser('Settings', () => {
     }
   });
 
-  it('is accessible in both themes, and fits a narrow screen', async () => {
-    const opened = await fixture.open('settings');
-    const { page } = opened;
-    for (const section of SECTIONS) {
-      await page.goto(fixture.address(`settings/${section}`));
-      await page.getByRole('heading', { level: 2 }).first().waitFor();
-      await opened.settled();
-      await opened.expectAccessibleInBothThemes();
-      await opened.expectToFit(360);
-    }
+  it.each(SECTIONS)('%s is accessible in both themes, and fits a narrow screen', async (section) => {
+    const opened = await fixture.open(`settings/${section}`);
+    await opened.page.getByRole('heading', { level: 2 }).first().waitFor();
+    await opened.settled();
+    await opened.expectAccessibleInBothThemes();
+    await opened.expectToFit(360);
     await opened.close();
   });
 
