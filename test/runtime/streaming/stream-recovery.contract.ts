@@ -76,10 +76,15 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       beforeAll(async () => {
         const env = { RUN_LOCK_MS: String(RUN_LOCK_MS), UPSTREAM_ALLOW_PRIVATE: 'true' };
         const doomed = await startWorkerProcess({ ...backend.env, ...env });
-        const begun = await Promise.all(
+        const opened = await Promise.all(
           runs.map(async (run) => {
             const thread = await ThreadClient.create(api, agentId);
-            const [connected, left, behind] = await Promise.all([thread.stream(), thread.stream(), thread.stream()]);
+            return { run, thread, streams: await Promise.all([thread.stream(), thread.stream(), thread.stream()]) };
+          }),
+        );
+        // The first run must not end before the last one has begun.
+        const begun = await Promise.all(
+          opened.map(async ({ run, thread, streams: [connected, left, behind] }) => {
             const taskId = await thread.postMessage(run.text);
             const frames = connected.frames()[Symbol.asyncIterator]();
             const received = await take(frames, 40);
