@@ -2,7 +2,7 @@ import type { BrowserServer } from 'playwright-core';
 
 /**
  * Debian's packages (`.ci/run`), and what they install in `/usr/bin`. The one without a user interface takes a third less
- * processor time for the same tests; the other one has tabs.
+ * processor time for the same tests; the suite of tabs fails in it.
  */
 export type ChromiumPackage = 'chromium-headless-shell' | 'chromium';
 

@@ -1,4 +1,5 @@
 import { APICallError, InvalidResponseDataError, JSONParseError } from 'ai';
+import { isObject } from '../../core/is-record.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 import type { ProviderSettings } from './model-kind.js';
 import { AnswerTooLargeError } from './provider-fetch.js';
@@ -73,8 +74,4 @@ function parsed(text: string): unknown {
   } catch (cause) {
     throw new JSONParseError({ text, cause });
   }
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null;
 }

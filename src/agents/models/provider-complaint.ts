@@ -1,4 +1,5 @@
 import { APICallError, StreamProviderError, TypeValidationError } from 'ai';
+import { isRecord } from '../../core/is-record.js';
 
 /** What a provider says about a call that it refused, or broke off within its stream. */
 export interface ProviderComplaint {
@@ -30,9 +31,9 @@ export function complaintOf(error: unknown): ProviderComplaint | undefined {
   if (APICallError.isInstance(error)) return ofCall(error);
   if (StreamProviderError.isInstance(error)) return ofFrame(error as unknown as Json, error.isRetryable);
   // The SDK of Mistral takes a frame that is no chunk of an answer for an invalid one.
-  if (TypeValidationError.isInstance(error)) return isJson(error.value) ? ofFrame(error.value) : undefined;
+  if (TypeValidationError.isInstance(error)) return isRecord(error.value) ? ofFrame(error.value) : undefined;
   // Without the agent loop of the SDK, errors in streams are parts of the stream as the provider's package made them.
-  return isJson(error) && !('stack' in error) ? ofFrame(error, error['isRetryable'] === true) : undefined;
+  return isRecord(error) && !('stack' in error) ? ofFrame(error, error['isRetryable'] === true) : undefined;
 }
 
 function ofCall(error: APICallError): ProviderComplaint {
@@ -62,9 +63,9 @@ function ofFrame(frame: Json, isRetryable?: boolean): ProviderComplaint | undefi
 
 /** The names in an error and in the details of Google's errors. */
 function reasonsIn(document: unknown): string[] {
-  if (!isJson(document)) return [];
+  if (!isRecord(document)) return [];
   const error = innerError(document);
-  const details = Array.isArray(error['details']) ? error['details'].filter(isJson) : [];
+  const details = Array.isArray(error['details']) ? error['details'].filter(isRecord) : [];
   return [
     error['status'],
     error['code'],
@@ -75,23 +76,23 @@ function reasonsIn(document: unknown): string[] {
 }
 
 function messageIn(document: unknown): string | undefined {
-  if (!isJson(document)) return undefined;
+  if (!isRecord(document)) return undefined;
   const error = innerError(document);
   const { message = document['Message'], detail } = error;
   if (typeof message === 'string') return message;
   // Mistral puts the faults of a request into the message, too.
-  const faults = detail ?? (isJson(message) ? message['detail'] : undefined);
+  const faults = detail ?? (isRecord(message) ? message['detail'] : undefined);
   if (typeof faults === 'string') return faults;
   if (!Array.isArray(faults)) return undefined;
   return faults
-    .filter(isJson)
+    .filter(isRecord)
     .map(({ loc, msg }) => `${Array.isArray(loc) ? loc.join('.') : ''}: ${String(msg)}`)
     .join('; ');
 }
 
 /** What most APIs wrap into `error`. */
 function innerError(document: Json): Json {
-  return isJson(document['error']) ? document['error'] : document;
+  return isRecord(document['error']) ? document['error'] : document;
 }
 
 function withoutList(document: unknown): unknown {
@@ -113,8 +114,4 @@ function parsed(text: string | undefined): unknown {
 
 function isErrorStatus(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 400 && value < 600;
-}
-
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
