@@ -14,6 +14,9 @@ export const MAX_PAGE_BYTES = 4_194_304;
 /** The assumed maximum size of a row in a list that does not measure rows. */
 const SHORT_ROW_BYTES = 2048;
 
+/** So many rows are measured first. */
+const FIRST_MEASURED = 32;
+
 /** So many matching rows are noted when they are counted: more make a page soon, in the order of an index. */
 const MAX_NOTED = 5000;
 
@@ -161,9 +164,8 @@ async function readMeasuredRows<E extends ObjectLiteral>(
   rowBytes: string,
   answer: HeldAnswer,
 ): Promise<PageRows<E>> {
-  const measuring = page.clone().select(rowBytes, 'bytes');
-  const sizes = await measuring.limit(limit + 1).getRawMany<{ bytes: string }>();
-  const fitting = fittingRows(sizes.slice(0, limit).map(({ bytes }) => Number(bytes)));
+  const sizes = await measureRows(page, limit, rowBytes);
+  const fitting = fittingRows(sizes.slice(0, limit));
   answer.reserve(fitting.bytes * HELD_PER_JSON_BYTE);
   if (fitting.count === 0) return { items: [], hasMore: false };
   // A row that was added since then can take the place of the last one that was measured, which is on the next page
@@ -172,6 +174,34 @@ async function readMeasuredRows<E extends ObjectLiteral>(
   const rows = await page.limit(isLastPage ? fitting.count + 1 : fitting.count).getMany();
   const hasMore = rows.length > 0 && (!isLastPage || rows.length > fitting.count);
   return { items: rows.slice(0, fitting.count), hasMore };
+}
+
+/**
+ * The sizes of the rows, up to `limit + 1`, or of those that are more than a page: measuring a large row unpacks it, so
+ * that rows are measured in batches, each of which is larger than all before it.
+ */
+async function measureRows<E extends ObjectLiteral>(
+  page: SelectQueryBuilder<E>,
+  limit: number,
+  rowBytes: string,
+): Promise<number[]> {
+  const offset = page.expressionMap.offset ?? 0;
+  const sizes: number[] = [];
+  let bytes = 0;
+  for (let batch = FIRST_MEASURED; ; batch *= 4) {
+    const count = Math.min(batch, limit + 1 - sizes.length);
+    const measuring = page
+      .clone()
+      .select(rowBytes, 'bytes')
+      .offset(offset + sizes.length)
+      .limit(count);
+    const rows = await measuring.getRawMany<{ bytes: string }>();
+    for (const row of rows) {
+      sizes.push(Number(row.bytes));
+      bytes += Number(row.bytes);
+    }
+    if (rows.length < count || sizes.length > limit || bytes > MAX_PAGE_BYTES) return sizes;
+  }
 }
 
 /** How many of the rows, from the first, form a page, and their bytes. */
