@@ -24,6 +24,7 @@ import { AgentVersions1763700019200 } from './migrations/1763700019200-agent-ver
 import { PlainToolLists1763700019210 } from './migrations/1763700019210-plain-tool-lists.js';
 import { CheaperRuns1763700019220 } from './migrations/1763700019220-cheaper-runs.js';
 import { GrowthIndexes1763700019260 } from './migrations/1763700019260-growth-indexes.js';
+import { StartTimes1763700019270 } from './migrations/1763700019270-start-times.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -53,4 +54,5 @@ export const MIGRATIONS = [
   PlainToolLists1763700019210,
   CheaperRuns1763700019220,
   GrowthIndexes1763700019260,
+  StartTimes1763700019270,
 ];

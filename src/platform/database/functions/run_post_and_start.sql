@@ -93,8 +93,9 @@ BEGIN
             CASE WHEN _starts THEN 'running' ELSE 'queued' END, coalesce(_tier, _agent_tier, _default_tier),
             _temperature, _answer, _key, _hash,
             CASE WHEN _is_head THEN now() END, _traceparent, _tracestate, _thread_metadata,
-            CASE WHEN _starts THEN 1 ELSE 0 END, CASE WHEN _starts THEN _epoch END, CASE WHEN _starts THEN now() END,
-            _reservation)
+            CASE WHEN _starts THEN 1 ELSE 0 END, CASE WHEN _starts THEN _epoch END,
+            -- now() can be before the end of the run before, for which the lock of the thread has waited.
+            CASE WHEN _starts THEN clock_timestamp() END, _reservation)
     RETURNING * INTO _new;
   INSERT INTO messages (organization_id, thread_id, id, run_id, run_position, ordinal, role, parts, metadata)
     SELECT _organization, _thread, item->>'id', _run, _new.position, ordinal, item->>'role', item->'parts',

@@ -82,7 +82,8 @@ const IS_LOST = `(heartbeat_at = '-infinity'
   OR (heartbeat_at < now() - make_interval(secs => $4::float8 / 1000) AND epoch <> ALL($7::text[])))`;
 
 // A lost run comes first, and needs no turn. Chooses at random among tenants with equally many running runs, so that a
-// long queue is no advantage. The claim checks again what other workers can have changed since.
+// long queue is no advantage. The claim checks again what other workers can have changed since. now() is when the
+// statement arrived, which can be before the end of the run that it sees as the last one.
 const CLAIM_NEXT = {
   name: 'run_claim_next',
   text: `
@@ -99,8 +100,8 @@ const CLAIM_NEXT = {
              AS found (rank, found_id, found_attempt, was_silent)
        ORDER BY rank LIMIT 1
     ), claimed AS (
-      UPDATE runs SET status = 'running', attempt = attempt + 1, epoch = $6, started_at = coalesce(started_at, now()),
-        heartbeat_at = now(), updated_at = now()
+      UPDATE runs SET status = 'running', attempt = attempt + 1, epoch = $6,
+        started_at = coalesce(started_at, clock_timestamp()), heartbeat_at = now(), updated_at = now()
         FROM found
        WHERE id = found_id AND attempt = found_attempt AND ${WITHOUT_WAITING_FOR_THE_DISK}
          AND ((status = 'running' AND ${IS_LOST})
