@@ -3997,6 +3997,7 @@ export interface components {
             readOnlyHint?: boolean;
             destructiveHint?: boolean;
             idempotentHint?: boolean;
+            openWorldHint?: boolean;
         };
         ToolCallerItem: {
             direct: boolean;
@@ -10614,7 +10615,8 @@ export interface operations {
                      *           "annotations": {
                      *             "readOnlyHint": true,
                      *             "destructiveHint": true,
-                     *             "idempotentHint": true
+                     *             "idempotentHint": true,
+                     *             "openWorldHint": true
                      *           }
                      *         }
                      *       ]

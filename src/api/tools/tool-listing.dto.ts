@@ -17,6 +17,10 @@ class ToolAnnotationsItem implements ToolAnnotations {
   @MayBeAbsent()
   @IsBoolean()
   idempotentHint?: boolean;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  openWorldHint?: boolean;
 }
 
 /** A management tool as listed for callers. */

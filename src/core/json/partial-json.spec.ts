@@ -31,7 +31,8 @@ describe('parsePartialJson', () => {
     await fc.assert(
       fc.asyncProperty(json, fc.constantFrom(0, 2), fc.nat(), async (value, indent, cut) => {
         const whole = JSON.stringify(value, null, indent);
-        fc.pre(!whole.includes('e+')); // the reference drops an incomplete positive exponent
+        // The reference drops an incomplete positive exponent, and refuses names that some code takes for the prototype.
+        fc.pre(!/e\+|__proto__|constructor/.test(whole));
         const text = whole.slice(0, cut % (whole.length + 1));
         const { value: expected } = await reference(text);
         expect(parsePartialJson(text)).toEqual(expected);

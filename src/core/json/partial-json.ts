@@ -8,7 +8,7 @@ const NUMBER_PREFIX = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/i;
 /**
  * Parses incomplete JSON, such as the input of a tool call that a model is still writing. Completes open strings,
  * arrays, objects and literals, and drops incomplete keys, escapes and dangling commas. Returns the same values as the
- * function of this name in `ai`, which has an asynchronous signature.
+ * function of this name in `ai`, which has an asynchronous signature and refuses `__proto__`.
  *
  * @returns the value, or undefined if the text is empty or not a prefix of JSON
  */
