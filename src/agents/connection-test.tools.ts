@@ -50,7 +50,7 @@ export class ConnectionTestTools {
       'stays inactive. For an agent (VIRTUAL), all of its connections are listed.',
     input: ConnectionIdInput,
     output: ConnectionTested,
-    annotations: { ...UPDATES, openWorldHint: true },
+    annotations: UPDATES,
   })
   async test({ id }: ConnectionIdInput, caller: Principal): Promise<ConnectionTested> {
     const found = await this.directory.findConnection(caller.organization.id, id);

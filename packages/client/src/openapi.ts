@@ -3997,7 +3997,6 @@ export interface components {
             readOnlyHint?: boolean;
             destructiveHint?: boolean;
             idempotentHint?: boolean;
-            openWorldHint?: boolean;
         };
         ToolCallerItem: {
             direct: boolean;
@@ -10615,8 +10614,7 @@ export interface operations {
                      *           "annotations": {
                      *             "readOnlyHint": true,
                      *             "destructiveHint": true,
-                     *             "idempotentHint": true,
-                     *             "openWorldHint": true
+                     *             "idempotentHint": true
                      *           }
                      *         }
                      *       ]

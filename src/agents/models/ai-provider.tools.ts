@@ -81,7 +81,7 @@ export class AiProviderTools {
       'Requests a few words from a model of an AI provider, within 20 seconds, and reports the cause of a failure.',
     input: AiProviderTestInput,
     output: AiProviderTested,
-    annotations: { ...READ_ONLY, openWorldHint: true },
+    annotations: READ_ONLY,
   })
   test(input: AiProviderTestInput, caller: Principal): Promise<AiProviderTested> {
     return this.tester.test(input, caller);
@@ -94,7 +94,7 @@ export class AiProviderTools {
       'of kind azure and bedrock have no such list.',
     input: AiProviderModelsInput,
     output: AiProviderModels,
-    annotations: { ...READ_ONLY, openWorldHint: true },
+    annotations: READ_ONLY,
   })
   models(input: AiProviderModelsInput, caller: Principal, answer: HeldAnswer): Promise<AiProviderModels> {
     return this.modelList.read(input, caller, answer);

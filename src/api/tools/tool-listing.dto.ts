@@ -17,10 +17,6 @@ class ToolAnnotationsItem implements ToolAnnotations {
   @MayBeAbsent()
   @IsBoolean()
   idempotentHint?: boolean;
-
-  @MayBeAbsent()
-  @IsBoolean()
-  openWorldHint?: boolean;
 }
 
 /** A management tool as listed for callers. */

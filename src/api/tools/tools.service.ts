@@ -7,19 +7,12 @@ import { suggestionFor } from '../../core/closest-name.js';
 import { DomainError } from '../../core/domain-error.js';
 import { allows, SELF } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
-import { FairShare } from '../../core/sharing/fair-share.js';
-import { atMost, Shares } from '../../core/sharing/shares.js';
 import { requirePermission } from '../../core/require-permission.js';
 import { toDomainError } from '../../core/to-domain-error.js';
 import { validateInput } from '../../core/validation/validate-input.js';
 import type { ManagementToolDefinition } from '../../core/tools/management-tool.js';
 import type { ToolListing } from './tool-listing.dto.js';
 import { ToolRegistry } from './tool-registry.js';
-
-/** Changes of an organization that are made at the same time in each process; the pool has 20 connections. */
-const CHANGES = 8;
-const WAITING_CHANGES = 500;
-const CHANGE_WAITS_MS = 10_000;
 
 /** Where a call of a management tool comes from. */
 interface ToolCallOrigin {
@@ -31,18 +24,6 @@ interface ToolCallOrigin {
 /** Calls management tools: recorded → known → permitted → valid → handled. HTTP and MCP calls both use this service. */
 @Injectable()
 export class ToolsService {
-  /**
-   * Changes in progress. Those of one organization often wait for each other's locks, which takes a connection of the
-   * pool for each of them: without limit, they could take all of these.
-   */
-  private readonly changes = new FairShare({
-    capacity: Infinity,
-    limits: [atMost(CHANGES)],
-    places: new Shares(Infinity, [atMost(WAITING_CHANGES)]),
-    waitMs: CHANGE_WAITS_MS,
-    refusal: tooManyChanges,
-  });
-
   constructor(
     private readonly registry: ToolRegistry,
     private readonly audit: AuditLog,
@@ -67,8 +48,9 @@ export class ToolsService {
    * The call is on record, allowed or denied, when the promise settles.
    * @param answer the memory budget of the response; the HTTP or MCP endpoint releases it when the response has been
    * sent
-   * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, `storage_unavailable` if the call cannot
-   *   be recorded, `too_many_requests` if too many changes of the organization wait, or what the tool throws
+   * @throws DomainError `unknown_tool`, `permission_denied`, `invalid_request`, `storage_unavailable` if the call
+   *   cannot be
+   * recorded, or what the tool throws
    */
   async callManagementTool(name: string, input: unknown, origin: ToolCallOrigin, answer: HeldAnswer): Promise<unknown> {
     const startedAt = performance.now();
@@ -105,11 +87,7 @@ export class ToolsService {
     const tool = this.registry.findTool(name);
     if (tool === undefined) throw this.unknownTool(name, caller);
     requirePermissions(caller, tool.definition);
-    const valid = validateInput(tool.definition.input, input);
-    const handle = (): Promise<unknown> => tool.handle(valid, caller, answer);
-    const { readOnlyHint, openWorldHint } = tool.definition.annotations;
-    // What waits for servers of others would keep other changes waiting for as long as those take.
-    return readOnlyHint || openWorldHint ? handle() : this.changes.within([caller.organization.id], handle);
+    return tool.handle(validateInput(tool.definition.input, input), caller, answer);
   }
 
   /** Suggests only tools that the caller can call. */
@@ -145,15 +123,6 @@ export class ToolsService {
       content: isContentRecorded ? { arguments: input } : undefined,
     });
   }
-}
-
-function tooManyChanges(): DomainError {
-  return new DomainError(
-    'too_many_requests',
-    'Too many changes of the organization are in progress. Retry shortly.',
-    [],
-    { headers: { 'retry-after': '1' } },
-  );
 }
 
 /** A person can use what is open to people without the permission; a browser token opens only what it names. */

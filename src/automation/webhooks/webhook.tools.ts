@@ -88,7 +88,7 @@ export class WebhookTools {
     description: 'Sends the event webhook.test to a webhook, within 15 seconds, and reports the cause of a failure.',
     input: WebhookIdInput,
     output: WebhookTested,
-    annotations: { ...READ_ONLY, openWorldHint: true },
+    annotations: READ_ONLY,
   })
   test(input: WebhookIdInput, caller: Principal): Promise<WebhookTested> {
     return this.webhooks.test(input.id, caller);

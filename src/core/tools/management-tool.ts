@@ -7,7 +7,6 @@ export interface ToolAnnotations {
   readOnlyHint?: boolean;
   destructiveHint?: boolean;
   idempotentHint?: boolean;
-  openWorldHint?: boolean;
 }
 
 /** The single definition of a management tool; HTTP, OpenAPI and MCP derive from it. */
@@ -43,15 +42,10 @@ export function ManagementTool(definition: ManagementToolDefinition): MethodDeco
 }
 
 /** Annotations of tools that only read. */
-export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true };
 /** Annotations of tools that add something. */
-export const CREATES: ToolAnnotations = {
-  readOnlyHint: false,
-  destructiveHint: false,
-  idempotentHint: false,
-  openWorldHint: false,
-};
+export const CREATES: ToolAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false };
 /** Annotations of tools that change existing data, with the same result when repeated. */
-export const UPDATES: ToolAnnotations = { ...CREATES, idempotentHint: true };
+export const UPDATES: ToolAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: true };
 /** Annotations of tools that remove something. */
-export const DESTROYS: ToolAnnotations = { ...UPDATES, destructiveHint: true };
+export const DESTROYS: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true };

@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, request as httpRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as httpRequest } from 'node:http';
 import supertest from 'supertest';
 import { newTenant } from '../../support/tenant.js';
 import { expectProblem } from '../../support/problem.js';
@@ -158,34 +156,6 @@ describe('a path', () => {
     const send = supertest(service.url)[method];
     const answer = await send(path.replace(':org', service.org)).set('authorization', `Bearer ${service.apiKey}`);
     expectProblem(answer, 404, 'unknown_route');
-  });
-});
-
-describe('changes at the same time', () => {
-  const create = (data: object) => service.tool('COLLECTION_CONNECTIONS_CREATE', { data });
-
-  it('are all made, also while a silent server is tested', async () => {
-    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const connection_url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/mcp`;
-    const { body } = await create({ title: 'Silent', connection_type: 'HTTP', connection_url }).expect(200);
-    const asked = once(silent, 'request');
-    const tests = Promise.all(
-      Array.from({ length: 20 }, () =>
-        service.tool('CONNECTION_TEST', { id: body.item.id }).then(({ status }) => status),
-      ),
-    );
-    try {
-      await asked;
-      const created = await Promise.all(
-        Array.from({ length: 30 }, (_, n) => create({ title: `${n}`, connection_type: 'HTTP', connection_url })),
-      );
-      expect(created.map(({ status }) => status)).toEqual(created.map(() => 200));
-    } finally {
-      silent.close();
-      silent.closeAllConnections();
-    }
-    expect(new Set(await tests)).toEqual(new Set([200]));
   });
 });
 

@@ -54,7 +54,7 @@ export class AuthorizationTools {
       'call gets another token.',
     input: AuthorizableConnectionInput,
     output: DeauthorizedAnswer,
-    annotations: { ...DESTROYS, openWorldHint: true },
+    annotations: DESTROYS,
   })
   async deauthorize({ id }: AuthorizableConnectionInput, caller: Principal): Promise<DeauthorizedAnswer> {
     await this.accounts.disconnect(id, caller);
