@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Not, Repository, type SelectQueryBuilder } from 'typeorm';
 import { plainJson } from '../core/plain-text.js';
-import { requireRoom } from '../platform/database/require-room.js';
+import { changeOrganization, requireRoom } from '../platform/database/organization-changes.js';
 import { type ConnectionStatus, type ConnectionType, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
@@ -65,7 +65,7 @@ export class ConnectionRepository {
 
   /** @throws DomainError `limit_reached` */
   async insert(connection: NewConnection): Promise<ConnectionEntity> {
-    return this.connections.manager.transaction(async (manager) => {
+    return changeOrganization(this.connections.manager, connection.organizationId, async (manager) => {
       await requireRoom(manager, ConnectionEntity, connection.organizationId, MAX_CONNECTIONS);
       await manager.insert(ConnectionEntity, connection);
       return manager.findOneByOrFail(ConnectionEntity, { id: connection.id });
@@ -128,7 +128,7 @@ export class ConnectionRepository {
     id: string,
     decide: (stored: ConnectionEntity) => ConnectionColumns,
   ): Promise<ConnectionEntity | null> {
-    const updated = await this.connections.manager.transaction(async (manager) => {
+    const updated = await changeOrganization(this.connections.manager, organizationId, async (manager) => {
       const lock = { mode: 'for_no_key_update' } as const;
       const stored = await manager.findOne(ConnectionEntity, { where: { organizationId, id }, lock });
       if (stored === null) return null;

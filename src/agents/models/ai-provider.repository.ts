@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { changesBetween, type EventActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
-import { requireRoom } from '../../platform/database/require-room.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
 
 /** Per organization: one response lists them all. */
@@ -25,7 +25,7 @@ export class AiProviderRepository {
 
   /** @throws DomainError `limit_reached` */
   async insert(provider: NewAiProvider, actor: EventActor): Promise<AiProviderEntity> {
-    return this.providers.manager.transaction(async (manager) => {
+    return changeOrganization(this.providers.manager, provider.organizationId, async (manager) => {
       await requireRoom(manager, AiProviderEntity, provider.organizationId, MAX_PROVIDERS);
       await manager.insert(AiProviderEntity, provider);
       await this.recordChange(manager, actor, { after: provider });

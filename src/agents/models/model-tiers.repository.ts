@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import type { EventActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
-import { lockOrganization } from '../../platform/database/require-room.js';
+import { changeOrganization, lockOrganization } from '../../platform/database/organization-changes.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import { ModelTierEntity, type TierModelColumns } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';
@@ -113,7 +113,7 @@ export class ModelTiersRepository {
    * @returns the providers that are unknown; empty when the changes were made
    */
   change(organizationId: string, changes: TierChanges, actor: EventActor): Promise<string[]> {
-    return this.tiers.manager.transaction(async (manager) => {
+    return changeOrganization(this.tiers.manager, organizationId, async (manager) => {
       // One change after the other: each replaces whole tiers.
       await lockOrganization(manager, organizationId);
       const named = Object.values(changes).flatMap((models) => models.map(({ providerId }) => providerId));

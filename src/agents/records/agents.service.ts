@@ -7,6 +7,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import { changedRateLimit, type SpendLimit } from '../../core/limits.js';
 import type { Principal } from '../../core/principal.js';
+import { changeOrganization } from '../../platform/database/organization-changes.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
 import {
@@ -105,7 +106,7 @@ export class AgentsService {
     const id = newId();
     const organizationId = caller.organization.id;
     if (data.output_schema) await this.schemas.requireUsable(data.output_schema, organizationId);
-    await this.dataSource.transaction(async (manager) => {
+    await changeOrganization(this.dataSource.manager, organizationId, async (manager) => {
       const { title, description = null, status = 'active' } = data;
       await this.virtual.insert(manager, { id, organizationId, title, description, status });
       const { instructions = null, tier = null, max_steps: maxSteps = DEFAULT_MAX_STEPS } = data;
@@ -147,7 +148,7 @@ export class AgentsService {
   async update(id: string, data: AgentUpdateData, caller: Principal, restoredFrom?: number): Promise<AgentItem> {
     const organizationId = caller.organization.id;
     if (data.output_schema) await this.schemas.requireUsable(data.output_schema, organizationId);
-    await this.dataSource.transaction(async (manager) => {
+    await changeOrganization(this.dataSource.manager, organizationId, async (manager) => {
       const { connections, title, description, status, instructions, tier, max_steps: maxSteps } = data;
       if (connections !== undefined) await this.repository.lockCompositions(manager, organizationId);
       if (!(await this.virtual.hold(manager, organizationId, id))) throw unknownAgent();

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { OrganizationLimits } from '../../core/limits.js';
 import type { RunAccess } from '../../core/principal.js';
-import { requireRoom } from '../../platform/database/require-room.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
 import { hasLostCredential } from '../../runtime/runs/records/lost-credential.js';
 import { ScheduleEntity } from './schedule.entity.js';
 
@@ -60,7 +60,7 @@ export class ScheduleRepository {
 
   /** @throws DomainError `limit_reached` */
   insert(schedule: Partial<ScheduleEntity> & Pick<ScheduleEntity, 'id' | 'organizationId'>): Promise<ScheduleEntity> {
-    return this.schedules.manager.transaction(async (manager) => {
+    return changeOrganization(this.schedules.manager, schedule.organizationId, async (manager) => {
       await requireRoom(manager, ScheduleEntity, schedule.organizationId, MAX_SCHEDULES);
       await manager.insert(ScheduleEntity, schedule);
       return manager.findOneByOrFail(ScheduleEntity, { id: schedule.id });

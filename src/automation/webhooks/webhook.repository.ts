@@ -5,7 +5,7 @@ import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { type Page, paginate } from '../../core/paging/paginate.js';
-import { requireRoom } from '../../platform/database/require-room.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
 import { WebhookEntity } from './webhook.entity.js';
 
 const MAX_WEBHOOKS = { max: 20, what: 'webhooks' };
@@ -41,7 +41,7 @@ export class WebhookRepository {
 
   /** @throws DomainError `limit_reached` */
   insert(webhook: NewWebhook): Promise<WebhookEntity> {
-    return this.webhooks.manager.transaction(async (manager) => {
+    return changeOrganization(this.webhooks.manager, webhook.organizationId, async (manager) => {
       await requireRoom(manager, WebhookEntity, webhook.organizationId, MAX_WEBHOOKS);
       await manager.insert(WebhookEntity, webhook);
       return manager.findOneByOrFail(WebhookEntity, { id: webhook.id });

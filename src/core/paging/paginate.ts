@@ -14,8 +14,8 @@ export const MAX_PAGE_BYTES = 4_194_304;
 /** The assumed maximum size of a row in a list that does not measure rows. */
 const SHORT_ROW_BYTES = 2048;
 
-/** So many rows are measured first. */
-const FIRST_MEASURED = 32;
+/** The number of rows that are measured first. */
+const FIRST_BATCH = 32;
 
 /** So many matching rows are noted when they are counted: more make a page soon, in the order of an index. */
 const MAX_NOTED = 5000;
@@ -177,25 +177,28 @@ async function readMeasuredRows<E extends ObjectLiteral>(
 }
 
 /**
- * The sizes of the rows, up to `limit + 1`, or of those that are more than a page: measuring a large row unpacks it, so
- * that rows are measured in batches, each of which is larger than all before it.
+ * The sizes of the rows, up to `limit + 1`, or of as many as are more than a page. Measuring a large row unpacks it. So
+ * rows are measured in batches, which grow because each of them finds the rows before it again.
  */
 async function measureRows<E extends ObjectLiteral>(
   page: SelectQueryBuilder<E>,
   limit: number,
   rowBytes: string,
 ): Promise<number[]> {
+  const place = `${page.alias}.ctid`;
   const offset = page.expressionMap.offset ?? 0;
   const sizes: number[] = [];
   let bytes = 0;
-  for (let batch = FIRST_MEASURED; ; batch *= 4) {
+  for (let batch = FIRST_BATCH; ; batch *= 4) {
     const count = Math.min(batch, limit + 1 - sizes.length);
-    const measuring = page
+    const places = page
       .clone()
-      .select(rowBytes, 'bytes')
+      .select(place)
       .offset(offset + sizes.length)
       .limit(count);
-    const rows = await measuring.getRawMany<{ bytes: string }>();
+    // PostgreSQL would also unpack the rows that an offset leaves out.
+    const measuring = page.clone().select(rowBytes, 'bytes').where(`${place} = ANY(ARRAY(${places.getQuery()}))`);
+    const rows = await measuring.offset(undefined).getRawMany<{ bytes: string }>();
     for (const row of rows) {
       sizes.push(Number(row.bytes));
       bytes += Number(row.bytes);

@@ -9,7 +9,7 @@ import type { KeyLimit, KeyRateLimit, OrganizationLimits } from '../../core/limi
 import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
 import type { Principal, RunAccess } from '../../core/principal.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
-import { requireRoom } from '../../platform/database/require-room.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
 import {
   EVERYTHING,
   joinMemberRights,
@@ -96,7 +96,7 @@ export class ApiKeyRepository {
     store?: (manager: EntityManager) => Promise<void>,
   ): Promise<ApiKeyEntity> {
     const { organizationId } = key;
-    return this.keys.manager.transaction(async (manager) => {
+    return changeOrganization(this.keys.manager, organizationId, async (manager) => {
       const { maker } = await lockRows(manager, { caller, id: undefined });
       check(maker);
       await deleteLongExpired(manager, organizationId);

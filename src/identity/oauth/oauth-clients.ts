@@ -7,7 +7,7 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError, type FieldError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
-import { requireRoom } from '../../platform/database/require-room.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
 import { isLoopback } from '../../core/loopback.js';
 import { IdJagVerifier } from '../trusted-issuers/id-jag.verifier.js';
 import { ApiKeyService } from '../api-keys/api-key.service.js';
@@ -68,8 +68,9 @@ export class OauthClients {
     const store = (manager: EntityManager, apiKeyId: string | null): Promise<void> =>
       this.store(manager, { ...client, apiKeyId }, metadataOf(client, input, secret), caller);
     const { permissions } = input;
-    if (permissions === undefined) await this.clients.manager.transaction((manager) => store(manager, null));
-    else await this.apiKeys.createFor({ name: client.name.slice(0, MAX_KEY_NAME), permissions }, caller, store);
+    if (permissions === undefined) {
+      await changeOrganization(this.clients.manager, caller.organization.id, (manager) => store(manager, null));
+    } else await this.apiKeys.createFor({ name: client.name.slice(0, MAX_KEY_NAME), permissions }, caller, store);
     const item = toItem(await this.clients.findOneByOrFail({ id: client.id }));
     return { item, ...(secret !== undefined && { client_secret: secret }) };
   }

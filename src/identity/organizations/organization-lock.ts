@@ -4,6 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
+import { changeOrganization } from '../../platform/database/organization-changes.js';
 import { CredentialSources } from '../credentials/credential-sources.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { Authority } from './authority.js';
@@ -27,7 +28,7 @@ export class OrganizationLock {
 
   /** @throws DomainError `not_found` */
   async with<T>(organizationId: string, work: (locked: LockedOrganization) => Promise<T>): Promise<T> {
-    return this.dataSource.transaction(async (manager) => {
+    return changeOrganization(this.dataSource.manager, organizationId, async (manager) => {
       const organization = await manager.findOne(OrganizationEntity, {
         where: { id: organizationId },
         lock: { mode: 'for_no_key_update' },

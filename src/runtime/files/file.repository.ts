@@ -4,7 +4,7 @@ import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typ
 import { DomainError } from '../../core/domain-error.js';
 import type { OrganizationLimits } from '../../core/limits.js';
 import { deleteBatch } from '../../platform/database/delete-batch.js';
-import { lockOrganization } from '../../platform/database/require-room.js';
+import { changeOrganization, lockOrganization } from '../../platform/database/organization-changes.js';
 import { FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 
 /** An uploaded content: what the store has under its id. */
@@ -47,7 +47,7 @@ export class FileRepository {
   ): Promise<FileEntity> {
     const { organizationId } = file;
     const { id, sha256, size } = content;
-    return this.files.manager.transaction(async (manager) => {
+    return changeOrganization(this.files.manager, organizationId, async (manager) => {
       await lockOrganization(manager, organizationId);
       // The lock keeps the content from being deleted until the file refers to it.
       const [same]: { id: string }[] = await manager.query(

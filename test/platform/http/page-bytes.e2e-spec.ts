@@ -140,6 +140,17 @@ describe('a page of large rows', () => {
     }
   });
 
+  it.each([31, 32, 33, 37, 38, 39])('of %d rows after an offset has all of them', async (limit) => {
+    const messages = 40;
+    const offset = 2;
+    const threadId = await createThread(Array.from({ length: messages }, () => 2));
+    const { body } = await service.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId, offset, limit });
+    const { items, hasMore } = body as Page;
+    const expected = Array.from({ length: Math.min(limit, messages - offset) }, (_, n) => `message-${n + offset}`);
+    expect(items.map(({ id }) => id)).toEqual(expected);
+    expect(hasMore).toBe(offset + limit < messages);
+  });
+
   it('of agents ends early', async () => {
     const instructions = 'é'.repeat(100_000);
     const ids = await Promise.all(Array.from({ length: 30 }, () => createAgent({ title: 'Large', instructions })));
