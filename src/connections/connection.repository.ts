@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Not, Repository, type SelectQueryBuilder } from 'typeorm';
 import { plainJson } from '../core/plain-text.js';
-import { changeOrganization, requireRoom } from '../platform/database/organization-changes.js';
+import { changeOrganization, requireRoom } from '../platform/database/organization-locks.js';
 import { type ConnectionStatus, type ConnectionType, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';

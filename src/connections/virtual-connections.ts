@@ -6,7 +6,7 @@ import type { ListInput } from '../core/paging/list-input.js';
 import type { ListSpec } from '../core/paging/list-spec.js';
 import { type Page, paginate } from '../core/paging/paginate.js';
 import type { SqlClause } from '../core/paging/sql-clause.js';
-import { requireRoom } from '../platform/database/organization-changes.js';
+import { requireRoom } from '../platform/database/organization-locks.js';
 import { CONNECTION_STATUSES, type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { changesBetween, type EventActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
-import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
 import { AiProviderEntity } from './ai-provider.entity.js';
 
 /** Per organization: one response lists them all. */

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import type { EventActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
-import { changeOrganization, lockOrganization } from '../../platform/database/organization-changes.js';
+import { changeOrganization, lockOrganization } from '../../platform/database/organization-locks.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import { ModelTierEntity, type TierModelColumns } from './model-tier.entity.js';
 import type { StoredProvider } from './provider-models.js';

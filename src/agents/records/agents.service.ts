@@ -7,7 +7,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import { changedRateLimit, type SpendLimit } from '../../core/limits.js';
 import type { Principal } from '../../core/principal.js';
-import { changeOrganization } from '../../platform/database/organization-changes.js';
+import { changeOrganization } from '../../platform/database/organization-locks.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import { type VirtualConnection, VirtualConnections } from '../../connections/virtual-connections.js';
 import {

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { OrganizationLimits } from '../../core/limits.js';
 import type { RunAccess } from '../../core/principal.js';
-import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
 import { hasLostCredential } from '../../runtime/runs/records/lost-credential.js';
 import { ScheduleEntity } from './schedule.entity.js';
 

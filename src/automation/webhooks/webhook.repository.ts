@@ -5,7 +5,7 @@ import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import type { ListInput } from '../../core/paging/list-input.js';
 import type { ListSpec } from '../../core/paging/list-spec.js';
 import { type Page, paginate } from '../../core/paging/paginate.js';
-import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
 import { WebhookEntity } from './webhook.entity.js';
 
 const MAX_WEBHOOKS = { max: 20, what: 'webhooks' };

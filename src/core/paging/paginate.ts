@@ -14,8 +14,8 @@ export const MAX_PAGE_BYTES = 4_194_304;
 /** The assumed maximum size of a row in a list that does not measure rows. */
 const SHORT_ROW_BYTES = 2048;
 
-/** The number of rows that are measured first. */
-const FIRST_BATCH = 32;
+/** The number of rows that are measured first: all of them, on most pages. */
+const FIRST_BATCH = 64;
 
 /** So many matching rows are noted when they are counted: more make a page soon, in the order of an index. */
 const MAX_NOTED = 5000;
@@ -191,14 +191,12 @@ async function measureRows<E extends ObjectLiteral>(
   let bytes = 0;
   for (let batch = FIRST_BATCH; ; batch *= 4) {
     const count = Math.min(batch, limit + 1 - sizes.length);
-    const places = page
-      .clone()
-      .select(place)
-      .offset(offset + sizes.length)
-      .limit(count);
+    const skipped = offset + sizes.length;
+    const found = page.clone().offset(skipped).limit(count);
     // PostgreSQL would also unpack the rows that an offset leaves out.
-    const measuring = page.clone().select(rowBytes, 'bytes').where(`${place} = ANY(ARRAY(${places.getQuery()}))`);
-    const rows = await measuring.offset(undefined).getRawMany<{ bytes: string }>();
+    const places = skipped === 0 ? undefined : `${place} = ANY(ARRAY(${found.select(place).getQuery()}))`;
+    const measuring = places === undefined ? found : page.clone().where(places).offset(undefined);
+    const rows = await measuring.select(rowBytes, 'bytes').getRawMany<{ bytes: string }>();
     for (const row of rows) {
       sizes.push(Number(row.bytes));
       bytes += Number(row.bytes);

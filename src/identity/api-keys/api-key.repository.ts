@@ -9,7 +9,7 @@ import type { KeyLimit, KeyRateLimit, OrganizationLimits } from '../../core/limi
 import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
 import type { Principal, RunAccess } from '../../core/principal.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
-import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
 import {
   EVERYTHING,
   joinMemberRights,

@@ -7,7 +7,7 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError, type FieldError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
-import { changeOrganization, requireRoom } from '../../platform/database/organization-changes.js';
+import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
 import { isLoopback } from '../../core/loopback.js';
 import { IdJagVerifier } from '../trusted-issuers/id-jag.verifier.js';
 import { ApiKeyService } from '../api-keys/api-key.service.js';

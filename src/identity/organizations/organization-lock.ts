@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
-import { changeOrganization } from '../../platform/database/organization-changes.js';
+import { changeOrganization } from '../../platform/database/organization-locks.js';
 import { CredentialSources } from '../credentials/credential-sources.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { Authority } from './authority.js';

@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PipelinedConnections } from '../../core/pipelined-connections.js';
+import { inTurn } from './organization-locks.js';
 
 /**
  * A statement that a connection parses and plans once. Its name identifies its text: two statements never share one.
@@ -52,6 +53,15 @@ export class PreparedStatements implements OnApplicationShutdown {
     const pool = (this.dataSource.driver as PostgresDriver).master as Pool;
     const { rows } = await pool.query<R>({ ...statement, values: [...values] });
     return rows;
+  }
+
+  /** Runs a statement that waits for a lock of an organization's row, see `inTurn`. */
+  rowsInTurn<R extends QueryResultRow>(
+    of: Parameters<typeof inTurn>[1],
+    statement: PreparedStatement,
+    values: readonly unknown[],
+  ): Promise<R[]> {
+    return inTurn(this.dataSource, of, () => this.rows(statement, values));
   }
 
   /**

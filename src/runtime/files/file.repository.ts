@@ -4,7 +4,7 @@ import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typ
 import { DomainError } from '../../core/domain-error.js';
 import type { OrganizationLimits } from '../../core/limits.js';
 import { deleteBatch } from '../../platform/database/delete-batch.js';
-import { changeOrganization, lockOrganization } from '../../platform/database/organization-changes.js';
+import { changeOrganization, lockOrganization } from '../../platform/database/organization-locks.js';
 import { FileContentEntity, FileEntity, MessageFileEntity } from './file.entity.js';
 
 /** An uploaded content: what the store has under its id. */

@@ -140,8 +140,8 @@ describe('a page of large rows', () => {
     }
   });
 
-  it.each([31, 32, 33, 37, 38, 39])('of %d rows after an offset has all of them', async (limit) => {
-    const messages = 40;
+  it.each([63, 64, 65, 127, 128, 129])('of %d rows after an offset has all of them', async (limit) => {
+    const messages = 130;
     const offset = 2;
     const threadId = await createThread(Array.from({ length: messages }, () => 2));
     const { body } = await service.tool('COLLECTION_THREAD_MESSAGES_LIST', { thread_id: threadId, offset, limit });

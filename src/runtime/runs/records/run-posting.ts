@@ -145,9 +145,10 @@ export class RunPosting {
         _output_tokens: RESERVED_OUTPUT_TOKENS,
       });
       const text = `SELECT ${POSTED} FROM ${call} AS posted ${STARTED}`;
+      const of = [request.organizationId, request.threadId] as const;
       const [row] =
         manager === undefined
-          ? await this.statements.rows<PostRow>({ name: POST, text }, values)
+          ? await this.statements.rowsInTurn<PostRow>(of, { name: POST, text }, values)
           : ((await manager.query(text, values)) as PostRow[]);
       if (row === undefined) throw new Error('run_post_and_start returned no row.');
       return row;

@@ -58,7 +58,8 @@ export class RunRegeneration {
       _output_tokens: RESERVED_OUTPUT_TOKENS,
     });
     const text = `SELECT _outcome AS outcome, _run AS "runId", _refusal AS refusal FROM ${call}`;
-    const [row] = await this.statements.rows<RegenerationRow>({ name: REGENERATE, text }, values);
+    const of = [request.organizationId, request.threadId] as const;
+    const [row] = await this.statements.rowsInTurn<RegenerationRow>(of, { name: REGENERATE, text }, values);
     if (row === undefined) throw new Error('run_regenerate returned no row.');
     const { outcome, runId, refusal } = row;
     if (refusal !== null) throw refuseSpending(refusal);

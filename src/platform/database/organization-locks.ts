@@ -4,35 +4,46 @@ import { FairShare } from '../../core/sharing/fair-share.js';
 import { atMost, half, Shares } from '../../core/sharing/shares.js';
 
 /** Of the 20 connections of the pool, some are always left for other statements. */
-const CHANGES = 12;
-const CHANGES_OF_ONE = 4;
-const WAITING_CHANGES = 2_000;
+const TURNS = 12;
+const TURNS_OF_ORGANIZATION = 6;
+const TURNS_OF_ONE = 2;
+const WAITING = 2_000;
 const WAIT_MS = 10_000;
 
-/** The changes in progress, for each pool. */
+/** The turns in progress, for each pool. */
 const shares = new WeakMap<DataSource, FairShare>();
 
 /**
- * A transaction in which changes of an organization can wait for each other. An organization has few of them at a time
- * in each process: each holds a connection of the pool while it waits for a lock, and other organizations need them too.
- * @param change waits for nothing but the database, and begins no other change
+ * Does work that waits for a lock which other work of an organization can hold. Few of it are in progress at a time in
+ * each process: each holds a connection of the pool while it waits, and other organizations need them too.
+ * @param of the organization, and the row whose lock it waits for
+ * @param work waits for nothing but the database, and takes no other turn
  * @throws DomainError `storage_unavailable` if its turn does not come within 10 s, or if too many wait
+ */
+export function inTurn<T>(database: DataSource, of: readonly [string, string], work: () => Promise<T>): Promise<T> {
+  const share = shares.get(database) ?? newShare();
+  shares.set(database, share);
+  return share.within(of, work);
+}
+
+/**
+ * A transaction in which changes of an organization can wait for each other.
+ * @param change see `inTurn`
+ * @throws DomainError as `inTurn`
  */
 export function changeOrganization<T>(
   { connection }: EntityManager,
   organizationId: string,
   change: (manager: EntityManager) => Promise<T>,
 ): Promise<T> {
-  const share = shares.get(connection) ?? newShare();
-  shares.set(connection, share);
-  return share.within([organizationId], () => connection.transaction(change));
+  return inTurn(connection, [organizationId, organizationId], () => connection.transaction(change));
 }
 
 function newShare(): FairShare {
   return new FairShare({
-    capacity: CHANGES,
-    limits: [atMost(CHANGES_OF_ONE)],
-    places: new Shares(WAITING_CHANGES, [half]),
+    capacity: TURNS,
+    limits: [atMost(TURNS_OF_ORGANIZATION), atMost(TURNS_OF_ONE)],
+    places: new Shares(WAITING, [half]),
     waitMs: WAIT_MS,
     refusal: storageUnavailable,
   });
