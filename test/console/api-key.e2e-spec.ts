@@ -95,13 +95,13 @@ inBrowser('the console with a pasted key', () => {
     await page.getByRole('heading', { level: 1, name: 'Signaller' }).waitFor();
 
     await view(page, 'Playground');
-    await page.getByLabel('Message', { exact: true }).fill('/words 3\n/call get-sum {"a":40,"b":2}\n/wait 2000');
+    await page.getByLabel('Message', { exact: true }).fill('/words 3\n/call get-sum {"a":40,"b":2}\n/wait 600000');
     await opened.sendWithEnter();
     const answer = page.getByRole('article', { name: 'Agent' });
     // What streams is there before the run is over.
     await answer.getByText('word1 word2 word3').waitFor();
-    await page.getByRole('button', { name: 'Stop' }).waitFor();
     await answer.getByText('get-sum returned: The sum of 40 and 2 is 42.').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('link', { name: /^Open run/ }).click();
     await page.getByRole('list', { name: 'Timeline' }).getByText('get-sum', { exact: true }).waitFor();
 

@@ -5,21 +5,22 @@ const PATIENCE_MS = 30_000;
 
 /**
  * Repeats `look` until its expectations hold and it does not return false, and returns its result. Any other error ends
- * the wait.
+ * the wait. A look that began in time counts, however long it takes: a process that is stalled looks once more.
  * @param withinMs where the time is part of the promise, or where a test has a longer time limit of its own
  * @throws the last failed expectation
  */
 export async function eventually<T>(look: () => T | Promise<T>, withinMs = PATIENCE_MS): Promise<Exclude<T, false>> {
   for (const deadline = performance.now() + withinMs; ; await sleep(20)) {
+    const isLast = performance.now() > deadline;
     try {
       const result = await look();
       if (result !== false) return result as Exclude<T, false>;
-      if (performance.now() > deadline) throw new Error(`This does not hold: ${look.toString()}`);
+      if (isLast) throw new Error(`This does not hold: ${look.toString()}`);
     } catch (error) {
       const { matcherResult, message } = error as Error & { matcherResult?: unknown };
       // A matcher refuses values of another kind, such as undefined, with a plain error.
       const isExpectation = matcherResult !== undefined || message.includes('Matcher error');
-      if (!isExpectation || performance.now() > deadline) throw error;
+      if (!isExpectation || isLast) throw error;
     }
   }
 }

@@ -182,14 +182,18 @@ describe('StdioUpstream', () => {
     expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining(words) });
   });
 
-  it.each<[name: string, behaviour: string, kind: string, words: string]>([
-    ['ends at once', 'exits', 'unreachable', 'exited with code 7'],
-    ['prints nothing', 'silent', 'timeout', 'did not answer within 1500 ms'],
-    ['reads nothing', 'deaf', 'timeout', 'did not answer within 1500 ms'],
-    ['prints only noise', 'babbles', 'timeout', 'did not answer within 1500 ms'],
-  ])('gives up on a program that %s', async (_name, behaviour, kind, words) => {
+  it('gives up on a program that ends at once', async () => {
+    const error = await failure(connect([NO_SERVER, 'exits']).listTools());
+    expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('exited with code 7') });
+  });
+
+  it.each([
+    ['prints nothing', 'silent'],
+    ['reads nothing', 'deaf'],
+    ['prints only noise', 'babbles'],
+  ])('gives up on a program that %s', async (_name, behaviour) => {
     const error = await failure(connect([NO_SERVER, behaviour], { timeoutMs: 1_500 }).listTools());
-    expect(error).toMatchObject({ kind, message: expect.stringContaining(words) });
+    expect(error).toMatchObject({ kind: 'timeout', message: expect.stringContaining('did not answer within 1500 ms') });
   });
 
   it('quotes the end of what a program says on standard error, without secrets', async () => {
@@ -199,8 +203,11 @@ describe('StdioUpstream', () => {
       'The upstream at stdio:node exited with code 9. The end of its standard error: ' +
         'line 3 | line 4 | line 5 | line 6 | line 7 | line 8 | line 9 | Cannot use *** at https://***@host',
     );
-    const silent = await failure(connect([NO_SERVER, 'installs'], { env, timeoutMs: 1_500 }).listTools());
-    expect(silent).toMatchObject({ kind: 'timeout', message: expect.stringContaining(': Installing with ***') });
+    // A program can take longer than that until it says something.
+    await eventually(async () => {
+      const silent = await failure(connect([NO_SERVER, 'installs'], { env, timeoutMs: 1_500 }).listTools());
+      expect(silent).toMatchObject({ kind: 'timeout', message: expect.stringContaining(': Installing with ***') });
+    });
   });
 
   it('ends a program that prints an endless line', async () => {

@@ -16,7 +16,8 @@ const shares = new WeakMap<DataSource, FairShare>();
 /**
  * Does work that waits for a lock which other work of an organization can hold. Few of it are in progress at a time in
  * each process: each holds a connection of the pool while it waits, and other organizations need them too.
- * @param of the organization, and the row whose lock it waits for
+ * @param of the organization, and the row whose lock it waits for; of callers without an organization, what they do and
+ *   where they come from
  * @param work waits for nothing but the database, and takes no other turn
  * @throws DomainError `storage_unavailable` if its turn does not come within 10 s, or if too many wait
  */

@@ -86,14 +86,9 @@ async function postmasterPid(): Promise<number> {
   return postmaster.pid;
 }
 
-/** How long a start takes that creates the cluster. */
-let creationMs: number;
-
 describe('first start', () => {
   it('creates the cluster, the password and the database below a new folder', async () => {
-    const before = performance.now();
     const server = await start();
-    creationMs = performance.now() - before;
     expect(server.url).toMatch(/^postgres:\/\/postgres:[\w-]{43}@127\.0\.0\.1:\d+\/signalbox$/);
     expect(
       await query(
@@ -130,10 +125,8 @@ describe('first start', () => {
 });
 
 describe('later starts', () => {
-  it('finds the data, faster than it was created, and tolerates repeated stops', async () => {
-    const before = performance.now();
+  it('finds the data, and tolerates repeated stops', async () => {
     const server = await start();
-    expect(performance.now() - before).toBeLessThan(creationMs);
     expect(await query(server.url, 'SELECT word FROM kept')).toEqual(['kept']);
     await Promise.all([server.stop(), server.stop()]);
     await server.stop();

@@ -153,16 +153,14 @@ describe('an organization with many waiting runs', () => {
     await setLimits(app, limits);
     const threads = await Promise.all(Array.from({ length: 20 }, () => createThread(app, agentId)));
     const many = threads.map((id) => new ThreadClient(app, agentId, id));
-    for (const thread of many) for (let n = 0; n < 4; n++) await thread.postMessage('/wait 2000');
+    for (const thread of many) for (let n = 0; n < 4; n++) await thread.postMessage(LONG);
     const other = await startSecondOrganization(app, `other-of-${name}`);
     expect(await count(app, 'queued')).toBeGreaterThan(60);
 
-    const ended = await count(app, 'completed');
+    // It does not need the end of any of the many: an organization cannot take all slots.
     expect(await postIn(other, 'hello')).toBe(202);
     await eventually(async () => expect(await count(app, 'completed', other.slug)).toBe(1));
-    // The runs that were in progress, and those that started while this test looked.
-    expect((await count(app, 'completed')) - ended).toBeLessThan(20);
-    expect(await count(app, 'queued')).toBeGreaterThan(40);
+    expect(await count(app, 'queued')).toBeGreaterThan(60);
     for (const thread of many) await thread.cancel();
   });
 });

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { newTenant, type Tenant } from '../../support/tenant.js';
+import { startTestApp, type TestApp } from '../../support/app.js';
 import { agentOf, gatewayPath, listThrough } from '../../support/gateway-agents.js';
 import { connectTo, keyWith } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
@@ -8,13 +8,13 @@ import { legacyServer, type ScriptedServer, sendResult, startScripted } from '..
 const TOOLS = 4_000;
 const AGENTS = 99;
 
-let app: Tenant;
+let app: TestApp;
 let upstream: ScriptedServer;
 let outer: string;
 let single: string;
 
 beforeAll(async () => {
-  app = await newTenant();
+  app = await startTestApp();
   const tools = Array.from({ length: TOOLS }, (_, n) => ({ name: `tool_${n}`, inputSchema: { type: 'object' } }));
   upstream = await startScripted(
     legacyServer(({ message }, response) => sendResult(response, message, { tools })).script,
@@ -31,7 +31,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** The CPU time of this process for the work in milliseconds, including threads. */
+/** The CPU time of this process, which has the service, for the work in milliseconds, including threads. */
 async function cpuOf(work: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await work();

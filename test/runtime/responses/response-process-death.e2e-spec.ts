@@ -1,28 +1,35 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { createAgent } from '../../support/agent-runs.js';
+import { createAgent, unusedId } from '../../support/agent-runs.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { ServiceProcess, testEnvironment } from '../../support/service-process.js';
 import type { Tenant } from '../../support/tenant.js';
+import { SCRIPTED, useScriptedModel } from '../approvals/approvals.support.js';
+import { type HeldModel, startHeldModel } from '../streaming/held-model.support.js';
 import { expectPublishedShapes, faultsIn } from './checked-fetch.js';
 import { collect, finalOf, openAiClient, textsIn, textsOf } from './responses.support.js';
 
 const RUN_LOCK = { RUN_LOCK_MS: '2000' };
 const START_MS = 120_000;
-/** A second attempt says something else. */
-const INPUT = '/random 40\n/wait 3000\n/random 5';
 
 let database: TestDatabase;
 let api: TestService;
+/** Held until the process is killed. A second attempt says something else. */
+let model: HeldModel;
 let agentId: string;
 beforeAll(async () => {
   database = await createTestDatabase();
-  api = await startTestService({ database, env: { ...RUN_LOCK, ROLE: 'api' } });
-  agentId = await createAgent(api);
+  [api, model] = await Promise.all([
+    startTestService({ database, env: { ...RUN_LOCK, ROLE: 'api' } }),
+    startHeldModel(),
+  ]);
+  await useScriptedModel(api, model);
+  agentId = await createAgent(api, [], SCRIPTED);
 }, START_MS);
 afterAll(async () => {
   await api?.close();
+  await model?.close();
   await database?.drop();
 });
 expectPublishedShapes();
@@ -43,7 +50,7 @@ async function readSome(events: Events, deltas: number): Promise<{ seen: Respons
 }
 
 async function startStream(at: Pick<Tenant, 'url' | 'org' | 'apiKey'>): Promise<Events> {
-  const events = await openAiClient(at).responses.create({ model: agentId, input: INPUT, stream: true });
+  const events = await openAiClient(at).responses.create({ model: agentId, input: unusedId(), stream: true });
   return events[Symbol.asyncIterator]();
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UIMessageChunk } from 'ai';
 import { LONG, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
-import { toolPartsOf, useRunsApp } from './runs.support.js';
+import { HELD, toolPartsOf, useRunsApp } from './runs.support.js';
 
 const runsApp = useRunsApp();
 
@@ -33,13 +33,15 @@ describe('cancelling', () => {
   });
 
   it('a waiting run lets the others run', async () => {
-    const thread = await ThreadClient.create(runsApp.app, runsApp.agentId);
-    const first = await thread.postMessage('/wait 500');
+    const holding = await runsApp.createHoldingAgent();
+    const thread = await ThreadClient.create(runsApp.app, holding.agentId);
+    const first = await thread.postMessage(HELD);
     const second = await thread.postMessage('never');
     const third = await thread.postMessage('still');
     const stream = await thread.stream({ query: { taskId: second } });
     await succeed(runsApp.app, 'RUN_CANCEL', { id: second });
     expect((await stream.collectUntilDone()).chunks.map(({ type }) => type)).toEqual(['start', 'abort']);
+    holding.release();
     expect(await thread.waitFor(third, 'completed')).toMatchObject({ attempt: 1 });
     expect(await thread.run(first)).toMatchObject({ status: 'completed' });
     expect(await thread.run(second)).toMatchObject({ status: 'cancelled', steps: 0 });

@@ -7,6 +7,7 @@ import {
   textOf,
   ThreadClient,
 } from '../../support/agent-runs.js';
+import { eventually } from '../../support/eventually.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type Behaviour, type FakeOpenAI, PROVIDER_SECRET, startFakeOpenAI } from '../../support/fake-openai.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
@@ -216,7 +217,7 @@ describe('a provider that', () => {
     '%s fails the run when its time is up, and is hung up on',
     async (_, behaviour, text) => {
       await expectFailure([behaviour], { code: 'run_timeout', message: /exceeded its time limit/, text });
-      expect(fake.requests[0]?.abandoned).toBe(true);
+      await eventually(() => fake.requests[0]?.abandoned === true);
     },
     RUN_TIMEOUT_MS + 10_000,
   );

@@ -3,6 +3,7 @@ import * as ai from 'ai';
 import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import { connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
+import { eventually } from '../../support/eventually.js';
 import { type Behaviour, type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { chatOf, memoryChat, type MemoryChatOptions } from '../../support/memory-chat.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
@@ -132,7 +133,7 @@ describe('a run whose model has a fallback', () => {
     expect(await expectFallback()).toEqual(['provider_timeout', null]);
     first.script({ kind: 'hang-after', deltas: [] });
     expect(await expectFallback()).toEqual(['provider_timeout', null]);
-    expect(first.requests.every(({ abandoned }) => abandoned)).toBe(true);
+    await eventually(() => first.requests.every(({ abandoned }) => abandoned));
 
     const closed = await startFakeOpenAI();
     await closed.close();

@@ -92,9 +92,9 @@ async function startWorker(): Promise<void> {
 }
 
 /** Starts the worker that takes over, and returns the one before, which stays `worker` if that fails. */
-async function replaceWorker(): Promise<ServiceProcess | undefined> {
+async function replaceWorker(env = ENV): Promise<ServiceProcess | undefined> {
   const before = worker;
-  worker = await startWorkerProcess({ ...ENV, DATABASE_URL: database.url });
+  worker = await startWorkerProcess({ ...env, DATABASE_URL: database.url });
   return before;
 }
 
@@ -238,17 +238,24 @@ describe('when a worker is killed', () => {
 });
 
 describe('a worker that is stopped', () => {
+  /** So long that the other worker gets only what is handed over to it. */
+  const env = { ...ENV, RUN_LOCK_MS: '60000' };
+
+  beforeAll(async () => {
+    const hasty = await replaceWorker(env);
+    await hasty?.kill('SIGTERM');
+  }, START_MS);
+
   it(
     'lets short runs end, and hands long ones over',
     async () => {
-      await startWorker();
       const before = fake.requests.length;
       fake.script({ kind: 'hang-after', deltas: ['Half '] }, { kind: 'text', deltas: ['Whole.'] });
       const long = await WatchedRun.start('Go', 'thinking');
       const short = await WatchedRun.start('/wait 1500\nAt ease');
       await short.thread.waitFor(short.taskId, 'running');
       await streamed(() => expect(fake.requests).toHaveLength(before + 1));
-      const stopped = await replaceWorker();
+      const stopped = await replaceWorker(env);
       expect(await stopped?.kill('SIGTERM')).toBe(0);
 
       await short.end();

@@ -2,13 +2,26 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { connect, createAgent } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
+import { Upstreams } from '../../support/upstreams.js';
 import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
+
+/** A message to a `HoldingAgent`, whose run goes on until the test releases it. */
+export const HELD = '/call hold';
+
+/** An agent with the tool `hold`, whose calls are answered once they are released. */
+interface HoldingAgent {
+  readonly agentId: string;
+  /** How many calls have arrived. */
+  calls(): number;
+  release(): void;
+}
 
 interface RunsApp {
   readonly app: Tenant;
   readonly upstream: EverythingServer;
   /** An agent with all the tools of `upstream`. */
   readonly agentId: string;
+  createHoldingAgent(): Promise<HoldingAgent>;
 }
 
 /** Starts an application and an upstream for the spec file that calls this; all is there once `beforeAll` has run. */
@@ -16,6 +29,7 @@ export function useRunsApp(): RunsApp {
   let app: Tenant;
   let upstream: EverythingServer;
   let agentId: string;
+  const upstreams = new Upstreams();
 
   beforeAll(async () => {
     [app, upstream] = await Promise.all([newTenant(), startEverything()]);
@@ -25,6 +39,7 @@ export function useRunsApp(): RunsApp {
   afterAll(async () => {
     await app?.close();
     await upstream?.close();
+    await upstreams.close();
   });
 
   return {
@@ -36,6 +51,16 @@ export function useRunsApp(): RunsApp {
     },
     get agentId() {
       return agentId;
+    },
+    async createHoldingAgent() {
+      const gate = Promise.withResolvers<void>();
+      const server = await upstreams.serve('hold');
+      server.answersAfter = gate.promise;
+      return {
+        agentId: await createAgent(app, [await connect(app, server.url, 'Holding')]),
+        calls: () => server.calls('tools/call').length,
+        release: () => gate.resolve(),
+      };
     },
   };
 }

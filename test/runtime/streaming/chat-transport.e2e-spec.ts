@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { UIMessage } from 'ai';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelRuns, loadMessages, type SignalboxChat } from '../../../examples/next-chat/lib/signalbox-chat.js';
-import { createAgent, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { createAgent, LONG, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { eventually } from '../../support/eventually.js';
@@ -52,10 +51,15 @@ describe('a chat of the AI SDK with the options of the example', () => {
 
   it('resumes a run that is under way, from its start', async () => {
     const question: UIMessage = { id: unusedId(), role: 'user', parts: [{ type: 'text', text: 'as posted' }] };
-    await thread.postMessage('/words 20\n/wait 500\n/words 20', { messageId: question.id });
-    await sleep(200);
+    const taskId = await thread.postMessage(`/words 20\n${LONG}`, { messageId: question.id });
+    const first = await thread.stream({ query: { taskId } });
+    for await (const { data } of first.frames()) if (data.includes('word20')) break;
+    first.close();
     const chat = memoryChat({ id: thread.id, chat: chatHere, messages: [question] });
-    await chat.resumeStream();
+    const resuming = chat.resumeStream();
+    await eventually(() => expect(JSON.stringify(chat.messages)).toContain('word20'));
+    await thread.cancel(taskId).expect(202);
+    await resuming;
     expect(chat.status).toBe('ready');
     expect(shown(chat).at(-1)).toEqual((await transcript()).at(-1));
   });

@@ -3,8 +3,8 @@ import * as ai from 'ai';
 import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import { answerApproval, loadMessages } from '../../../examples/next-chat/lib/signalbox-chat.js';
-import { answer, createAskingAgent } from '../approvals/approvals.support.js';
-import { connect, createAgent, textOf, ThreadClient } from '../../support/agent-runs.js';
+import { answer, createAskingAgent, SCRIPTED, useScriptedModel } from '../approvals/approvals.support.js';
+import { connect, createAgent, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { chatOf, memoryChat, type MemoryChatOptions } from '../../support/memory-chat.js';
 import { expectProblem } from '../../support/problem.js';
@@ -12,6 +12,7 @@ import { eventually } from '../../support/eventually.js';
 import { postgresStreams, type StreamBackend } from '../../support/stream-backends.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { type ServiceProcess, startWorkerProcess } from '../../support/service-process.js';
+import { type HeldModel, SEARCH_FIRST, startHeldModel } from './held-model.support.js';
 
 const RUN_LOCK_MS = '2000';
 const START_MS = 60_000;
@@ -29,17 +30,22 @@ let backend: StreamBackend;
 let api: TestApp;
 let worker: ServiceProcess;
 let tools: ToolServer;
+let model: HeldModel;
 let agentId: string;
 let askingId: string;
+/** Of the agent whose model is held. */
+let heldId: string;
 
 const startWorker = () => startWorkerProcess({ ...backend.env, RUN_LOCK_MS, UPSTREAM_ALLOW_PRIVATE: 'true' });
 
 beforeAll(async () => {
-  [backend, tools] = await Promise.all([postgresStreams(), startToolServer('search')]);
+  [backend, tools, model] = await Promise.all([postgresStreams(), startToolServer('search'), startHeldModel()]);
   api = await backend.start({ ROLE: 'api', RUN_LOCK_MS, STREAM_KEEP_ALIVE_MS: '200', UPSTREAM_ALLOW_PRIVATE: 'true' });
   const connectionId = await connect(api, tools.url);
   agentId = await createAgent(api, [connectionId]);
   askingId = await createAskingAgent(api, connectionId, 'all');
+  await useScriptedModel(api, model);
+  heldId = await createAgent(api, [connectionId], SCRIPTED);
   worker = await startWorker();
 }, START_MS);
 
@@ -47,6 +53,7 @@ afterAll(async () => {
   await worker?.kill('SIGTERM');
   await backend?.close();
   await tools?.close();
+  await model?.close();
 });
 
 async function begin(reader: Partial<MemoryChatOptions>, agent = agentId) {
@@ -146,9 +153,8 @@ describe('when a worker is killed in a step', () => {
     async () => {
       const reading = await Promise.all(
         READERS.map(async ([name, reader]) => {
-          const thread = await ThreadClient.create(api, agentId);
-          const chat = memoryChat({ id: thread.id, chat: chatOf(api, agentId), ...reader });
-          const sending = chat.sendMessage({ text: '/random 10\n/call search {}\n/random 20\n/wait 3000\n/random 5' });
+          const { thread, chat } = await begin(reader, heldId);
+          const sending = chat.sendMessage({ text: `${SEARCH_FIRST} ${unusedId()}` });
           await eventually(() => expect(textsOf(chat.lastMessage)).toHaveLength(2));
           return { name, reader, thread, chat, sending, before: textsOf(chat.lastMessage) };
         }),
@@ -166,8 +172,8 @@ describe('when a worker is killed in a step', () => {
         } else {
           expect(JSON.parse(JSON.stringify(chat.lastMessage?.parts))).toEqual(whole?.parts);
         }
-        const messages = await loadMessages(chatOf(api, agentId), thread.id);
-        const again = memoryChat({ id: thread.id, chat: chatOf(api, agentId), messages, ...reader });
+        const messages = await loadMessages(chatOf(api, heldId), thread.id);
+        const again = memoryChat({ id: thread.id, chat: chatOf(api, heldId), messages, ...reader });
         await again.resumeStream();
         expect(again).toMatchObject({ status: 'ready', error: undefined });
         expect(textsOf(again.lastMessage)).toEqual([first, second]);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import type { RunTopic } from '../../../src/runtime/events/run-event-store.js';
 import { RunEvents } from '../../../src/runtime/events/run-events.js';
@@ -11,6 +10,7 @@ import {
   createAgent,
   type StreamFrame,
   ThreadClient,
+  unusedId,
 } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
@@ -18,6 +18,8 @@ import { framesUntilDone } from '../../support/stream-frames.js';
 import type { StreamBackend } from '../../support/stream-backends.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';
 import { startWorkerProcess } from '../../support/service-process.js';
+import { SCRIPTED, useScriptedModel } from '../approvals/approvals.support.js';
+import { HELD_WORDS, type HeldModel, SEARCH_FIRST, startHeldModel } from './held-model.support.js';
 
 const RUN_LOCK_MS = 2_000;
 const START_MS = 60_000;
@@ -35,10 +37,10 @@ const LOSSES: [name: string, keptOf: (frames: number) => number][] = [
   ['everything', () => 0],
 ];
 
-/** What runs stream before their worker is killed. A second attempt says something else each time. */
+/** What the model is asked in runs whose worker is killed. A second attempt says something else each time. */
 const MESSAGES: [name: string, text: string][] = [
-  ['in the first step', '/random 40\n/wait 3000\n/random 5'],
-  ['after a tool call', '/random 10\n/call search {}\n/random 40\n/wait 3000\n/random 5'],
+  ['in the first step', 'Answer at once.'],
+  ['after a tool call', SEARCH_FIRST],
 ];
 
 /**
@@ -50,10 +52,11 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
     let backend: StreamBackend;
     let api: TestApp;
     let tools: ToolServer;
+    let model: HeldModel;
     let agentId: string;
 
     beforeAll(async () => {
-      [backend, tools] = await Promise.all([startBackend(), startToolServer('search')]);
+      [backend, tools, model] = await Promise.all([startBackend(), startToolServer('search'), startHeldModel()]);
       api = await backend.start({
         ROLE: 'api',
         RUN_LOCK_MS: String(RUN_LOCK_MS),
@@ -61,11 +64,13 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         UPSTREAM_ALLOW_PRIVATE: 'true',
       });
       agentId = await createAgent(api, [await connect(api, tools.url)]);
+      await useScriptedModel(api, model);
     });
 
     afterAll(async () => {
       await backend?.close();
       await tools?.close();
+      await model?.close();
     });
 
     describe('when a worker is killed', () => {
@@ -82,10 +87,10 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
             return { run, thread, streams: await Promise.all([thread.stream(), thread.stream(), thread.stream()]) };
           }),
         );
-        // The first run must not end before the last one has begun.
+        // The model is held, so that no run ends before the worker is killed.
         const begun = await Promise.all(
           opened.map(async ({ run, thread, streams: [connected, left, behind] }) => {
-            const taskId = await thread.postMessage(run.text);
+            const taskId = await thread.postMessage(`${run.text} ${unusedId()}`, SCRIPTED);
             const frames = connected.frames()[Symbol.asyncIterator]();
             const received = await take(frames, 40);
             const leftWith = await take(left.frames()[Symbol.asyncIterator](), 40);
@@ -194,20 +199,24 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         const [events, execution] = [api.app.get(RunEvents), api.app.get(RunExecution)];
         const thread = await ThreadClient.create(api, agentId);
         const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
-        const taskId = await thread.postMessage('/random 20\n/wait 3000\n/random 20');
+        const taskId = await thread.postMessage(unusedId(), SCRIPTED);
         const received = await take(frames, 20);
-        await sleep(500);
-        const streamed = await events.readFrames(await topicOf(api, taskId), taskId);
+        const run = await topicOf(api, taskId);
+        // Whatever the first worker streamed after the loss would make it give up its claim.
+        const streamed = await eventually(async () => {
+          const stored = await events.readFrames(run, taskId);
+          return stored.filter((frame) => frame.includes('"text-delta"')).length === HELD_WORDS && stored;
+        });
         await backend.lose(taskId, 0);
 
         // A second worker takes the run, and has streamed as much as the first when that goes on.
         const second = { runId: taskId, attempt: 1, epoch: 'second' };
         await api.app.get(DataSource).query('UPDATE runs SET epoch = $2 WHERE id = $1', [taskId, second.epoch]);
-        const run = await topicOf(api, taskId);
         const publisher = events.startPublisher(run, taskId, { fence: 1, epoch: second.epoch }, null);
         const others = streamed.map((frame) => frame.replace(/"delta":"[^"]*"/, '"delta":"other "'));
         for (const frame of others) await publisher.push(JSON.parse(frame));
         await publisher.flush();
+        model.release();
         await eventually(() => expect(worker.app.get(RunSupervisor).isIdle).toBe(true));
         expect(await events.readFrames(run, taskId)).toEqual(others);
 
@@ -228,9 +237,10 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       it('begins again at once when the live buffer has lost the stream', async () => {
         const thread = await ThreadClient.create(api, agentId);
         const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
-        const taskId = await thread.postMessage('/random 20\n/wait 1000\n/random 20');
+        const taskId = await thread.postMessage(unusedId(), SCRIPTED);
         const received = await take(frames, 20);
         await backend.lose(taskId, 0);
+        model.release();
         await thread.expectAnswer(taskId, join([toStream(received), await framesUntilDone(frames)]));
         expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 2 });
       });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAgent, numbersIn, openStream, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { createAgent, LONG, numbersIn, openStream, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import type { TestApp } from '../../support/app.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import { framesUntilDone } from '../../support/stream-frames.js';
@@ -166,9 +166,12 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
     it('answers ?idle=204 on an idle thread, and streams when something runs or waits', async () => {
       const idle = await thread.stream({ query: { idle: '204' } });
       expect([idle.status, await idle.text()]).toEqual([204, '']);
-      const taskId = await thread.postMessage('/wait 200');
+      const taskId = await thread.postMessage(LONG);
       const busy = await thread.stream({ query: { idle: '204' } });
       expect(busy.headers.get('x-task-id')).toBe(taskId);
+      // A run that is cancelled before it begins stores no answer.
+      await thread.waitFor(taskId, 'running');
+      await thread.cancel(taskId).expect(202);
       await thread.expectWhole(taskId, await busy.collectUntilDone());
     });
 
@@ -183,7 +186,7 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
     });
 
     it('ends the stream of a run that was cancelled while it waited', async () => {
-      const running = await thread.postMessage('/wait 400');
+      const running = await thread.postMessage(LONG);
       const queued = await thread.postMessage('never');
       const stream = await thread.stream({ query: { taskId: queued } });
       await thread.cancel(queued).expect(202);
@@ -193,6 +196,7 @@ export function streamContract(name: string, startBackend: () => Promise<StreamB
         { type: 'start', messageId: expect.any(String), messageMetadata: { taskId: queued } },
         { type: 'abort' },
       ]);
+      await thread.cancel(running).expect(202);
       await thread.collect(running);
     });
 

@@ -266,8 +266,12 @@ describe('a browser token ends', () => {
   const READ = ['read'];
 
   it('when it expires, with an open stream', async () => {
-    const token = await makeToken(READ, undefined, { expiresIn: 2 });
-    const stream = await openStream(service.url, 'default', threadId, token, { query: { follow: 'true' } });
+    // On a slow machine, a token can expire before its first use.
+    const { token, stream } = await eventually(async () => {
+      const made = await makeToken(READ, undefined, { expiresIn: 2 });
+      const opened = await openStream(service.url, 'default', threadId, made, { query: { follow: 'true' } });
+      return opened.status !== 401 && { token: made, stream: opened };
+    });
     expect(stream.status).toBe(200);
     await expect(stream.collectUntilDone()).rejects.toThrow();
     const answer = await untilNot(204, () => peek(token));

@@ -9,6 +9,7 @@ import { type FollowingRun, RecentHistories } from '../../../src/runtime/threads
 import { type TranscriptMessage, TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
 import { createAgent, LONG, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
 import { startSecondOrganization } from '../../support/second-organization.js';
 import type { Tenant } from '../../support/tenant.js';
 import { useStarted } from '../../support/use-started.js';
@@ -129,9 +130,9 @@ describe('the history of a thread whose last run this process has ended', () => 
   });
 
   it('is read again after a message has steered the run', async () => {
-    const taskId = await thread.postMessage('/wait 1000');
-    await thread.waitFor(taskId, 'running');
-    await thread.steer(thread.request('More')).expect(202);
+    const taskId = await thread.postMessage(LONG);
+    await eventually(() => expect(reads).toHaveLength(1));
+    await thread.steer(thread.request('More'), { query: { interrupt: true } }).expect(202);
     await thread.collect(taskId);
     await turn();
     await turn();

@@ -158,10 +158,14 @@ describe('answering again', () => {
   });
 
   it('is done once of several at the same time', async () => {
-    await turn('hello\n/wait 300');
+    const stopped = await thread.postMessage(`hello\n${LONG}`);
+    await thread.waitFor(stopped, 'running');
+    await thread.cancel().expect(202);
+    await thread.waitFor(stopped, 'cancelled');
     const answers = await Promise.all([1, 2, 3, 4].map(() => regenerate()));
     expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 409, 409, 409]);
     for (const refused of answers.filter(({ status }) => status === 409)) expectProblem(refused, 409, 'thread_busy');
+    await thread.cancel().expect(202);
   });
 
   it('waits for nobody: a busy thread is refused', async () => {

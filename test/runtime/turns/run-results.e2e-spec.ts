@@ -145,7 +145,14 @@ describe('a run request that waits', () => {
 
   it('ends by the event, though the database is not asked', async () => {
     jest.spyOn(RunReader.prototype, 'findBusyAmong').mockImplementation(async (ids) => new Set(ids));
-    expect((await ask(thread, '/wait 300\nhello', 60).expect(200)).body).toMatchObject({ status: 'completed' });
+    const watches = jest.spyOn(RunEvents.prototype, 'watchStops');
+    const busy = await newThread();
+    const answering = ask(busy, LONG, 60).expect(200).then(resultOf);
+    await eventually(() => expect(watches).toHaveBeenCalled());
+    // From now on, the request hears of the end.
+    await watches.mock.results[0]?.value;
+    await busy.cancel().expect(202);
+    expect(await answering).toMatchObject({ status: 'cancelled' });
   });
 
   it('ends without any event', async () => {

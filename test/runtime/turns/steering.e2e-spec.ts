@@ -131,7 +131,7 @@ describe('a message to a run under way', () => {
       { type: 'step-start' },
       { type: 'text', text: 'Fine.' },
     ]);
-    expect(own.model.requests[0]).toMatchObject({ abandoned: true });
+    await eventually(() => expect(own.model.requests[0]).toMatchObject({ abandoned: true }));
     expect(await thread.run(taskId)).toMatchObject({
       status: 'completed',
       steps: 2,

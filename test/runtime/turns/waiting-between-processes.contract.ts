@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { RunEvents } from '../../../src/runtime/events/run-events.js';
 import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import { RunWaiting } from '../../../src/runtime/turns/run-waiting.js';
 import { createAgent, LONG, ThreadClient } from '../../support/agent-runs.js';
@@ -27,11 +28,20 @@ export function waitingContract(name: string, startBackend: () => Promise<Stream
 
     it('ends by the event', async () => {
       const looks = jest.spyOn(RunReader.prototype, 'findBusyAmong').mockImplementation(async (ids) => new Set(ids));
+      const watches = jest.spyOn(RunEvents.prototype, 'watchStops');
       try {
-        const answer = await ask(await newThread(), '/wait 300\nhello', 60).expect(200);
-        expect(resultOf(answer)).toMatchObject({ status: 'completed' });
+        const thread = await newThread();
+        const answering = ask(thread, LONG, 60).expect(200).then(resultOf);
+        await eventually(() => expect(watches).toHaveBeenCalled());
+        // From now on, the request hears of the end.
+        await watches.mock.results[0]?.value;
+        const taskId = String((await thread.messages())[0]?.metadata['taskId']);
+        await thread.waitFor(taskId, 'running');
+        await thread.cancel(taskId).expect(202);
+        expect(await answering).toMatchObject({ taskId, status: 'cancelled' });
         expect(looks).toHaveBeenCalled();
       } finally {
+        watches.mockRestore();
         looks.mockRestore();
       }
     });

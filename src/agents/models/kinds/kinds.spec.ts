@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dynamicTool, isStepCount, jsonSchema, streamText, type ToolSet } from 'ai';
 import { Agent } from 'undici';
+import { eventually } from '../../../../test/support/eventually.js';
 import {
   PROVIDER_SECRET,
   startFakeOpenAI,
@@ -40,6 +41,9 @@ interface RunOptions {
   maxRetries?: number;
   /** Milliseconds until the call is given up. */
   timeout?: number;
+  /** Gives the call up. */
+  signal?: AbortSignal;
+  onDelta?: () => void;
 }
 
 let fake: FakeOpenAI;
@@ -58,7 +62,7 @@ function settings(changes: Partial<Settings> = {}): Settings {
 }
 
 /** Asks a model through the agent loop of `ai`; gives what was said and the first thing that went wrong. */
-async function ask({ kind, ...model }: Settings, { tools, maxRetries = 0, timeout }: RunOptions = {}) {
+async function ask({ kind, ...model }: Settings, { tools, maxRetries = 0, timeout, onDelta, signal }: RunOptions = {}) {
   const errors: unknown[] = [];
   const result = streamText({
     model: await KINDS[kind].openModel(model),
@@ -67,12 +71,17 @@ async function ask({ kind, ...model }: Settings, { tools, maxRetries = 0, timeou
     tools,
     maxRetries,
     timeout,
+    abortSignal: signal,
     stopWhen: isStepCount(3),
     onError: ({ error }) => void errors.push(error),
   });
   const deltas: string[] = [];
   try {
-    for await (const part of result.stream) if (part.type === 'text-delta') deltas.push(part.text);
+    for await (const part of result.stream) {
+      if (part.type !== 'text-delta') continue;
+      deltas.push(part.text);
+      onDelta?.();
+    }
   } catch (error) {
     errors.push(error);
   }
@@ -174,11 +183,12 @@ describe('the model kinds of the service', () => {
 
   it('hangs up when it is aborted', async () => {
     fake.script({ kind: 'hang-after', deltas: ['Hel'] });
-    const { deltas, error } = await ask(settings(), { timeout: 100 });
+    const abort = new AbortController();
+    const onDelta = (): void => abort.abort(new DOMException('The time is over.', 'TimeoutError'));
+    const { deltas, error } = await ask(settings(), { signal: abort.signal, onDelta });
     expect(deltas).toEqual(['Hel']);
     expect(describeProviderFailure(error).code).toBe('provider_timeout');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(fake.requests.at(-1)?.abandoned).toBe(true);
+    await eventually(() => fake.requests.at(-1)?.abandoned === true);
   });
 });
 
