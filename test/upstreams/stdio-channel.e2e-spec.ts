@@ -3,7 +3,6 @@ import {
   call,
   events,
   forever,
-  initialize,
   INITIALIZED,
   MINI,
   next,
@@ -15,8 +14,7 @@ import {
   useStdioSessions,
 } from './stdio-channel.support.js';
 
-const stdio = useStdioSessions();
-const { opened } = stdio;
+const { opened } = useStdioSessions();
 
 describe('StdioChannel', () => {
   it('answers with JSON when the response comes first', async () => {
@@ -144,12 +142,8 @@ describe('StdioChannel', () => {
   });
 
   it('gives up after the time limit of the connection', async () => {
-    const channel = await opened('session');
-    const hasty = stdio.sessions.channel(
-      { key: 'session', initialize: initialize() },
-      target([MINI], { timeoutMs: 1_000 }),
-    );
-    await expect(send(hasty, call(1, 'never'))).rejects.toMatchObject({
+    const channel = await opened('session', target([MINI], { timeoutMs: 1_000 }));
+    await expect(send(channel, call(1, 'never'))).rejects.toMatchObject({
       kind: 'timeout',
       message: 'The upstream at stdio:node did not answer within 1000 ms.',
     });
