@@ -4,8 +4,8 @@ import { FairShare } from '../../core/sharing/fair-share.js';
 import { atMost, half, Shares } from '../../core/sharing/shares.js';
 
 /** Of the 20 connections of the pool, some are always left for other statements. */
-const TURNS = 12;
-const TURNS_OF_ORGANIZATION = 6;
+const TURNS = 16;
+const TURNS_OF_ORGANIZATION = 12;
 const TURNS_OF_ONE = 2;
 const WAITING = 2_000;
 const WAIT_MS = 10_000;
