@@ -1,28 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { DataSource, type QueryRunner } from 'typeorm';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { QueryRunner } from 'typeorm';
 import { newId } from '../../src/core/ids.js';
-import { dataSourceOptions } from '../../src/platform/database/data-source-options.js';
 import { AgentSlugs1763700015000 } from '../../src/platform/database/migrations/1763700015000-agent-slugs.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { startDataSource } from '../support/data-source.js';
+import { useStarted } from '../support/use-started.js';
 
-let database: TestDatabase;
-let dataSource: DataSource;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dataSource = await new DataSource(dataSourceOptions(database.url)).initialize();
-});
-afterAll(async () => {
-  await dataSource?.destroy();
-  await database?.drop();
-});
+const own = useStarted(startDataSource);
 
 const CROWD = 3000;
 const UUID = '7a0e8a1c-5c2f-4d3b-9f5e-1f2d3c4b5a69';
 
 let runner: QueryRunner;
 beforeEach(async () => {
-  runner = dataSource.createQueryRunner();
+  runner = own.dataSource.createQueryRunner();
   await new AgentSlugs1763700015000().down(runner);
 });
 afterEach(() => runner?.release());

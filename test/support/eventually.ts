@@ -5,7 +5,7 @@ const PATIENCE_MS = 30_000;
 
 /**
  * Repeats `look` until its expectations hold and it does not return false, and returns its result. Any other error ends
- * the wait. A look that began in time counts, however long it takes: a process that is stalled looks once more.
+ * the wait. The last look begins after the time is over, so that a process that was stalled looks once more.
  * @param withinMs where the time is part of the promise, or where a test has a longer time limit of its own
  * @throws the last failed expectation
  */

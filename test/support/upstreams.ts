@@ -16,6 +16,14 @@ export class Upstreams {
     return this.kept(await startToolServer(...tools));
   }
 
+  /** A server whose tool `hold` answers once it is released. */
+  async holding(): Promise<{ url: string; calls(): number; release(): void }> {
+    const gate = Promise.withResolvers<void>();
+    const server = await this.serve('hold');
+    server.answersAfter = gate.promise;
+    return { url: server.url, calls: () => server.calls('tools/call').length, release: () => gate.resolve() };
+  }
+
   async scripted(script: Script): Promise<ScriptedServer> {
     return this.kept(await startScripted(script));
   }

@@ -188,7 +188,6 @@ async function measureRows<E extends ObjectLiteral>(
   const place = `${page.alias}.ctid`;
   const offset = page.expressionMap.offset ?? 0;
   const sizes: number[] = [];
-  let bytes = 0;
   for (let batch = FIRST_BATCH; ; batch *= 4) {
     const count = Math.min(batch, limit + 1 - sizes.length);
     const skipped = offset + sizes.length;
@@ -197,11 +196,8 @@ async function measureRows<E extends ObjectLiteral>(
     const places = skipped === 0 ? undefined : `${place} = ANY(ARRAY(${found.select(place).getQuery()}))`;
     const measuring = places === undefined ? found : page.clone().where(places).offset(undefined);
     const rows = await measuring.select(rowBytes, 'bytes').getRawMany<{ bytes: string }>();
-    for (const row of rows) {
-      sizes.push(Number(row.bytes));
-      bytes += Number(row.bytes);
-    }
-    if (rows.length < count || sizes.length > limit || bytes > MAX_PAGE_BYTES) return sizes;
+    sizes.push(...rows.map(({ bytes }) => Number(bytes)));
+    if (rows.length < count || sizes.length > limit || fittingRows(sizes).count < sizes.length) return sizes;
   }
 }
 

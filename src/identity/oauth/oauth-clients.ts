@@ -68,9 +68,9 @@ export class OauthClients {
     const store = (manager: EntityManager, apiKeyId: string | null): Promise<void> =>
       this.store(manager, { ...client, apiKeyId }, metadataOf(client, input, secret), caller);
     const { permissions } = input;
-    if (permissions === undefined) {
-      await changeOrganization(this.clients.manager, caller.organization.id, (manager) => store(manager, null));
-    } else await this.apiKeys.createFor({ name: client.name.slice(0, MAX_KEY_NAME), permissions }, caller, store);
+    await (permissions === undefined
+      ? changeOrganization(this.clients.manager, caller.organization.id, (manager) => store(manager, null))
+      : this.apiKeys.createFor({ name: client.name.slice(0, MAX_KEY_NAME), permissions }, caller, store));
     const item = toItem(await this.clients.findOneByOrFail({ id: client.id }));
     return { item, ...(secret !== undefined && { client_secret: secret }) };
   }

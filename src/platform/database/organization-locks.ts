@@ -10,34 +10,43 @@ const TURNS_OF_ONE = 2;
 const WAITING = 2_000;
 const WAIT_MS = 10_000;
 
+/**
+ * Whose work it is and for which row's lock it waits, such as an organization and a thread; of callers without an
+ * organization, what they do and where they come from.
+ */
+export type Turn = readonly [who: string, row: string];
+
 /** The turns in progress, for each pool. */
 const shares = new WeakMap<DataSource, FairShare>();
 
 /**
  * Does work that waits for a lock which other work of an organization can hold. Few of it are in progress at a time in
  * each process: each holds a connection of the pool while it waits, and other organizations need them too.
- * @param of the organization, and the row whose lock it waits for; of callers without an organization, what they do and
- *   where they come from
  * @param work waits for nothing but the database, and takes no other turn
  * @throws DomainError `storage_unavailable` if its turn does not come within 10 s, or if too many wait
  */
-export function inTurn<T>(database: DataSource, of: readonly [string, string], work: () => Promise<T>): Promise<T> {
+export function inTurn<T>(database: DataSource, turn: Turn, work: () => Promise<T>): Promise<T> {
   const share = shares.get(database) ?? newShare();
   shares.set(database, share);
-  return share.within(of, work);
+  return share.within(turn, work);
 }
 
-/**
- * A transaction in which changes of an organization can wait for each other.
- * @param change see `inTurn`
- * @throws DomainError as `inTurn`
- */
-export function changeOrganization<T>(
+/** A transaction with such work, see `inTurn`. */
+export function transactionInTurn<T>(
   { connection }: EntityManager,
+  turn: Turn,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return inTurn(connection, turn, () => connection.transaction(work));
+}
+
+/** A transaction in which changes of an organization can wait for each other, see `inTurn`. */
+export function changeOrganization<T>(
+  manager: EntityManager,
   organizationId: string,
   change: (manager: EntityManager) => Promise<T>,
 ): Promise<T> {
-  return inTurn(connection, [organizationId, organizationId], () => connection.transaction(change));
+  return transactionInTurn(manager, [organizationId, organizationId], change);
 }
 
 function newShare(): FairShare {

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PipelinedConnections } from '../../core/pipelined-connections.js';
-import { inTurn } from './organization-locks.js';
+import { inTurn, type Turn } from './organization-locks.js';
 
 /**
  * A statement that a connection parses and plans once. Its name identifies its text: two statements never share one.
@@ -57,11 +57,11 @@ export class PreparedStatements implements OnApplicationShutdown {
 
   /** Runs a statement that waits for a lock of an organization's row, see `inTurn`. */
   rowsInTurn<R extends QueryResultRow>(
-    of: Parameters<typeof inTurn>[1],
+    turn: Turn,
     statement: PreparedStatement,
     values: readonly unknown[],
   ): Promise<R[]> {
-    return inTurn(this.dataSource, of, () => this.rows(statement, values));
+    return inTurn(this.dataSource, turn, () => this.rows(statement, values));
   }
 
   /**

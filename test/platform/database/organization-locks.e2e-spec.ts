@@ -1,34 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
-import { dataSourceOptions } from '../../../src/platform/database/data-source-options.js';
+import { describe, expect, it } from '@jest/globals';
 import { changeOrganization, inTurn, lockOrganization } from '../../../src/platform/database/organization-locks.js';
 import { newId } from '../../../src/core/ids.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { startDataSource } from '../../support/data-source.js';
 import { eventually } from '../../support/eventually.js';
+import { useStarted } from '../../support/use-started.js';
 
 const CHANGES = 40;
 
-let database: TestDatabase;
-let source: DataSource;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  source = await new DataSource(dataSourceOptions(database.url)).initialize();
-});
-
-afterAll(async () => {
-  await source?.destroy();
-  await database?.drop();
-});
+const own = useStarted(startDataSource);
 
 async function newOrganization(): Promise<string> {
   const id = newId();
-  await source.query('INSERT INTO organizations (id, slug, name) VALUES ($1, $2, $2)', [id, `o-${id}`]);
+  await own.dataSource.query('INSERT INTO organizations (id, slug, name) VALUES ($1, $2, $2)', [id, `o-${id}`]);
   return id;
 }
 
 async function waitingForLocks(): Promise<number> {
-  const [row]: { count: number }[] = await source.query(
+  const [row]: { count: number }[] = await own.dataSource.query(
     `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
   );
   return row?.count ?? 0;
@@ -37,18 +25,18 @@ async function waitingForLocks(): Promise<number> {
 describe('changes of an organization that wait for its lock', () => {
   it('leave connections of the pool to others, and are all made', async () => {
     const [organization, other] = [await newOrganization(), await newOrganization()];
-    const lock = source.createQueryRunner();
+    const lock = own.dataSource.createQueryRunner();
     await lock.startTransaction();
     await lockOrganization(lock.manager, organization);
     const changes = Array.from({ length: CHANGES }, (_, n) =>
-      changeOrganization(source.manager, organization, async (manager) => {
+      changeOrganization(own.dataSource.manager, organization, async (manager) => {
         await lockOrganization(manager, organization);
         return n;
       }),
     );
     await eventually(async () => expect(await waitingForLocks()).toBeGreaterThan(0));
     expect(await waitingForLocks()).toBeLessThanOrEqual(2);
-    expect(await changeOrganization(source.manager, other, () => Promise.resolve('made'))).toBe('made');
+    expect(await changeOrganization(own.dataSource.manager, other, () => Promise.resolve('made'))).toBe('made');
     await lock.commitTransaction();
     await lock.release();
     expect(await Promise.all(changes)).toEqual(changes.map((_, n) => n));
@@ -58,9 +46,11 @@ describe('changes of an organization that wait for its lock', () => {
     const organization = await newOrganization();
     const held = Promise.withResolvers<void>();
     const waiting = Array.from({ length: CHANGES }, () =>
-      changeOrganization(source.manager, organization, () => held.promise),
+      changeOrganization(own.dataSource.manager, organization, () => held.promise),
     );
-    expect(await inTurn(source, [organization, 'thread'], () => source.query('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
+    expect(
+      await inTurn(own.dataSource, [organization, 'thread'], () => own.dataSource.query('SELECT 1 AS one')),
+    ).toEqual([{ one: 1 }]);
     held.resolve();
     await Promise.all(waiting);
   });

@@ -1,18 +1,8 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
-import { dataSourceOptions } from '../../../src/platform/database/data-source-options.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { expect, it } from '@jest/globals';
+import { startDataSource } from '../../support/data-source.js';
+import { useStarted } from '../../support/use-started.js';
 
-let database: TestDatabase;
-let dataSource: DataSource;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dataSource = await new DataSource(dataSourceOptions(database.url)).initialize();
-});
-afterAll(async () => {
-  await dataSource?.destroy();
-  await database?.drop();
-});
+const own = useStarted(startDataSource);
 
 /** Their rows are never deleted. */
 const KEPT = ['organizations', 'users'];
@@ -33,17 +23,17 @@ const WITHOUT_INDEX = `
    ORDER BY conname`;
 
 it('a row is deleted without reading the rows of all organizations that refer to others', async () => {
-  expect(await dataSource.query(WITHOUT_INDEX, [KEPT])).toEqual([]);
+  expect(await own.dataSource.query(WITHOUT_INDEX, [KEPT])).toEqual([]);
 });
 
 it('connections that run programs are found without reading all connections', async () => {
-  await dataSource.query(`
+  await own.dataSource.query(`
     INSERT INTO organizations (id, slug, name) SELECT gen_random_uuid(), 'o' || n, 'o' FROM generate_series(1, 20) n;
     INSERT INTO connections (id, organization_id, connection_type, title, connection_url)
     SELECT gen_random_uuid(), id, 'HTTP', 'c', 'http://127.0.0.1:9/mcp' FROM organizations, generate_series(1, 500);
     ANALYZE connections`);
   // As `ConnectionRepository.existsProgramBeside` asks.
-  const plan = await dataSource.query<{ 'QUERY PLAN': string }[]>(
+  const plan = await own.dataSource.query<{ 'QUERY PLAN': string }[]>(
     `EXPLAIN SELECT FROM connections WHERE connection_type = $1 AND organization_id <> $2 LIMIT 1`,
     ['STDIO', crypto.randomUUID()],
   );

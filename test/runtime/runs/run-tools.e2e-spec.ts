@@ -256,17 +256,15 @@ describe('a connection that is down', () => {
 
   it('from one call to the next is a tool error, whether it was switched off or deleted', async () => {
     const [off, gone] = [await connection('Off', 'off'), await connection('Gone', 'gone')];
-    const server = await upstreams.serve('hold');
-    const gate = Promise.withResolvers<void>();
-    server.answersAfter = gate.promise;
+    const server = await upstreams.holding();
     const id = await agentOf(app, [off, gone, await connectTo(app, server.url, { title: 'Holding' })]);
     await offered(id);
     const thread = await ThreadClient.create(app, id);
     const taskId = await thread.postMessage('/call hold\n/call off {}\n/call gone {}');
-    await eventually(() => expect(server.calls('tools/call')).toHaveLength(1));
+    await eventually(() => expect(server.calls()).toBe(1));
     await succeed(app, 'COLLECTION_CONNECTIONS_UPDATE', { id: off, data: { status: 'inactive' } });
     await succeed(app, 'COLLECTION_CONNECTIONS_DELETE', { id: gone });
-    gate.resolve();
+    server.release();
     const { parts } = await thread.expectWhole(taskId, await thread.collect(taskId));
     expect(parts.filter((part) => 'toolCallId' in part)).toMatchObject([
       { toolName: 'hold', state: 'output-available' },

@@ -53,14 +53,8 @@ export function useRunsApp(): RunsApp {
       return agentId;
     },
     async createHoldingAgent() {
-      const gate = Promise.withResolvers<void>();
-      const server = await upstreams.serve('hold');
-      server.answersAfter = gate.promise;
-      return {
-        agentId: await createAgent(app, [await connect(app, server.url, 'Holding')]),
-        calls: () => server.calls('tools/call').length,
-        release: () => gate.resolve(),
-      };
+      const server = await upstreams.holding();
+      return { ...server, agentId: await createAgent(app, [await connect(app, server.url, 'Holding')]) };
     },
   };
 }

@@ -5,6 +5,7 @@ import { createAgent, LONG, ThreadClient, unusedId } from '../../support/agent-r
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
 import { eventually } from '../../support/eventually.js';
+import { untilChunk } from '../turns/steering.support.js';
 
 describe('a chat of the AI SDK with the options of the example', () => {
   let app: Tenant;
@@ -52,9 +53,7 @@ describe('a chat of the AI SDK with the options of the example', () => {
   it('resumes a run that is under way, from its start', async () => {
     const question: UIMessage = { id: unusedId(), role: 'user', parts: [{ type: 'text', text: 'as posted' }] };
     const taskId = await thread.postMessage(`/words 20\n${LONG}`, { messageId: question.id });
-    const first = await thread.stream({ query: { taskId } });
-    for await (const { data } of first.frames()) if (data.includes('word20')) break;
-    first.close();
+    await untilChunk(thread, taskId, 'text-delta');
     const chat = memoryChat({ id: thread.id, chat: chatHere, messages: [question] });
     const resuming = chat.resumeStream();
     await eventually(() => expect(JSON.stringify(chat.messages)).toContain('word20'));

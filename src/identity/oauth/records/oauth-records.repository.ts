@@ -5,7 +5,7 @@ import { type EntityManager, Repository } from 'typeorm';
 import { databaseNow } from '../../../core/database-time.js';
 import { DeletesExpired } from '../../../core/deletes-expired.js';
 import { deleteBatch } from '../../../platform/database/delete-batch.js';
-import { inTurn } from '../../../platform/database/organization-locks.js';
+import { transactionInTurn } from '../../../platform/database/organization-locks.js';
 import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 import { OauthRecordEntity } from './oauth-record.entity.js';
@@ -94,15 +94,12 @@ export class OauthRecordsRepository {
     payload: AdapterPayload,
     { source, max }: { source: string; max: number },
   ): Promise<boolean> {
-    const { connection } = this.records.manager;
-    return inTurn(connection, ['registrations', source], () =>
-      connection.transaction(async (manager) => {
-        await manager.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [REGISTRATION_LOCK, source]);
-        if ((await this.countOfSource('Client', source, manager)) >= max) return false;
-        await this.upsert('Client', clientId, payload, { clientId, source }, manager);
-        return true;
-      }),
-    );
+    return transactionInTurn(this.records.manager, ['registrations', source], async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [REGISTRATION_LOCK, source]);
+      if ((await this.countOfSource('Client', source, manager)) >= max) return false;
+      await this.upsert('Client', clientId, payload, { clientId, source }, manager);
+      return true;
+    });
   }
 
   async find(model: string, value: string): Promise<AdapterPayload | undefined> {

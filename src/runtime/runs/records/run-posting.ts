@@ -8,6 +8,7 @@ import { CALLER_ID, newId } from '../../../core/ids.js';
 import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
 import { refuseSpending, type SpendRefusal } from './spend-refusal.js';
+import type { Turn } from '../../../platform/database/organization-locks.js';
 import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
 
 /** The runs that can be queued on one thread, with what steers a run and was not taken. */
@@ -145,10 +146,10 @@ export class RunPosting {
         _output_tokens: RESERVED_OUTPUT_TOKENS,
       });
       const text = `SELECT ${POSTED} FROM ${call} AS posted ${STARTED}`;
-      const of = [request.organizationId, request.threadId] as const;
+      const turn: Turn = [request.organizationId, request.threadId];
       const [row] =
         manager === undefined
-          ? await this.statements.rowsInTurn<PostRow>(of, { name: POST, text }, values)
+          ? await this.statements.rowsInTurn<PostRow>(turn, { name: POST, text }, values)
           : ((await manager.query(text, values)) as PostRow[]);
       if (row === undefined) throw new Error('run_post_and_start returned no row.');
       return row;

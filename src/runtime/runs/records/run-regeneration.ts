@@ -3,6 +3,7 @@ import { RESERVED_OUTPUT_TOKENS } from '../../../agents/models/model-price.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { newId } from '../../../core/ids.js';
 import type { Tier } from '../../../core/tier.js';
+import type { Turn } from '../../../platform/database/organization-locks.js';
 import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import type { NewRun, PostedRun } from './new-run.js';
 import { refuseSpending, type SpendRefusal } from './spend-refusal.js';
@@ -58,8 +59,8 @@ export class RunRegeneration {
       _output_tokens: RESERVED_OUTPUT_TOKENS,
     });
     const text = `SELECT _outcome AS outcome, _run AS "runId", _refusal AS refusal FROM ${call}`;
-    const of = [request.organizationId, request.threadId] as const;
-    const [row] = await this.statements.rowsInTurn<RegenerationRow>(of, { name: REGENERATE, text }, values);
+    const turn: Turn = [request.organizationId, request.threadId];
+    const [row] = await this.statements.rowsInTurn<RegenerationRow>(turn, { name: REGENERATE, text }, values);
     if (row === undefined) throw new Error('run_regenerate returned no row.');
     const { outcome, runId, refusal } = row;
     if (refusal !== null) throw refuseSpending(refusal);

@@ -3,7 +3,7 @@ import type { UIMessage } from 'ai';
 import { DataSource, type EntityManager } from 'typeorm';
 import { CALLER_ID, newId } from '../../../core/ids.js';
 import { DEFAULT_TIER } from '../../../core/tier.js';
-import { inTurn } from '../../../platform/database/organization-locks.js';
+import { transactionInTurn } from '../../../platform/database/organization-locks.js';
 import { functionCall } from '../../../platform/database/prepared-statements.js';
 import type { NewRun } from './new-run.js';
 import { type AnswerState, type RunClaim, StaleAttemptError } from './run-attempt.js';
@@ -95,15 +95,14 @@ export class RunSteering {
       _tracestate: request.trace?.tracestate ?? null,
     });
     const text = `SELECT ${STEERED} FROM ${call}`;
-    const store = (): Promise<SteerRow> =>
-      this.dataSource.transaction(async (manager) => {
+    const { outcome, ...row } = await withStorageErrors(() =>
+      transactionInTurn(this.dataSource.manager, [request.organizationId, request.threadId], async (manager) => {
         const [found]: SteerRow[] = await manager.query(text, values);
         if (found === undefined) throw new Error('run_steer returned no row.');
         if (found.outcome === 'steered') await record({ ...found, isRepeated: false }, manager);
         return found;
-      });
-    const of = [request.organizationId, request.threadId] as const;
-    const { outcome, ...row } = await withStorageErrors(() => inTurn(this.dataSource, of, store));
+      }),
+    );
     if (outcome === 'no_run') return undefined;
     if (outcome === 'steered' || outcome === 'repeated') return { ...row, isRepeated: outcome === 'repeated' };
     throw refuse(outcome);
