@@ -54,7 +54,11 @@ async function shown(): Promise<string> {
     .evaluateAll((found) => found.map((field) => `${field.value} ${field.checked}`));
   const tabs = await page.getByRole('tab', { selected: true }).allInnerTexts();
   const texts = await page.locator('main, [role=dialog]').allInnerTexts();
-  const text = texts.join('\n').replaceAll(/\b(?:\d+ (?:second|minute|hour|ms|s)s? ago|just now|now)\b/g, '<time>');
+  const text = texts
+    .join('\n')
+    .replaceAll(/\b(?:\d+ (?:second|minute|hour|ms|s)s? ago|just now|now)\b/g, '<time>')
+    // The axis of a chart
+    .replaceAll(/(?:^\d\d:\d\d\n)+/gm, '<times>\n');
   return JSON.stringify([fields, tabs, text]);
 }
 

@@ -17,7 +17,8 @@ export const TEMPLATE_DATABASE = 'signalbox_template';
 export async function createTestDatabase(template: string = TEMPLATE_DATABASE): Promise<TestDatabase> {
   const server = testServerUrl();
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await onServer(server, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  // Copying files takes a third of the time of copying pages through the log.
+  await onServer(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
   const url = new URL(server);
   url.pathname = name;
   return { url: url.href, drop: () => onServer(server, `DROP DATABASE ${name} WITH (FORCE)`) };

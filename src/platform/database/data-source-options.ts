@@ -1,32 +1,9 @@
 import { type DataSourceOptions, DefaultNamingStrategy, type Table } from 'typeorm';
-import pg, { Pool, type PoolClient } from 'pg';
+import pg from 'pg';
 import { DatabaseClient } from '../../core/database-client.js';
+import { BoundedPool } from './bounded-pool.js';
 import { allMigrations } from './migrations.module.js';
-import { storageUnavailable } from '../../core/domain-error.js';
 
-/** How many statements or transactions can wait for a connection. Each of them holds a request with its body. */
-export const MAX_WAITING = 2_000;
-
-type ConnectCallback = Parameters<Pool['connect']>[0];
-
-/**
- * A pool that refuses at once when too many wait for a connection already. While the database is slow, requests would
- * otherwise pile up faster than they time out.
- */
-class BoundedPool extends Pool {
-  /** Rejects with DomainError `storage_unavailable` if too many wait, otherwise as `pg.Pool` does. */
-  override connect(): Promise<PoolClient>;
-  override connect(callback: ConnectCallback): void;
-  override connect(callback?: ConnectCallback): Promise<PoolClient> | void {
-    if (this.waitingCount < MAX_WAITING) return callback === undefined ? super.connect() : super.connect(callback);
-    const refused = storageUnavailable();
-    if (callback === undefined) return Promise.reject(refused);
-    process.nextTick(callback, refused, undefined, () => undefined);
-    return undefined;
-  }
-}
-
-/** Also limits the wait for a free connection of the pool. */
 const CONNECT_WITHIN_MS = 3_000;
 /**
  * Connections that stay open when they are idle. A handshake takes several turns of the event loop: a process that

@@ -1,8 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import type { BoundedPool } from '../database/bounded-pool.js';
 import { Metering } from './metering.js';
 import { DB_CONNECTION_STATE, DB_CONNECTIONS, DB_CONNECTIONS_MAX, DB_PENDING_REQUESTS, DB_POOL_NAME } from './names.js';
 
@@ -30,12 +30,12 @@ export class DatabasePoolMetrics implements OnModuleInit {
     });
     meter.addBatchObservableCallback(
       (result) => {
-        const { totalCount, idleCount, waitingCount, options } = (this.dataSource.driver as PostgresDriver)
-          .master as Pool;
+        const { totalCount, idleCount, waiting, options } = (this.dataSource.driver as PostgresDriver)
+          .master as BoundedPool;
         result.observe(count, idleCount, { ...POOL, [DB_CONNECTION_STATE]: 'idle' });
         result.observe(count, totalCount - idleCount, { ...POOL, [DB_CONNECTION_STATE]: 'used' });
         result.observe(max, options.max, POOL);
-        result.observe(pending, waitingCount, POOL);
+        result.observe(pending, waiting, POOL);
       },
       [count, max, pending],
     );

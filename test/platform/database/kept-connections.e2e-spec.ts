@@ -23,11 +23,14 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** The server processes that answer concurrent statements. */
-async function backends(statements: number): Promise<Set<number>> {
-  const answers: { pid: number }[][] = await Promise.all(
-    Array.from({ length: statements }, () => source.query('SELECT pg_backend_pid() AS pid, pg_sleep(0.2)')),
+/** The server processes of as many connections in use at the same time. */
+async function backends(connections: number): Promise<Set<number>> {
+  const runners = Array.from({ length: connections }, () => source.createQueryRunner());
+  await Promise.all(runners.map((runner) => runner.connect()));
+  const answers = await Promise.all(
+    runners.map((runner) => runner.query('SELECT pg_backend_pid() AS pid') as Promise<{ pid: number }[]>),
   );
+  await Promise.all(runners.map((runner) => runner.release()));
   return new Set(answers.flat().map(({ pid }) => pid));
 }
 

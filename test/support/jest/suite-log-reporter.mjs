@@ -3,6 +3,7 @@ import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 const FAILURE_LINES = 12;
+const LINE_LENGTH = 300;
 
 /**
  * Adds lines of JSON to the file that `SUITE_LOG` names, so that what has begun and what has ended is known even if the
@@ -38,5 +39,6 @@ function log(line) {
 }
 
 function shorten(message) {
-  return stripVTControlCharacters(message).split('\n').slice(0, FAILURE_LINES).join('\n');
+  const lines = stripVTControlCharacters(message).split('\n').slice(0, FAILURE_LINES);
+  return lines.map((line) => (line.length > LINE_LENGTH ? `${line.slice(0, LINE_LENGTH)} …` : line)).join('\n');
 }
