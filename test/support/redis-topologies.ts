@@ -25,6 +25,8 @@ export interface RedisTopology {
 const MASTER = 'signalbox';
 /** How long a process may be silent before the others replace it. */
 const SILENT_MS = 2_000;
+/** A Sentinel that stood still, as its machine can, replaces nobody for 30 s (Redis documentation, “TILT mode”). */
+const TAKE_OVER_MS = 60_000;
 const SLOTS = 16_384;
 const QUEUE_SLOT_KEY = '{sbx-queue}:health';
 
@@ -52,7 +54,7 @@ export async function startSentinels(command: string): Promise<RedisTopology> {
       const port = await masterPort();
       return nodes.find((node) => node.port === port) as RedisProcess;
     },
-    takenOver: (master) => eventually(async () => expect(await masterPort()).not.toBe(master.port)),
+    takenOver: (master) => eventually(async () => expect(await masterPort()).not.toBe(master.port), TAKE_OVER_MS),
     untilWhole: () =>
       eventually(async () => {
         const texts = await Promise.all(nodes.map((node) => node.ask((redis) => redis.info('replication'))));
