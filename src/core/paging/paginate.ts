@@ -157,23 +157,27 @@ async function readShortRows<E extends ObjectLiteral>(
   return { items: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 
-/** @param rowBytes an SQL expression */
+/**
+ * @param rowBytes an SQL expression
+ * @param reserved the bytes that are reserved already
+ */
 async function readMeasuredRows<E extends ObjectLiteral>(
   page: SelectQueryBuilder<E>,
   limit: number,
   rowBytes: string,
   answer: HeldAnswer,
+  reserved = 0,
 ): Promise<PageRows<E>> {
   const sizes = await measureRows(page, limit, rowBytes);
-  const fitting = fittingRows(sizes.slice(0, limit));
-  answer.reserve(fitting.bytes * HELD_PER_JSON_BYTE);
-  if (fitting.count === 0) return { items: [], hasMore: false };
-  // A row that was added since then can take the place of the last one that was measured, which is on the next page
-  // then.
-  const isLastPage = sizes.length === fitting.count;
-  const rows = await page.limit(isLastPage ? fitting.count + 1 : fitting.count).getMany();
-  const hasMore = rows.length > 0 && (!isLastPage || rows.length > fitting.count);
-  return { items: rows.slice(0, fitting.count), hasMore };
+  const { count, bytes } = fittingRows(sizes.slice(0, limit));
+  answer.reserve(Math.max(bytes - reserved, 0) * HELD_PER_JSON_BYTE);
+  if (count === 0) return { items: [], hasMore: false };
+  const isLastPage = sizes.length === count;
+  const rows = await page.clone().limit(isLastPage ? count + 1 : count).getMany();
+  const hasGrown = isLastPage && rows.length > count;
+  // A row that was added since then would take the place of the last one that was measured.
+  if (hasGrown && count < limit) return readMeasuredRows(page, limit, rowBytes, answer, Math.max(bytes, reserved));
+  return { items: rows.slice(0, count), hasMore: hasGrown || (rows.length > 0 && !isLastPage) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
-import { DataSource, EntitySchema } from 'typeorm';
+import { DataSource, EntitySchema, type SelectQueryBuilder } from 'typeorm';
 import type { ListInput } from '../../../src/core/paging/list-input.js';
 import type { ListSpec } from '../../../src/core/paging/list-spec.js';
 import { AnswerBudget } from '../../../src/core/answers/answer-budget.js';
@@ -298,19 +298,24 @@ describe('paginate on PostgreSQL', () => {
     );
   });
 
-  it('has on its page what was added since it counted, if there is room', async () => {
+  it('has on its page what was added since it counted and measured, if there is room', async () => {
     const counted = notes.slice(0, 3).map((note) => ({ ...note, id: randomUUID(), folder: 'growing' }));
     await dataSource.getRepository(NoteSchema).insert(counted);
-    // The statement that counts adds a row, which the next one sees.
+    // The statements that count and measure add a row each, which the next one sees.
     await dataSource.query(`
-      CREATE FUNCTION add_note() RETURNS boolean LANGUAGE sql VOLATILE AS $$
+      CREATE FUNCTION add_note(expected integer) RETURNS boolean LANGUAGE sql VOLATILE AS $$
         INSERT INTO note SELECT gen_random_uuid(), 'growing', 'added', 1, 1, true, 'open', NULL, '2025-01-01'
-          FROM note WHERE folder = 'growing' HAVING count(*) = 3;
+          FROM note WHERE folder = 'growing' HAVING count(*) = expected;
         SELECT true $$`);
-    const growing = dataSource.getRepository(NoteSchema).createQueryBuilder('n');
-    const page = await paginate(growing.where(`n.folder = 'growing' AND add_note()`), spec, { limit: 10 }, unbounded());
+    const growing = (): SelectQueryBuilder<Note> =>
+      dataSource.getRepository(NoteSchema).createQueryBuilder('n').where(`n.folder = 'growing' AND add_note(3)`);
+    const rowBytes = 'CASE WHEN add_note(4) THEN 1 END';
+    const page = await paginate(growing(), { ...spec, rowBytes }, { limit: 10 }, unbounded());
+    await dataSource.query(`DELETE FROM note WHERE folder = 'growing' AND title = 'added'`);
+    const shortRows = await paginate(growing(), spec, { limit: 10 }, unbounded());
     await dataSource.query(`DELETE FROM note WHERE folder = 'growing'`);
-    expect(page).toMatchObject({ items: { length: 4 }, totalCount: 4, hasMore: false, nextCursor: null });
+    expect(page).toMatchObject({ items: { length: 5 }, totalCount: 5, hasMore: false, nextCursor: null });
+    expect(shortRows).toMatchObject({ items: { length: 4 }, totalCount: 4, hasMore: false, nextCursor: null });
   });
 
   it('reads the rows that it has counted, of a snapshot', async () => {
