@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
 import { newTenant } from '../support/tenant.js';
 import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
@@ -53,21 +54,57 @@ inBrowser('the playground, while a run goes on', () => {
     TIMEOUT_MS,
   );
 
+  /** Sends a message to a run, stops the run, and expects the run of the message, as each route to it is held back. */
+  async function expectRunAfterStop(
+    holdBack: (page: ConsolePage['page'], thread: ThreadClient, taskId: string) => Promise<void>,
+  ): Promise<void> {
+    const thread = await ThreadClient.create(fixture.service, await createAgent(fixture.service));
+    const taskId = await thread.postMessage('/words 3\n/wait 60000');
+    opened = await fixture.open(`playground/${thread.id}`);
+    const { page } = opened;
+    await page.getByText('word3').waitFor();
+    await holdBack(page, thread, taskId);
+    await page.getByLabel('Message', { exact: true }).fill('Later then');
+    await opened.sendWithEnter();
+    await page.getByText('Waits for the end of the current step: Later then').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('You said: Later then', { exact: true }).waitFor();
+    const conversation = page.getByRole('list', { name: 'Conversation' }).getByRole('article');
+    expect(await conversation.allInnerTexts()).toEqual([
+      expect.stringContaining('/words 3'),
+      expect.stringContaining('Stopped before the answer was complete.'),
+      expect.stringContaining('Later then'),
+      expect.stringContaining('You said: Later then'),
+    ]);
+  }
+
   it(
     'follows the run of a message that the stopped run has not taken',
-    async () => {
-      const thread = await ThreadClient.create(fixture.service, await createAgent(fixture.service));
-      await thread.postMessage('/words 3\n/wait 60000');
-      opened = await fixture.open(`playground/${thread.id}`);
-      const { page } = opened;
-      await page.getByText('word3').waitFor();
-      await page.getByLabel('Message', { exact: true }).fill('Later then');
-      await opened.sendWithEnter();
-      await page.getByText('Waits for the end of the current step: Later then').waitFor();
-      await page.getByRole('button', { name: 'Stop' }).click();
-      await page.getByText('You said: Later then', { exact: true }).waitFor();
-      expect(await page.getByRole('article').count()).toBe(4);
-    },
+    () => expectRunAfterStop(async () => {}),
+    TIMEOUT_MS,
+  );
+
+  it(
+    'follows the run of a message that arrives after the run was stopped',
+    () =>
+      expectRunAfterStop(async (page, thread, taskId) => {
+        await page.route('**/steer*', async (route) => {
+          await thread.waitFor(taskId, 'cancelled');
+          await route.continue();
+        });
+      }),
+    TIMEOUT_MS,
+  );
+
+  it(
+    'shows the answer of a run that has ended before its stream was read',
+    () =>
+      expectRunAfterStop(async (page, thread) => {
+        await page.route('**/stream*', async (route) => {
+          await eventually(async () => expect(await thread.status()).toBe('completed'));
+          await route.continue();
+        });
+      }),
     TIMEOUT_MS,
   );
 });

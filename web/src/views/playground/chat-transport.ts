@@ -15,7 +15,7 @@ interface ChatTarget {
   /** Called when the service has accepted a message. */
   readonly onAccepted: () => void;
   /** Called when the chat wants to read the run in progress, and there is none. */
-  readonly onIdle: () => void;
+  readonly onIdle: () => Promise<void>;
   /** Called when other streams are read instead of this one, and with undefined when it goes on. */
   readonly onPaused: (why: Pause | undefined) => void;
 }
@@ -53,7 +53,7 @@ export class ThreadTransport implements ChatTransport<ChatMessage> {
     const taskId = (await this.target.organization.client.resume(chatId, { signal }))?.taskId;
     asking.abort();
     if (taskId !== undefined) return this.#read(chatId, taskId, abortSignal);
-    this.target.onIdle();
+    await this.target.onIdle();
     return null;
   }
 

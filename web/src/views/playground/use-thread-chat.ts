@@ -1,7 +1,7 @@
 import { useChat } from '@ai-sdk/react';
 import { useQueryClient } from '@tanstack/react-query';
 import { generateId } from 'ai';
-import { useCallback, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { SignalboxError } from '../../../../packages/client/src/signalbox-error.js';
 import { toolKey } from '../../api/queries.js';
@@ -20,6 +20,13 @@ const THROTTLE_MS = 50;
 const RETRY_NOTE_MS = 1500;
 /** What a run changes. */
 const CHANGED = ['COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST', 'RUN_LIST', 'RUN_GET'] as const;
+
+/** A message for the run in progress. */
+interface SentSteer {
+  readonly message: ChatMessage;
+  /** The service has it. */
+  readonly isAccepted: boolean;
+}
 
 interface ThreadChatOptions {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
@@ -43,15 +50,13 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   /** The message that is being sent, until the service has accepted it. */
   const sending = useRef<ChatMessage>(undefined);
   /** What was sent to the run in progress; the answer shows it once it has heard it. */
-  const [steers, setSteers] = useState<readonly ChatMessage[]>([]);
-  const sentSteers = useRef(steers);
-  sentSteers.current = steers;
+  const [steers, setSteers] = useState<readonly SentSteer[]>([]);
   const [steerError, setSteerError] = useState<Error>();
-  const hasSteered = useRef(false);
+  const [isFollowing, setFollowing] = useState(false);
   const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
 
   const reload = useCallback(
-    async (unheard: readonly ChatMessage[] = []) => {
+    async (unheard: readonly ChatMessage[] = []): Promise<void> => {
       const { data } = await transcript.query.refetch();
       if (data === undefined) return;
       const stored = transcript.toMessages(data);
@@ -73,7 +78,9 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         },
         onPaused: setPause,
         // The run has ended after the transcript was read.
-        onIdle: () => void (thread.status === 'in_progress' && reload()),
+        onIdle: async () => {
+          if (thread.status === 'in_progress') await reload();
+        },
       }),
     [organization, thread.virtual_mcp_id, thread.status, options, reload],
   );
@@ -93,7 +100,6 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
       setRetry(undefined);
       setPause(undefined);
       setStopping({ isBusy: false });
-      if (hasSteered.current) void followSteers();
       for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
     },
     onError: (error) => {
@@ -107,6 +113,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     },
   });
   setMessages.current = chat.setMessages;
+  const isReading = chat.status === 'submitted' || chat.status === 'streaming';
 
   const catchUp = async (): Promise<void> => {
     await reload();
@@ -129,25 +136,31 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
       options,
     });
     setSteerError(undefined);
-    setSteers((sent) => [...sent, message]);
-    hasSteered.current = true;
+    setSteers((sent) => [...sent, { message, isAccepted: false }]);
     try {
-      const { steered } = await client.steer(thread.id, { messages, agent }, { interrupt, idempotencyKey: message.id });
-      if (!steered) await followSteers();
+      await client.steer(thread.id, { messages, agent }, { interrupt, idempotencyKey: message.id });
+      setSteers((sent) => sent.map((steer) => (steer.message === message ? { message, isAccepted: true } : steer)));
     } catch (error) {
-      setSteers((sent) => sent.filter(({ id }) => id !== message.id));
+      setSteers((sent) => sent.filter((steer) => steer.message !== message));
       setSteerError(error as Error);
       onRefused(textOf(message));
     }
   };
 
-  /** The run has ended: what it has not taken is a run of its own. */
-  const followSteers = async (): Promise<void> => {
-    hasSteered.current = false;
-    await reload(sentSteers.current);
-    setSteers([]);
+  /** The run has ended: what it has not taken is a run of its own, which can have ended before its stream is read. */
+  const followSteers = useEffectEvent(async (): Promise<void> => {
+    setFollowing(true);
+    const accepted = steers.filter(({ isAccepted }) => isAccepted);
+    await reload(accepted.map(({ message }) => message));
+    setSteers((sent) => sent.filter((steer) => !accepted.includes(steer)));
     await chat.resumeStream();
-  };
+    await reload();
+    setFollowing(false);
+  });
+  const mustFollow = !isReading && !isFollowing && steers.some(({ isAccepted }) => isAccepted);
+  useEffect(() => {
+    if (mustFollow) void followSteers();
+  }, [mustFollow]);
 
   const stop = (): void => {
     const taskId = chat.messages.at(-1)?.role === 'assistant' ? chat.messages.at(-1)?.metadata?.taskId : undefined;
@@ -183,7 +196,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     hasEarlier: transcript.query.hasNextPage,
     isLoadingEarlier: transcript.query.isFetchingNextPage,
     earlierError: transcript.query.isFetchNextPageError ? transcript.query.error : undefined,
-    isRunning: chat.status === 'submitted' || chat.status === 'streaming',
+    isRunning: isReading || isFollowing,
     isWaiting: chat.status === 'submitted',
     /** Why a request failed; the failure of a run is in its message. */
     error: hasRunFailed ? undefined : (stopping.error ?? steerError ?? chat.error),
@@ -192,7 +205,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     pause,
     isStopping: stopping.isBusy,
     /** What waits for the run to take it. */
-    waiting: steers.filter(({ id }) => !isHeard(id, chat.messages)),
+    waiting: steers.map(({ message }) => message).filter(({ id }) => !isHeard(id, chat.messages)),
     send,
     steer,
     stop,
