@@ -173,7 +173,10 @@ async function readMeasuredRows<E extends ObjectLiteral>(
   answer.reserve(Math.max(bytes - reserved, 0) * HELD_PER_JSON_BYTE);
   if (count === 0) return { items: [], hasMore: false };
   const isLastPage = sizes.length === count;
-  const rows = await page.clone().limit(isLastPage ? count + 1 : count).getMany();
+  const rows = await page
+    .clone()
+    .limit(isLastPage ? count + 1 : count)
+    .getMany();
   const hasGrown = isLastPage && rows.length > count;
   // A row that was added since then would take the place of the last one that was measured.
   if (hasGrown && count < limit) return readMeasuredRows(page, limit, rowBytes, answer, Math.max(bytes, reserved));
