@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import type { StreamWriter } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import { chunksAfterStep } from '../threads/answer-chunks.js';
@@ -28,7 +27,11 @@ export class RunAnswerFactory {
    */
   async openAnswer(run: ClaimedRun, onStale: () => void): Promise<RunAnswer> {
     const folder = new MessageFolder();
-    const publisher = await this.openPublisher(run, onStale);
+    // The stream of a first attempt has no writer yet, so its first chunk claims it, without a wait before.
+    const publisher =
+      run.attempt === 1
+        ? this.events.startPublisher(run, run.id, writerOf(run), run.previousId, { onStale })
+        : await this.events.openPublisher(run, run.id, writerOf(run), { onStale });
     const answer = new RunAnswer(run, folder, publisher, this.execution);
     const start = { type: 'start', messageId: run.messageId, messageMetadata: { taskId: run.id } } as const;
     if (run.attempt === 1) {
@@ -48,13 +51,6 @@ export class RunAnswerFactory {
     const publisher = await this.events.openPublisher(run, run.id, writerOf(run));
     await publisher.push({ type: 'error', errorText });
     await publisher.end();
-  }
-
-  /** The stream of a first attempt has no writer yet, so its first chunk claims it. */
-  private async openPublisher(run: ClaimedRun, onStale: () => void): Promise<RunEventPublisher> {
-    return run.attempt === 1
-      ? this.events.startPublisher(run, run.id, writerOf(run), run.previousId, { onStale })
-      : this.events.openPublisher(run, run.id, writerOf(run), { onStale });
   }
 
   /**

@@ -95,12 +95,13 @@ export class RunExecutorService {
 
   private async answerRun(attempt: Attempt): Promise<boolean> {
     const { run, control, observation } = attempt;
-    // Sent together with what else the attempt reads.
+    // A reader waits for its first chunk, so it is sent before the attempt reads anything.
+    const opened = this.answers.openAnswer(run, () => control.stop('stale'));
     const opening = canBegin(run) ? throughOutage(() => this.sessions.openAgentSession(run, control)) : undefined;
     // `conclusionOf` waits for it, unless the answer or the models cannot be opened.
     opening?.catch(() => undefined);
     const [answer, models, approvals] = await Promise.all([
-      this.answers.openAnswer(run, () => control.stop('stale')),
+      opened,
       this.models.resolveModels(run),
       AttemptApprovals.open(run, this.approvals),
     ]);
