@@ -25,6 +25,7 @@ import { PlainToolLists1763700019210 } from './migrations/1763700019210-plain-to
 import { CheaperRuns1763700019220 } from './migrations/1763700019220-cheaper-runs.js';
 import { GrowthIndexes1763700019260 } from './migrations/1763700019260-growth-indexes.js';
 import { StartTimes1763700019270 } from './migrations/1763700019270-start-times.js';
+import { PlanOfRunEnds1763700019280 } from './migrations/1763700019280-plan-of-run-ends.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -55,4 +56,5 @@ export const MIGRATIONS = [
   CheaperRuns1763700019220,
   GrowthIndexes1763700019260,
   StartTimes1763700019270,
+  PlanOfRunEnds1763700019280,
 ];

@@ -8,6 +8,8 @@
 -- says how it ended.
 -- The metadata of a completed answer has its output, if the agent has an output schema. Steers that the run has not taken
 -- become runs of their own. The thread adds up what its ended runs have used.
+-- All statements find rows by their keys, so one plan serves all calls: the planner expects too much of knowing the
+-- arguments, and would plan the update of the run for each call, which takes as long as the update itself.
 CREATE OR REPLACE FUNCTION run_finish(
   _run uuid, _attempt integer, _epoch text, _status text, _thread_status text, _error jsonb, _finish_reason text,
   _step integer, _usage jsonb, _model text, _parts json, _metadata json, _ordinal integer, _cost double precision,
@@ -15,7 +17,7 @@ CREATE OR REPLACE FUNCTION run_finish(
 ) RETURNS TABLE (
   organization uuid, thread text, answer text, last_attempt integer, next_run uuid, next_attempt integer,
   next_status text
-) LANGUAGE plpgsql AS $$
+) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   _ended runs%ROWTYPE;
   _repeated boolean := false;
