@@ -13,7 +13,7 @@ import {
 export type Endpoint = { url: string; apiKey?: string } | { command: string; args: string[] };
 
 export interface CallOptions {
-  onprogress?: (progress: { progress: number; total?: number }) => void;
+  onprogress?: (progress: { progress: number; total?: number; message?: string }) => void;
   signal?: AbortSignal;
 }
 
