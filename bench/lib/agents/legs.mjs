@@ -9,6 +9,7 @@ import { Child } from '../child.mjs';
 import { postJson } from '../http-client.mjs';
 import { installPackages } from '../install-packages.mjs';
 import { startService } from '../service.mjs';
+import { compileWorkflow } from './compile-workflow.mjs';
 
 /** Each peer has a folder of its own here, which stays between runs of the benchmark. */
 const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/bench-agents', import.meta.url));
@@ -42,6 +43,17 @@ export const LEGS = {
     packages: { '@dbos-inc/dbos-sdk': '5.3.0' },
     leaves: 'authentication, validation, threads, a client for models',
     open: (surroundings) => openPeer('dbos', surroundings),
+  },
+  workflow: {
+    title: 'Workflow DevKit 4.8.9',
+    recovers: true,
+    packages: { '@workflow/world-postgres': '4.3.7', workflow: '4.8.9' },
+    leaves: 'authentication, validation, threads, a client for models',
+    async open(surroundings) {
+      const app = join(surroundings.folder, 'app');
+      await compileWorkflow(join(FOLDER, 'workflow'), app, surroundings.databaseUrl);
+      return openPeer('workflow', surroundings, app);
+    },
   },
   langgraph: {
     title: 'LangGraph 1.7.3',
@@ -124,7 +136,7 @@ async function answersOf(tool, threadId) {
 }
 
 /** A peer: the program of its name in this folder, which serves runs on `PORT` (`peer-http.mjs`). */
-async function openPeer(name, { databaseUrl, modelUrl }) {
+async function openPeer(name, { databaseUrl, modelUrl }, peerFolder = join(FOLDER, name)) {
   const program = fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
   const port = await findFreePort();
   return async () => {
@@ -133,7 +145,7 @@ async function openPeer(name, { databaseUrl, modelUrl }) {
       PORT: String(port),
       DATABASE_URL: databaseUrl,
       MODEL_URL: modelUrl,
-      PEER_FOLDER: join(FOLDER, name),
+      PEER_FOLDER: peerFolder,
     });
     await child.line(/^(peer listens)$/);
     return {
