@@ -6,7 +6,7 @@ import type { RunTopic } from '../events/run-event-store.js';
 import { RunEvents } from '../events/run-events.js';
 import type { TopicReader } from '../events/topic-reader.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
-import { RunReader, type RunState } from '../runs/records/run-reader.js';
+import { RunReader, type StreamableRun } from '../runs/records/run-reader.js';
 import type { AcceptedRun } from '../runs/run-request.service.js';
 import type { Principal } from '../../core/principal.js';
 import { isOpenRunStatus } from '../../core/run-status.js';
@@ -14,7 +14,7 @@ import { ThreadService } from '../threads/thread.service.js';
 import { NOTHING_READ, type ReaderPosition } from './reader-position.js';
 import type { RunFrames } from './run-frames.js';
 import { type StreamedRun, RunStream, type StreamStart } from './run-stream.js';
-import { StreamEnding } from './stream-ending.js';
+import { mayBeUnstarted, StreamEnding } from './stream-ending.js';
 import type { StreamQuery } from './stream-query.js';
 
 /** Opens streams on threads. */
@@ -96,11 +96,11 @@ export class RunStreamService {
   }
 
   /**
-   * True if the reader can still reach the end of the run. Frames of an open run that the live buffer has lost are
-   * streamed again.
+   * Frames of an open run that the live buffer has lost are streamed again.
+   * @throws StreamExpiredError if the reader cannot reach the end of the run any more
    */
   private async checkPosition(run: RunEntity, after: FramePosition): Promise<void> {
-    if (isOpen(run)) return;
+    if (isOpen(run) || mayBeUnstarted(run)) return;
     const { known } = await this.events.lookAfter(run, run.id, after);
     if (!known) throw new StreamExpiredError(run.id);
   }
@@ -115,16 +115,16 @@ export class RunStreamService {
     for (let id = previousId; ;) {
       const next = await this.runs.findAfter(thread, id);
       if (next === undefined) return undefined;
-      if (isOpen(next) || (await this.events.lookAfter(thread, next.id, STREAM_START)).known)
-        return toStreamedRun(next);
+      const isReadable =
+        isOpen(next) || mayBeUnstarted(next) || (await this.events.lookAfter(thread, next.id, STREAM_START)).known;
+      if (isReadable) return toStreamedRun(next);
       id = next.id;
     }
   }
 }
 
-function toStreamedRun(run: RunState): StreamedRun {
-  // A run that waits has streamed its question, which the live buffer may have lost since.
-  return { id: run.id, mayBeUnstarted: isOpen(run) && run.status !== 'waiting' };
+function toStreamedRun(run: StreamableRun): StreamedRun {
+  return { id: run.id, mayBeUnstarted: mayBeUnstarted(run) };
 }
 
 /** Frames from the transcript have no epoch; they are sent when the run is over. */
@@ -132,6 +132,6 @@ function hasRead({ isLast, epoch }: ReaderPosition, run: RunEntity): boolean {
   return isLast && run.finishedAt !== null && (epoch === STREAM_START.epoch || epoch === run.epoch);
 }
 
-function isOpen({ status }: RunState): boolean {
+function isOpen({ status }: StreamableRun): boolean {
   return isOpenRunStatus(status);
 }

@@ -4,12 +4,12 @@ import { databaseNow } from '../../core/database-time.js';
 import { RunEvents } from '../events/run-events.js';
 import { chunksAfterStep } from '../threads/answer-chunks.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
-import { RunReader } from '../runs/records/run-reader.js';
+import { RunReader, type StreamableRun } from '../runs/records/run-reader.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import type { RunFrames } from './run-frames.js';
 import type { StoredFrames } from './run-stream.js';
 
-/** A worker ends the stream right after the run; after this time, no more frames will come. */
+/** The stream of a run ends right after the run; after this time, no more frames will come. */
 const GRACE_MS = 10_000;
 const LOST: UIMessageChunk = {
   type: 'error',
@@ -31,7 +31,7 @@ export class StreamEnding {
   async isAbandoned(organizationId: string, runId: string): Promise<boolean> {
     const run = await this.runs.findRun(organizationId, runId);
     if (run === null) return true;
-    if (run.finishedAt === null || databaseNow() - run.finishedAt.getTime() <= GRACE_MS) return false;
+    if (run.finishedAt === null || isInGrace(run.finishedAt)) return false;
     return !(await this.events.hasEnded(run, runId));
   }
 
@@ -71,6 +71,20 @@ export class StreamEnding {
       lastChunkOf(run),
     ];
   }
+}
+
+/**
+ * True if the stream of the run may be still to come, even if the live buffer does not know it: a run that ended before
+ * any attempt gets its stream after its end.
+ */
+export function mayBeUnstarted({ status, startedAt, finishedAt }: StreamableRun): boolean {
+  // A run that waits has streamed its question, which the live buffer may have lost since.
+  if (finishedAt === null) return status !== 'waiting';
+  return startedAt === null && isInGrace(finishedAt);
+}
+
+function isInGrace(finishedAt: Date): boolean {
+  return databaseNow() - finishedAt.getTime() <= GRACE_MS;
 }
 
 function startOf(run: RunEntity): UIMessageChunk {

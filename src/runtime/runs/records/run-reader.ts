@@ -22,8 +22,10 @@ import { RUN_LIST, RUN_TEXTS, runDuration } from './run-list.js';
 import { RunEntity } from './run.entity.js';
 import { parseTraceparent } from '../../../platform/telemetry/trace-context.js';
 
-/** The fields of a run that a stream needs. */
 export type RunState = Pick<RunEntity, 'id' | 'status'>;
+
+/** The fields of a run that a stream needs. */
+export type StreamableRun = Pick<RunEntity, 'id' | 'status' | 'startedAt' | 'finishedAt'>;
 
 /** What a run has come to, and where its answer is. */
 export type RunOutcome = Pick<
@@ -39,13 +41,15 @@ const OUTCOME = {
       FROM runs WHERE organization_id = $1 AND id = $2`,
 };
 
+const STREAMABLE = 'id, status, started_at AS "startedAt", finished_at AS "finishedAt"';
+
 const TURN = {
   name: 'run_turn',
   text: `
-    (SELECT id, status, true AS open FROM runs
+    (SELECT ${STREAMABLE}, true AS open FROM runs
       WHERE organization_id = $1 AND thread_id = $2 AND status IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position LIMIT 1)
     UNION ALL
-    (SELECT id, status, false FROM runs
+    (SELECT ${STREAMABLE}, false FROM runs
       WHERE organization_id = $1 AND thread_id = $2 AND status NOT IN (${OPEN_RUN_STATUS_LIST}) ORDER BY position DESC
         LIMIT 1)`,
 };
@@ -53,7 +57,7 @@ const TURN = {
 const AFTER = {
   name: 'run_after',
   text: `
-    SELECT id, status FROM runs
+    SELECT ${STREAMABLE} FROM runs
      WHERE organization_id = $1 AND thread_id = $2 AND position > coalesce((SELECT position FROM runs WHERE id = $3), 0)
      ORDER BY position LIMIT 1`,
 };
@@ -225,8 +229,9 @@ export class RunReader {
    * Where a stream on this thread begins: the running run, or the first queued one; and the last finished run. Both
    * come from one snapshot, so that without a current run nothing was posted after the last one.
    */
-  async findTurn(organizationId: string, threadId: string): Promise<{ current?: RunState; last?: RunState }> {
-    const runs = await this.statements.rowsByKey<RunState & { open: boolean }>(TURN, [organizationId, threadId]);
+  async findTurn(organizationId: string, threadId: string): Promise<{ current?: StreamableRun; last?: StreamableRun }> {
+    const values = [organizationId, threadId];
+    const runs = await this.statements.rowsByKey<StreamableRun & { open: boolean }>(TURN, values);
     return { current: runs.find(({ open }) => open), last: runs.find(({ open }) => !open) };
   }
 
@@ -236,9 +241,9 @@ export class RunReader {
   async findAfter(
     thread: { organizationId: string; threadId: string },
     runId: string | undefined,
-  ): Promise<RunState | undefined> {
+  ): Promise<StreamableRun | undefined> {
     const values = [thread.organizationId, thread.threadId, runId ?? null];
-    const [next] = await this.statements.rowsByKey<RunState>(AFTER, values);
+    const [next] = await this.statements.rowsByKey<StreamableRun>(AFTER, values);
     return next;
   }
 }
