@@ -167,8 +167,10 @@ describe('a client id metadata document', () => {
     const before = requested.length;
     const from = (source: string, document: number) =>
       authorizeAt(urls.service, `${origin}/rubbish.json?${document}`, { 'x-forwarded-for': source });
-    const answers = await Promise.all(Array.from({ length: 80 }, (_, index) => from('198.51.100.1', index)));
-    expect(answers.every(({ status }) => status === 400)).toBe(true);
+    for (let first = 0; first < 80; first += 10) {
+      const answers = await Promise.all(Array.from({ length: 10 }, (_, i) => from('198.51.100.1', first + i)));
+      expect(answers.every(({ status }) => status === 400)).toBe(true);
+    }
     expect(requested.length - before).toBe(60);
     await from('198.51.100.2', 80);
     expect(requested).toContain('/rubbish.json?80');

@@ -19,6 +19,20 @@ describe('unauthenticated connections', () => {
     }
   });
 
+  it('are closed when they pipeline too many requests', async () => {
+    const probe = requestText('GET', '/health/live');
+    const some = await send(probe.repeat(8));
+    await eventually(() => expect(some.statuses).toHaveLength(8));
+    const many = await send(probe.repeat(200));
+    await many.closed();
+    expect(many.statuses.length).toBeLessThan(100);
+  });
+});
+
+describe('unauthenticated connections beyond their number', () => {
+  // None is closed for its age.
+  const { bearer, connection, send } = useStrictApp({ HEADERS_TIMEOUT_MS: '60000', REQUEST_TIMEOUT_MS: '60000' });
+
   it('are closed in favor of newer ones of the same address, unlike authenticated connections', async () => {
     const list = requestText('GET', '/api/default/tools', bearer());
     const known = await send(list);
@@ -39,15 +53,6 @@ describe('unauthenticated connections', () => {
     for (let i = 0; i < 2 * MAX_UNAUTHENTICATED; i++) connections.push(await connection(`127.0.1.${i + 1}`));
     await eventually(() => connections.filter(({ ended }) => !ended).length <= MAX_UNAUTHENTICATED);
     expect(connections.at(-1)?.ended).toBe(false);
-  });
-
-  it('are closed when they pipeline too many requests', async () => {
-    const probe = requestText('GET', '/health/live');
-    const some = await send(probe.repeat(8));
-    await eventually(() => expect(some.statuses).toHaveLength(8));
-    const many = await send(probe.repeat(200));
-    await many.closed();
-    expect(many.statuses.length).toBeLessThan(100);
   });
 });
 

@@ -51,9 +51,12 @@ interface StrictApp {
   send: (text: string) => Promise<RawConnection>;
 }
 
-/** Starts the service before the tests of a spec, and stops it after them. */
-export function useStrictApp(): StrictApp {
-  const app = useStarted(() => startTestApp({ env: ENV, modules: [ExtensionModule] }));
+/**
+ * Starts the service before the tests of a spec or a block, and stops it after them.
+ * @param env settings that differ
+ */
+export function useStrictApp(env: Record<string, string> = {}): StrictApp {
+  const app = useStarted(() => startTestApp({ env: { ...ENV, ...env }, modules: [ExtensionModule] }));
   const open: RawConnection[] = [];
 
   afterEach(() => {
