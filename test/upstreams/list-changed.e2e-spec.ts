@@ -78,7 +78,11 @@ describe.each(ERAS)('An HTTP upstream of the %s era', (_era, start) => {
     const server = await started(start);
     const { agent } = await listenedTo(server);
     // The stream must be open before it can end.
-    await sleep(200);
+    server.offered.tools = ['first', 'heard'];
+    await eventually(async () => {
+      await server.announce('tools');
+      expect(await namesOf(agent)).toContain('heard');
+    }, SEEN_MS);
     server.offered.tools = ['second'];
     await server.restart();
     await eventually(async () => expect((await namesOf(agent)).join()).toBe('second'), SEEN_MS);

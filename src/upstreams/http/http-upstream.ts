@@ -66,10 +66,9 @@ export class HttpUpstream extends SessionUpstream {
   }
 
   protected override receivesChanges(session: McpSession, caller: string): Promise<boolean> {
-    if (session.isModern || this.listener?.isFollowing(session) === true) {
-      return Promise.resolve(this.listener?.isFollowing(session) === true);
-    }
-    return this.listenIn(session, caller).receives();
+    const received = this.listener?.receives(session);
+    if (received !== undefined) return received;
+    return session.isModern ? Promise.resolve(false) : this.listenIn(session, caller).receives();
   }
 
   protected override listenToResources(

@@ -35,7 +35,7 @@ export interface NotificationSource {
   changed(kind: ListedKind): void;
   /** The upstream reported that a resource has changed. */
   updated(uri: string): void;
-  /** The stream is open again after it broke. */
+  /** The stream is open after it broke, or after it could not be opened. */
   reopened(): void;
   /** The upstream sent a request. */
   asked(id: string | number, request: UpstreamRequest): void;
@@ -50,9 +50,14 @@ export interface NotificationSource {
 type EndOfNotifications = 'over' | 'lost';
 type EndOfStream = EndOfNotifications | 'broken';
 
+/** True if the answer to the request for a stream is one. */
+export function isNotificationStream({ status, contentType }: UpstreamAnswer): boolean {
+  return status === 200 && contentType === 'text/event-stream';
+}
+
 /**
- * Listens to an upstream's unsolicited messages. A broken stream is reopened with growing pauses; every list then
- * counts as changed, because notifications may have been missed. Never rejects.
+ * Listens to an upstream's unsolicited messages. A stream that broke or could not be opened is opened again with growing
+ * pauses; every list then counts as changed, because notifications may have been missed. Never rejects.
  * @param kinds the lists whose changes the upstream announces
  * @param firstPauseMs the pause after the first break
  */
@@ -65,15 +70,16 @@ export async function followNotifications(
   const flood = new FloodGuard();
   let pauseMs = firstPauseMs / 2;
   let wasOpen = false;
+  let mayHaveMissed = false;
 
   const listenOnce = async (): Promise<EndOfStream> => {
     try {
       const answer = await source.open(signal);
-      if (answer.status !== 200 || answer.contentType !== 'text/event-stream') {
+      if (!isNotificationStream(answer)) {
         discard(answer.body);
         return 'over';
       }
-      if (wasOpen) {
+      if (mayHaveMissed) {
         kinds.forEach((kind) => source.changed(kind));
         source.reopened();
       }
@@ -89,6 +95,7 @@ export async function followNotifications(
     const end = await listenOnce();
     if (signal.aborted) return 'over';
     if (end !== 'broken') return end;
+    mayHaveMissed = true;
     pauseMs = performance.now() - startedAt >= STABLE_MS ? firstPauseMs : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     // The jitter spreads the reopening of many streams that broke at once.
     const waited = sleep(pauseMs * (1 + Math.random() / 2), undefined, { signal, ref: false });

@@ -1,13 +1,11 @@
-import { withTimeout } from '../../core/with-timeout.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { UpstreamRequest } from '../contract/upstream-request.js';
 import { answerRequest } from '../messages/answer-request.js';
 import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-channel.js';
 import type { McpSession } from '../session/mcp-session.js';
-import { followNotifications } from './notification-stream.js';
+import { followNotifications, isNotificationStream } from './notification-stream.js';
+import { StreamOpening } from './stream-opening.js';
 
-/** How long the stream is waited for: a server drops messages that it cannot send. */
-const OPENING_MS = 1_000;
 /** How many requests are passed on at a time; further ones are refused. */
 const MAX_ACTIVE = 16;
 
@@ -26,28 +24,20 @@ interface ListeningSession {
  */
 export class SessionListener {
   private active = 0;
-  private readonly first = Promise.withResolvers<boolean>();
-  /** True if the stream is open, false if the upstream refuses it. Rejects while no socket is free for it. */
-  private state = this.first.promise;
-  /** True if somebody did not wait until the stream was open. */
-  private isLate = false;
+  private readonly opening: StreamOpening;
 
   /** @param signal ends it */
   constructor(
     private readonly listening: ListeningSession,
     signal: AbortSignal,
   ) {
-    this.first.promise.catch(() => undefined);
+    this.opening = new StreamOpening(() => listening.session.changes.missed());
     void this.follow(signal);
   }
 
-  /**
-   * Resolves with false if the upstream does not offer the stream, otherwise once it is open, or after a second.
-   * @throws UpstreamError `busy`
-   */
+  /** See `StreamOpening.isOpen`. @throws UpstreamError `busy` while no socket is free for the stream */
   receives(): Promise<boolean> {
-    const late = (): true => (this.isLate = true);
-    return withTimeout(this.state, OPENING_MS, late, { ref: false });
+    return this.opening.isOpen();
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
@@ -64,7 +54,7 @@ export class SessionListener {
       [],
       signal,
     );
-    this.settle(false);
+    this.opening.settle(false);
     if (end === 'lost') onLost();
     else if (!signal.aborted)
       changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
@@ -74,19 +64,12 @@ export class SessionListener {
     const { channel, caller } = this.listening;
     try {
       const answer = await channel.listen({ signal, ...(caller !== undefined && { caller }) });
-      this.settle(answer.status === 200 && answer.contentType === 'text/event-stream');
+      this.opening.settle(isNotificationStream(answer));
       return answer;
     } catch (error) {
-      if (error instanceof UpstreamError && error.kind === 'busy') this.first.reject(error);
+      if (error instanceof UpstreamError && error.kind === 'busy') this.opening.fail(error);
       throw error;
     }
-  }
-
-  private settle(isOpen: boolean): void {
-    this.first.resolve(isOpen);
-    this.state = Promise.resolve(isOpen);
-    if (this.isLate && isOpen) this.listening.session.changes.missed();
-    this.isLate = false;
   }
 
   private answer(id: string | number, request: UpstreamRequest): void {

@@ -2,7 +2,13 @@ import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-chann
 import { type ListedKind, type OnListChanged, subscriptionTo } from '../contract/list-change.js';
 import type { McpSession } from '../session/mcp-session.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import { followNotifications, type NotificationSource, STABLE_MS } from './notification-stream.js';
+import {
+  followNotifications,
+  isNotificationStream,
+  type NotificationSource,
+  STABLE_MS,
+} from './notification-stream.js';
+import { StreamOpening } from './stream-opening.js';
 import { LISTEN_HEADERS, subscriptionMessage } from './subscription-message.js';
 import { discard } from '../messages/answer-body.js';
 
@@ -10,13 +16,20 @@ const PONG_TIMEOUT_MS = 10_000;
 /** After this many sessions in a row that were lost soon after opening, the service stops listening. */
 const MAX_QUICK_LOSSES = 3;
 
+interface Following {
+  readonly session: McpSession;
+  readonly stop: AbortController;
+  readonly opening: StreamOpening;
+  isOver: boolean;
+}
+
 /**
  * Receives an HTTP upstream's list changes, in one session at a time: from the stream of unsolicited messages in the
  * legacy era (GET; MCP 2025-11-25, transports), by `subscriptions/listen` in the modern one (MCP 2026-07-28). It opens
  * a stream only if the upstream declares `listChanged`. A failed stream loses only change notifications.
  */
 export class UpstreamListener {
-  private following: { readonly session: McpSession; readonly stop: AbortController; isOver: boolean } | undefined;
+  private following: Following | undefined;
   private quickLosses = 0;
   /** An earlier session ended, and changes since then have not been reported. */
   private mayHaveMissed = false;
@@ -34,13 +47,15 @@ export class UpstreamListener {
     const shouldListen = session.announcedLists.length > 0 && this.quickLosses < MAX_QUICK_LOSSES && !lifetime.aborted;
     if (!shouldListen) return;
     const stop = new AbortController();
-    this.following = { session, stop, isOver: false };
-    void this.listen(session, channel, AbortSignal.any([lifetime, stop.signal]));
+    const opening = new StreamOpening(() => session.changes.missed());
+    this.following = { session, stop, opening, isOver: false };
+    void this.listen(this.following, channel, AbortSignal.any([lifetime, stop.signal]));
   }
 
-  /** True if it has a stream in this session, or opens one. */
-  isFollowing(session: McpSession): boolean {
-    return this.following?.session === session && !this.following.isOver;
+  /** See `StreamOpening.isOpen`. Undefined if it neither has a stream in this session nor opens one. */
+  receives(session: McpSession): Promise<boolean> | undefined {
+    const { following } = this;
+    return following?.session === session && !following.isOver ? following.opening.isOpen() : undefined;
   }
 
   /** Stops listening in this session. */
@@ -51,15 +66,20 @@ export class UpstreamListener {
     this.mayHaveMissed = true;
   }
 
-  private async listen(session: McpSession, channel: UpstreamChannel, signal: AbortSignal): Promise<void> {
+  private async listen(following: Following, channel: UpstreamChannel, signal: AbortSignal): Promise<void> {
+    const { session, opening } = following;
     const { onChanged } = this;
     const kinds = session.announcedLists;
     const startedAt = performance.now();
     const pong = pongThrough(channel, signal);
-    const open = (): Promise<UpstreamAnswer> =>
-      session.isModern
+    const open = async (): Promise<UpstreamAnswer> => {
+      const answer = await (session.isModern
         ? channel.postMessage(subscriptionMessage(session, subscriptionTo(kinds)), { signal, headers: LISTEN_HEADERS })
-        : channel.listen({ signal });
+        : channel.listen({ signal }));
+      // In the modern era, the upstream acknowledges a subscription when it is in force.
+      if (!session.isModern || !isNotificationStream(answer)) opening.settle(isNotificationStream(answer));
+      return answer;
+    };
     const { changes } = session;
     const changed = (kind: ListedKind): void => {
       onChanged(kind);
@@ -67,9 +87,12 @@ export class UpstreamListener {
     };
     const updated = (uri: string): void => changes.resourceUpdated(uri);
     const reopened = (): void => changes.missed();
-    const end = await followNotifications({ open, changed, updated, reopened, asked: pong }, kinds, signal);
+    const acknowledged = (): void => opening.settle(true);
+    const source: NotificationSource = { open, changed, updated, reopened, acknowledged, asked: pong };
+    const end = await followNotifications(source, kinds, signal);
+    opening.settle(false);
     if (end !== 'lost') {
-      if (this.following?.session === session) this.following.isOver = true;
+      following.isOver = true;
       if (!signal.aborted)
         changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
       return;
