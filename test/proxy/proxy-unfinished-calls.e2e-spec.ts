@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newTenant, type Tenant } from '../support/tenant.js';
 import { type ProxiedUpstream, startProxiedUpstream } from '../support/proxied-upstream.js';
-import { errorIn, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
+import { callProxy, errorIn, TAKES_JSON, TAKES_STREAMS, toolCall } from '../support/proxy-calls.js';
 import { auditOf } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
 import { flood, JSON_TYPE, type ScriptedServer, SSE_TYPE } from '../support/scripted-upstream.js';
@@ -31,15 +31,22 @@ describe('a slow upstream', () => {
   ] as [string, (response: ServerResponse) => void, Record<string, string>][])(
     'times out and gets a cancellation: %s',
     async (_when, script, accepted) => {
-      const before = upstream.requests.length;
-      const answer = await proxied.calledWith(script, { timeout: 1000 }, accepted);
-      expect(answer.status).toBe(200);
-      expect(errorIn(answer)).toMatchObject({ code: -32603, data: { code: 'upstream_timeout' } });
-      const since = () => upstream.requests.slice(before).map(({ message }) => message);
-      await eventually(() => since().some(({ method }) => method === 'notifications/cancelled'));
-      const call = since().find(({ method }) => method === 'tools/call');
-      const cancelled = since().find(({ method }) => method === 'notifications/cancelled');
-      expect(cancelled?.params?.['requestId']).toBe(call?.id);
+      const path = await proxied.connected({ timeout: 1000 });
+      const ask = () => callProxy(app, path, { key: app.apiKey, headers: accepted, body: toolCall('fine') });
+      // The time can be over before the call is sent.
+      const { answer, call } = await eventually(async () => {
+        const before = upstream.calls('tools/call').length;
+        const answer = await proxied.whileCalling(script, ask);
+        expect(answer.status).toBe(200);
+        expect(errorIn(answer)).toMatchObject({ code: -32603, data: { code: 'upstream_timeout' } });
+        const call = upstream.calls('tools/call')[before];
+        return call !== undefined && { answer, call };
+      });
+      await eventually(() =>
+        upstream
+          .calls('notifications/cancelled')
+          .some(({ message }) => message.params?.['requestId'] === call.message.id),
+      );
       const record = await auditOf(app, String(answer.headers['x-request-id']));
       expect(record).toMatchObject({ status: 'error', error_code: 'upstream_timeout' });
     },

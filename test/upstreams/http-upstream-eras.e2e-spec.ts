@@ -1,6 +1,7 @@
 import { createMcpHandler, fromJsonSchema, McpServer } from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startEverything, type EverythingServer } from '../support/everything-server.js';
+import { eventually } from '../support/eventually.js';
 import { startScripted, type ScriptedServer } from '../support/scripted-upstream.js';
 import { failure, useHttpUpstreams } from './http-upstream.support.js';
 
@@ -58,6 +59,7 @@ describe('HttpUpstream against server-everything', () => {
 
 describe('HttpUpstream against a modern server', () => {
   let server: ScriptedServer;
+  let begun = 0;
   let cancelled = Promise.withResolvers<void>();
 
   function createServer(): McpServer {
@@ -66,8 +68,9 @@ describe('HttpUpstream against a modern server', () => {
     const region = { type: 'string', 'x-mcp-header': 'Region' } as const;
     const inputSchema = fromJsonSchema<{ region: string }>({ type: 'object', properties: { region } });
     mcp.registerTool('routed', { inputSchema }, async ({ region }) => ({ content: [{ type: 'text', text: region }] }));
-    mcp.registerTool('hang', {}, async (context) => {
-      await new Promise((resolve) => context.mcpReq.signal.addEventListener('abort', resolve));
+    mcp.registerTool('hang', {}, async ({ mcpReq: { signal } }) => {
+      begun++;
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
       cancelled.resolve();
       return { content: [] };
     });
@@ -117,8 +120,12 @@ describe('HttpUpstream against a modern server', () => {
     cancelled = Promise.withResolvers();
     const upstream = connect(server.url);
     await upstream.listTools();
-    const error = await failure(upstream.callTool('hang', {}, { timeoutMs: 200 }));
-    expect(error.kind).toBe('timeout');
+    // The time can be over before the call arrives.
+    await eventually(async () => {
+      const before = begun;
+      expect((await failure(upstream.callTool('hang', {}, { timeoutMs: 200 }))).kind).toBe('timeout');
+      return begun > before;
+    });
     await cancelled.promise;
   });
 });

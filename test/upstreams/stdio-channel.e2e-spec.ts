@@ -142,11 +142,16 @@ describe('StdioChannel', () => {
   });
 
   it('gives up after the time limit of the connection', async () => {
-    const channel = await opened('session', target([MINI], { timeoutMs: 1_000 }));
+    const limited = target([MINI]);
+    const channel = await opened('session', limited);
+    const { timeoutMs } = limited;
+    // The start of the program has its usual time.
+    limited.timeoutMs = 1_000;
     await expect(send(channel, call(1, 'never'))).rejects.toMatchObject({
       kind: 'timeout',
       message: 'The upstream at stdio:node did not answer within 1000 ms.',
     });
+    limited.timeoutMs = timeoutMs;
     expect(await say(channel, 2, 'echo', { text: 'on' })).toBe('on');
   });
 });

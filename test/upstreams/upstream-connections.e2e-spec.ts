@@ -152,14 +152,17 @@ describe('an upstream of the legacy era', () => {
     ['a stream', TAKES_STREAMS],
     ['one JSON body', TAKES_JSON],
   ])('can end its stream a while after the answer to a caller that accepts %s', async (_what, headers) => {
+    let end = (): void => undefined;
     answer = ({ message }, response) => {
       response.writeHead(200, SSE_TYPE).write(answerOf(message.id));
-      setTimeout(() => response.end(': that is all\n\n'), 100);
+      end = () => void response.end(': that is all\n\n');
     };
     await call(headers);
+    end();
     const before = upstream.connections();
     for (let i = 0; i < 20; i++) {
       await call(headers);
+      end();
       expect(await upstream.calls('tools/call').at(-1)?.hungUp).toBe(false);
     }
     expect(upstream.connections() - before).toBeLessThan(4);

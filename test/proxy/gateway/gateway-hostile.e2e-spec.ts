@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -137,10 +138,13 @@ it('a call whose caller hangs up during its preparation does not reach the tool'
   );
   await isListing.promise;
   socket.destroy();
-  await sleep(200);
+  await once(socket, 'close');
+  // Who answers a later connection has seen the end of the earlier one.
+  expect((await callProxy(app, path, { key: app.apiKey, body: rpc('ping') })).status).toBe(200);
   list.resolve();
-  await sleep(1_000);
-  expect(upstream.calls('tools/call')).toEqual([]);
+  // This call waits for the same list.
+  await callProxy(app, path, { key: app.apiKey, body: toolCall('ask') });
+  expect(upstream.calls('tools/call')).toHaveLength(1);
   await upstream.close();
 });
 

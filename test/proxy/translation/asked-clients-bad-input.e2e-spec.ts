@@ -20,6 +20,7 @@ import {
   resultIn,
   useModernAsking,
 } from './asked-clients.support.js';
+import { eventually } from '../../support/eventually.js';
 import { useTenantOfTwo } from '../../support/use-started.js';
 
 /** As many requests wait for one caller at most. */
@@ -161,6 +162,11 @@ it('a client that takes no stream cannot be asked: the call fails', async () => 
 it('the time limit of a connection does not run while the client is asked', async () => {
   const path = pathOf(app, await connectTo(app, upstream.url, { timeout: 1_000 }));
   const session = await openSession(app, path);
+  // What a first call prepares counts towards its time.
+  await eventually(async () => {
+    const answer = await callProxy(app, path, { key: app.apiKey, headers: session, body: toolCall('plain') });
+    expect(errorIn(answer)).toBeUndefined();
+  });
   const { asked, rest } = await callAsking(app, path, session);
   // This call begins later, and its time is over.
   const headers = await openSession(app, path);

@@ -183,7 +183,7 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
       );
     });
     upstream = await startScripted(script);
-    connectionId = await connectTo(app, upstream.url, { timeout: 1_000 });
+    connectionId = await connectTo(app, upstream.url);
   });
   afterAll(() => upstream?.close());
 
@@ -223,11 +223,17 @@ describe('callers of the modern era at an upstream of the legacy one', () => {
   });
 
   it('get a timeout error, and the upstream gets a cancellation', async () => {
-    const { error } = rpcOf(await call(app.apiKey, 'silent'));
-    expect(error).toMatchObject({ code: -32603, data: { code: 'upstream_timeout' } });
-    const { id } = upstream.calls('tools/call').at(-1)?.message ?? {};
+    const hasty = pathOf(app, await connectTo(app, upstream.url, { timeout: 1_000 }));
+    const silent = modernRequest('tools/call', { name: 'silent', arguments: {} });
+    // The time can be over before the call is sent.
+    const { message: sent } = await eventually(async () => {
+      const before = upstream.calls('tools/call').length;
+      const { error } = rpcOf(await callProxy(app, hasty, { key: app.apiKey, ...silent }));
+      expect(error).toMatchObject({ code: -32603, data: { code: 'upstream_timeout' } });
+      return upstream.calls('tools/call')[before] ?? false;
+    });
     await eventually(() =>
-      upstream.calls('notifications/cancelled').some(({ message }) => message.params?.['requestId'] === id),
+      upstream.calls('notifications/cancelled').some(({ message }) => message.params?.['requestId'] === sent.id),
     );
   });
 });
