@@ -54,18 +54,24 @@ export class FileUploads {
     if (head.length === 0) throw new DomainError('invalid_request', 'The file is empty.');
     const mediaType = await mediaTypeOf(head, declaredType);
     await this.repository.beginContent(contentId, organizationId);
-    let file: FileEntity | undefined;
+    let isUnused = true;
     try {
       await this.store.write(contentId, measured);
-      file = await this.repository.insert(
+      // A file may refer to the bytes even if its commit has no answer. The retention task deletes unused ones later.
+      isUnused = false;
+      const file = await this.repository.insert(
         { id: newId(), organizationId, mediaType, filename, credentialId },
         { id: contentId, sha256: measured.digest(), size: measured.size },
         this.caps.limitOf(limits, 'file_bytes'),
         message,
       );
+      isUnused = file.contentId !== contentId;
       return file;
+    } catch (error) {
+      if (error instanceof DomainError) isUnused = true;
+      throw error;
     } finally {
-      if (file?.contentId !== contentId) await this.discard([contentId]);
+      if (isUnused) await this.discard([contentId]);
     }
   }
 
