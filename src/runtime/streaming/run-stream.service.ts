@@ -14,7 +14,7 @@ import { ThreadService } from '../threads/thread.service.js';
 import { NOTHING_READ, type ReaderPosition } from './reader-position.js';
 import type { RunFrames } from './run-frames.js';
 import { type StreamedRun, RunStream, type StreamStart } from './run-stream.js';
-import { mayBeUnstarted, StreamEnding } from './stream-ending.js';
+import { StreamEnding } from './stream-ending.js';
 import type { StreamQuery } from './stream-query.js';
 
 /** Opens streams on threads. */
@@ -87,10 +87,10 @@ export class RunStreamService {
     if (query.taskId !== undefined) {
       const run = await this.runs.getOnThread(organizationId, threadId, query.taskId);
       await this.checkPosition(run, query.after);
-      return { run: toStreamedRun(run), previousId: undefined, isRead: hasRead(query.after, run) };
+      return { run: this.streamed(run), previousId: undefined, isRead: hasRead(query.after, run) };
     }
     const { current, last } = await this.runs.findTurn(organizationId, threadId);
-    if (current !== undefined) return { run: toStreamedRun(current), previousId: undefined };
+    if (current !== undefined) return { run: this.streamed(current), previousId: undefined };
     // A run that has ended by now belongs to an earlier request, even if its last frames are still to come.
     return { run: undefined, previousId: last?.id };
   }
@@ -100,14 +100,14 @@ export class RunStreamService {
    * @throws StreamExpiredError if the reader cannot reach the end of the run any more
    */
   private async checkPosition(run: RunEntity, after: FramePosition): Promise<void> {
-    if (isOpen(run) || mayBeUnstarted(run)) return;
+    if (isOpen(run) || this.ending.mayBeUnstarted(run)) return;
     const { known } = await this.events.lookAfter(run, run.id, after);
     if (!known) throw new StreamExpiredError(run.id);
   }
 
   private async findRun({ organizationId }: RunTopic, runId: string): Promise<StreamedRun | undefined> {
     const run = await this.runs.findRun(organizationId, runId);
-    return run === null ? undefined : toStreamedRun(run);
+    return run === null ? undefined : this.streamed(run);
   }
 
   /** Skips runs that have meanwhile come and left the live buffer. */
@@ -115,21 +115,26 @@ export class RunStreamService {
     for (let id = previousId; ;) {
       const next = await this.runs.findAfter(thread, id);
       if (next === undefined) return undefined;
+      const streamed = this.streamed(next);
       const isReadable =
-        isOpen(next) || mayBeUnstarted(next) || (await this.events.lookAfter(thread, next.id, STREAM_START)).known;
-      if (isReadable) return toStreamedRun(next);
+        isOpen(next) || streamed.mayBeUnstarted || (await this.events.lookAfter(thread, next.id, STREAM_START)).known;
+      if (isReadable) return streamed;
       id = next.id;
     }
   }
+
+  private streamed(run: StreamableRun): StreamedRun {
+    return { id: run.id, mayBeUnstarted: this.ending.mayBeUnstarted(run) };
+  }
 }
 
-function toStreamedRun(run: StreamableRun): StreamedRun {
-  return { id: run.id, mayBeUnstarted: mayBeUnstarted(run) };
-}
-
-/** Frames from the transcript have no epoch; they are sent when the run is over. */
+/**
+ * Frames from the transcript have no epoch; they are sent when the run is over. The stream of a run that no attempt began
+ * has one writer, which the run does not name.
+ */
 function hasRead({ isLast, epoch }: ReaderPosition, run: RunEntity): boolean {
-  return isLast && run.finishedAt !== null && (epoch === STREAM_START.epoch || epoch === run.epoch);
+  const isOfLastWriter = epoch === STREAM_START.epoch || epoch === run.epoch || run.startedAt === null;
+  return isLast && run.finishedAt !== null && isOfLastWriter;
 }
 
 function isOpen({ status }: StreamableRun): boolean {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { UIMessageChunk } from 'ai';
+import { AppConfig } from '../../core/config/app-config.js';
 import { databaseNow } from '../../core/database-time.js';
 import { RunEvents } from '../events/run-events.js';
 import { chunksAfterStep } from '../threads/answer-chunks.js';
@@ -25,13 +26,25 @@ export class StreamEnding {
     private readonly runs: RunReader,
     private readonly transcript: TranscriptService,
     private readonly events: RunEvents,
+    private readonly config: AppConfig,
   ) {}
+
+  /**
+   * True if the stream of the run may be still to come, even if the live buffer does not know it: a run that ended
+   * before any attempt gets its stream after its end.
+   */
+  mayBeUnstarted({ status, startedAt, finishedAt }: StreamableRun): boolean {
+    // A run that waits has streamed its question, which the live buffer may have lost since.
+    if (finishedAt === null) return status !== 'waiting';
+    // After the retention, the stream may have come and gone.
+    return startedAt === null && isWithin(finishedAt, Math.min(GRACE_MS, this.config.streamRetentionMs));
+  }
 
   /** True once every worker has finished writing this run's stream. */
   async isAbandoned(organizationId: string, runId: string): Promise<boolean> {
     const run = await this.runs.findRun(organizationId, runId);
     if (run === null) return true;
-    if (run.finishedAt === null || isInGrace(run.finishedAt)) return false;
+    if (run.finishedAt === null || isWithin(run.finishedAt, GRACE_MS)) return false;
     return !(await this.events.hasEnded(run, runId));
   }
 
@@ -73,18 +86,8 @@ export class StreamEnding {
   }
 }
 
-/**
- * True if the stream of the run may be still to come, even if the live buffer does not know it: a run that ended before
- * any attempt gets its stream after its end.
- */
-export function mayBeUnstarted({ status, startedAt, finishedAt }: StreamableRun): boolean {
-  // A run that waits has streamed its question, which the live buffer may have lost since.
-  if (finishedAt === null) return status !== 'waiting';
-  return startedAt === null && isInGrace(finishedAt);
-}
-
-function isInGrace(finishedAt: Date): boolean {
-  return databaseNow() - finishedAt.getTime() <= GRACE_MS;
+function isWithin(finishedAt: Date, milliseconds: number): boolean {
+  return databaseNow() - finishedAt.getTime() <= milliseconds;
 }
 
 function startOf(run: RunEntity): UIMessageChunk {
