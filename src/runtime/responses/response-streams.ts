@@ -8,7 +8,7 @@ import { NOTHING_READ } from '../streaming/reader-position.js';
 import type { RunStream } from '../streaming/run-stream.js';
 import { RunStreamService } from '../streaming/run-stream.service.js';
 import { StreamResponder } from '../streaming/stream-responder.js';
-import { RunWaiting } from '../turns/run-waiting.js';
+import { RunWaiting, type WaitingEnd } from '../turns/run-waiting.js';
 import { ResponseEvents } from './response-events.js';
 import { responseId } from './response-ids.js';
 import { fault } from './response-input.js';
@@ -44,6 +44,8 @@ export interface ResponseExchange {
 
 /** A stream waits for as long as its run does. */
 const WAIT_MS = 2 ** 31 - 1;
+/** How soon a reader is sent away again that had frames to read when its run began to wait. */
+const LOOK_AGAIN_MS = 1_000;
 
 /** The response that is streamed, before its run is read. */
 interface StreamedResponse {
@@ -177,13 +179,22 @@ export class ResponseStreams {
     run: RunEntity,
     streamOf: () => RunStream,
   ): Promise<void> {
-    const end = await this.waiting.untilOver(run, { caller, reply, withinMs: WAIT_MS });
-    if (end === 'over') streamOf().giveUpWaiting(run.id);
+    for (let paused: WaitingEnd = 'late'; paused === 'late' && streamOf().current === run.id;) {
+      const end = await this.waiting.untilOver(run, { caller, reply, withinMs: WAIT_MS });
+      if (end !== 'over') return;
+      streamOf().giveUpWaiting(run.id);
+      // A reader that lacked frames at this moment continues to read.
+      paused = await this.waiting.pause({ caller, reply, withinMs: LOOK_AGAIN_MS });
+    }
   }
 }
 
-/** True if each attempt has frames in the stream; the newest one may not have begun to write. */
-function isWhole({ attempt, epoch, status }: RunEntity, writers: ReadonlySet<string>): boolean {
+/**
+ * True if each attempt has frames in the stream; the newest one may not have begun to write, and what ended a run before
+ * any attempt neither.
+ */
+function isWhole({ attempt, epoch, status, startedAt }: RunEntity, writers: ReadonlySet<string>): boolean {
+  if (startedAt === null) return true;
   const hasBegun = status !== 'running' || (epoch !== null && writers.has(epoch));
   return writers.size >= (hasBegun ? attempt : attempt - 1);
 }
