@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, In, Raw, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { OrganizationLimits } from '../../core/limits.js';
 import type { RunAccess } from '../../core/principal.js';
 import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
@@ -121,26 +121,28 @@ export class ScheduleRepository {
 
   /** Schedules whose time has come: the earliest of each organization first, then the second of each, and so on. */
   async findDue(limit: number): Promise<ScheduleEntity[]> {
-    const due: { id: string }[] = await this.schedules.query(
+    const dueIds: { id: string }[] = await this.schedules.query(
       `SELECT id FROM schedules WHERE enabled AND next_run_at <= now()
         ORDER BY row_number() OVER (PARTITION BY organization_id ORDER BY next_run_at), next_run_at LIMIT $1`,
       [limit],
     );
-    const ids = due.map(({ id }) => id);
-    const found = new Map((await this.schedules.findBy({ id: In(ids) })).map((schedule) => [schedule.id, schedule]));
+    const ids = dueIds.map(({ id }) => id);
+    // Another process may have fired one meanwhile: its next time is not this one.
+    const due = { id: In(ids), enabled: true, nextRunAt: Raw((column) => `${column} <= now()`) };
+    const found = new Map((await this.schedules.findBy(due)).map((schedule) => [schedule.id, schedule]));
     return ids.flatMap((id) => found.get(id) ?? []);
   }
 
   /**
-   * Posts the run of a due time and sets the next one, in one transaction. Undefined if another process has done it or
-   * the schedule was changed meanwhile. If `post` rejects, nothing changes.
+   * Posts the run of a due time and sets the next one, in one transaction. Undefined if another process has done it, a
+   * run was posted apart from the times, or the schedule was changed meanwhile. If `post` rejects, nothing changes.
    */
   fire(due: ScheduleEntity, next: Date, post: Post): Promise<ScheduledRun | undefined> {
     return this.schedules.manager.transaction(async (manager) => {
       const [claimed]: unknown[] = await manager.query(
         `SELECT 1 FROM schedules WHERE id = $1 AND enabled AND next_run_at = $2 AND updated_at = $3
-           FOR NO KEY UPDATE SKIP LOCKED`,
-        [due.id, due.nextRunAt, due.updatedAt],
+           AND last_run_id IS NOT DISTINCT FROM $4 FOR NO KEY UPDATE SKIP LOCKED`,
+        [due.id, due.nextRunAt, due.updatedAt, due.lastRunId],
       );
       return claimed === undefined ? undefined : this.record(manager, due.id, next, post);
     });
