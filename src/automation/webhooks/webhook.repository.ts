@@ -64,13 +64,15 @@ export class WebhookRepository {
 
   /**
    * Writes the columns that `decide` derives from the locked webhook; null if there is none. Disabling drops what is
-   * pending: the lock makes events of this moment wait, and then they find the webhook disabled.
+   * pending: the lock makes events of this moment wait, and then they find the webhook disabled. What is left of that
+   * is dropped before the webhook can be enabled.
    */
   async update(
     organizationId: string,
     id: string,
     decide: (stored: WebhookEntity) => WebhookColumns,
   ): Promise<WebhookEntity | null> {
+    if ((await this.find(organizationId, id))?.enabled === false) await this.deleteDeliveries(id, DROPPED);
     const written = await this.locked(organizationId, id, async (stored, manager) => {
       const columns = decide(stored);
       if (Object.keys(columns).length > 0) await manager.update(WebhookEntity, { id }, columns);
