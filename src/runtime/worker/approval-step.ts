@@ -58,7 +58,8 @@ export async function settleToolCalls(
 ): Promise<void> {
   const { tools, approvals, control, observation, files } = settlement;
   const { signal } = control;
-  await streamRequests(answer, approvals);
+  // An answer to a request is looked up in the transcript, and can come at once.
+  if (await streamRequests(answer, approvals)) await answer.save();
   // What needs an approval and has none was not stored with its step: nobody was asked.
   const refuse = (call: PendingToolCall, tool: AgentTool): string | undefined =>
     tool.needsApproval ? NOT_ASKED : refuseUnrepeatable(call, tool);
@@ -76,14 +77,17 @@ export async function settleToolCalls(
   await applyDecisions(answer, settlement);
 }
 
-/** Streams the requests that readers do not know yet. */
-async function streamRequests(answer: RunAnswer, approvals: AttemptApprovals): Promise<void> {
+/** Streams the requests that readers do not know yet. Returns whether there were any. */
+async function streamRequests(answer: RunAnswer, approvals: AttemptApprovals): Promise<boolean> {
+  let hasAny = false;
   for (const call of [...answer.pendingToolCalls(), ...answer.gatedToolCalls()]) {
     const { toolCallId } = call;
     const approvalId = approvals.find(toolCallId)?.id;
     if (approvalId === undefined || ('approvalId' in call && call.approvalId === approvalId)) continue;
     await answer.append({ type: 'tool-approval-request', approvalId, toolCallId });
+    hasAny = true;
   }
+  return hasAny;
 }
 
 /**

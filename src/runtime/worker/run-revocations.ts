@@ -64,7 +64,10 @@ export class RunRevocations implements OnApplicationBootstrap, OnApplicationShut
       const { threadId: thread_id } = ended.run;
       this.logger.warn({ run_id: runId, thread_id, request_id: requestId, code }, 'A run failed');
       const last = { type: 'error', errorText: CREDENTIAL_REVOKED.message } as const;
-      await this.unstarted.conclude(ended, { finishReason: 'error' }, last);
+      // Takes seconds while the event bus does not answer. The runs of other keys do not wait for that.
+      void this.unstarted
+        .conclude(ended, { finishReason: 'error' }, last)
+        .catch((error: Error) => this.logger.warn({ run_id: runId, err: error }, 'Cannot wake a worker'));
     }
   }
 }
