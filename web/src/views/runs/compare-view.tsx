@@ -62,8 +62,8 @@ function TwoRuns({ a, b }: { readonly a: RunDetails; readonly b: RunDetails }) {
   return (
     <>
       <div className="grid grid-cols-1 gap-5 md:grid-cols-2">
-        <Side name="First run" run={a} message={first.message} />
-        <Side name="Second run" run={b} message={second.message} />
+        <Side name="First run" run={a} message={first.message} result={first.result} />
+        <Side name="Second run" run={b} message={second.message} result={second.result} />
       </div>
       <ComparedFacts
         a={{ run: a, spans: first.spans, agentTitle: titleOf(a.agent_id) }}
@@ -81,20 +81,22 @@ function TwoRuns({ a, b }: { readonly a: RunDetails; readonly b: RunDetails }) {
 }
 
 function useComparedRun(run: RunDetails) {
-  const { message } = useRunAnswer(run);
+  const { message, result } = useRunAnswer(run);
   const { spans, isKnown, missing } = useTimeline(run, message?.parts ?? NO_PARTS);
   const steps = treeOf(spans).flatMap((node) => ('step' in node ? [node.step] : []));
-  return { message, spans, steps, isKnown, missing };
+  return { message, result, spans, steps, isKnown, missing };
 }
 
 function Side({
   name,
   run,
   message,
+  result,
 }: {
   readonly name: string;
   readonly run: RunDetails;
   readonly message: ChatMessage | undefined;
+  readonly result: ReturnType<typeof useRunAnswer>['result'];
 }) {
   const { slug } = useOrganization();
   return (
@@ -118,6 +120,10 @@ function Side({
       )}
       {message?.parts.some(({ type }) => type !== 'step-start') ? (
         <MessageCard message={message} threadId={run.thread_id} isStreaming={isOpen(run)} isOfRunView />
+      ) : result.isError ? (
+        <ErrorState error={result.error} onRetry={() => void result.refetch()} />
+      ) : result.isPending ? (
+        <Loading label="Loading the answer" />
       ) : (
         <p className="text-sm text-muted-foreground">
           {isOpen(run) ? 'The agent has not answered yet.' : 'The run ended without an answer.'}

@@ -119,6 +119,8 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
               />
             ) : result.isError ? (
               <ErrorState error={result.error} onRetry={() => void result.refetch()} />
+            ) : result.isPending ? (
+              <Loading label="Loading the answer" />
             ) : (
               <p className="text-sm text-muted-foreground">
                 {isOpen(run) ? 'The agent has not answered yet.' : 'The run ended without an answer.'}
