@@ -113,11 +113,11 @@ inBrowser('Costs, times and traces of runs', () => {
     const thread = await ThreadClient.create(service, await createAgent(service, [item.id, connectionId]));
     model.script({ kind: 'text', deltas: ['Platform 4.'], usage: { inputTokens: 100_000, outputTokens: 1_000 } });
     await thread.ask('/call ask {"message":"Which platform?"}\n/call echo {"text":"a"}');
-    const opened = await fixture.open(`playground/${thread.id}`);
+    const opened = await fixture.open('settings/organization');
     const { page } = opened;
     const requests: string[] = [];
     page.on('request', (request) => requests.push(request.url()));
-    await page.reload();
+    await page.goto(fixture.address(`playground/${thread.id}`));
     const head = (tool: string) =>
       page
         .getByRole('region', { name: `Tool call ${tool}` })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 import { connect, createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
@@ -14,6 +14,8 @@ const LOOK_MS = 300;
 let fixture: ConsoleFixture;
 let upstream: EverythingServer;
 let opened: ConsolePage;
+/** Calls of tools that the page waits for. */
+const open = new Set<Request>();
 let page: Page;
 
 beforeAll(async () => {
@@ -34,6 +36,11 @@ beforeAll(async () => {
   });
   opened = await fixture.open('overview');
   ({ page } = opened);
+  page.on('request', (request) => {
+    if (request.url().includes('/tools/')) open.add(request);
+  });
+  page.on('requestfinished', (request) => void open.delete(request));
+  page.on('requestfailed', (request) => void open.delete(request));
 }, TIMEOUT_MS);
 afterAll(async () => {
   await opened?.close();
@@ -107,8 +114,8 @@ inBrowser('an address shows the same again', () => {
     await act();
     await page.waitForURL((url) => url.href !== before);
     let then = await shown();
-    // Charts are drawn a little later.
-    for (let next = await lookAgain(); next !== then; next = await lookAgain()) then = next;
+    // A list stays until the next one is read, and charts are drawn a little later.
+    for (let next = await lookAgain(); next !== then || open.size > 0; next = await lookAgain()) then = next;
     await page.reload();
     let again = await shown();
     for (let look = 0; look < LOOKS && again !== then; look++) again = await lookAgain();

@@ -171,6 +171,9 @@ inBrowser('the page of examples/next-chat', () => {
     await send('/call send {}');
     await page.getByRole('button', { name: button }).waitFor();
     await page.reload();
+    await page.getByRole('button', { name: button }).waitFor();
+    // Until it reads the run that waits, the page says that it is ready.
+    await eventually(async () => expect(await page.getByRole('status').innerText()).not.toBe('ready'));
     await page.getByRole('button', { name: button }).click();
     await isReady();
     expect(await page.locator('article').last().locator('section').getAttribute('data-state')).toBe(state);

@@ -41,6 +41,9 @@ export async function postgresStreams(): Promise<StreamBackend> {
     async lose(runId, n) {
       const client = new Client({ connectionString: installation.databaseUrl });
       await client.connect();
+      await client.query('BEGIN');
+      // What a worker writes comes before or after.
+      await client.query('SELECT FROM run_event_streams WHERE run_id = $1 FOR UPDATE', [runId]);
       await client.query('DELETE FROM run_event_batches WHERE run_id = $1 AND last_n > $2', [runId, n]);
       await client.query(
         `UPDATE run_event_streams SET ended = false, next_n = 1 + (
@@ -48,6 +51,7 @@ export async function postgresStreams(): Promise<StreamBackend> {
         [runId],
       );
       if (n === 0) await client.query('DELETE FROM run_event_streams WHERE run_id = $1', [runId]);
+      await client.query('COMMIT');
       await client.end();
     },
     env: installation.env,

@@ -146,7 +146,7 @@ describe('SCHEDULE_UPDATE', () => {
       const { body } = await app.tool('SCHEDULE_CREATE', { data }, key.key).expect(200);
       const { id } = body.item as { id: string };
       await makeDue(app, [id]);
-      await scheduleWhen(app, id, ({ last_run_at }) => last_run_at !== null);
+      await scheduleWhen(app, id, ({ last_run }) => last_run?.status === 'completed');
       await succeed(app, 'API_KEY_UPDATE', { id: key.id, permissions: { self: ['SCHEDULE_CREATE'] } });
       await makeDue(app, [id]);
       const disabled = await scheduleWhen(app, id, ({ enabled }) => !enabled);

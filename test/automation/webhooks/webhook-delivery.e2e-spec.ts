@@ -239,6 +239,8 @@ describe('a failed try', () => {
     receiver.respond = answerWith(500);
     const pending = await thread.postMessage('hello');
     await deliveryOf(app, pending, { attempts: 1 });
+    const later = `UPDATE webhook_deliveries SET next_try_at = now() + interval '1 hour' WHERE run_id = $1`;
+    await app.app.get(DataSource).query(later, [pending]);
     receiver.respond = answerWith(410);
     const gone = await thread.postMessage('hello');
     const disabled = await eventually(async () => {
@@ -250,7 +252,7 @@ describe('a failed try', () => {
       disabled_reason: 'The receiver answered with 410 (Gone).',
     });
     const delivery = await deliveryOf(app, gone, { status: 'failed', last_status: 410 });
-    expect(await deliveriesOf(app, pending)).toEqual([]);
+    await eventually(async () => expect(await deliveriesOf(app, pending)).toEqual([]));
     expect((await app.tool('WEBHOOK_REDELIVER', { id: delivery.id })).body).toMatchObject({ code: 'conflict' });
     const { item } = await succeed<CreatedWebhook>(app, 'WEBHOOK_UPDATE', {
       id: webhook.item.id,

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change, Observed } from '../../../src/console/changes/change.js';
 import { ObservedRepository } from '../../../src/console/changes/observed.repository.js';
-import { connect, createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { connect, createAgent, LONG, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { expectProblem } from '../../support/problem.js';
@@ -55,15 +55,16 @@ describe('the stream of changes', () => {
   it('shows a run from its start to its end, and its thread', async () => {
     const client = await ThreadClient.create(service, await createAgent(service));
     const stream = await openChanges();
-    const taskId = await client.postMessage('/wait 3000');
+    const taskId = await client.postMessage(LONG);
     expect(await stream.until(({ type, id }) => type === 'run' && id === taskId)).toMatchObject({
       thread_id: client.id,
       status: expect.stringMatching(/^(queued|running)$/),
       at: expect.stringMatching(/Z$/),
     });
     await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status === 'in_progress');
-    await stream.until(({ id, status }) => id === taskId && status === 'completed');
-    await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status === 'completed');
+    await service.tool('RUN_CANCEL', { id: taskId }).expect(200);
+    await stream.until(({ id, status }) => id === taskId && status === 'cancelled');
+    await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status !== 'in_progress');
     stream.leave();
   });
 

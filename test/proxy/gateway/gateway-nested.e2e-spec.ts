@@ -31,11 +31,11 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-/** The CPU time of this process, which has the service, for the work in milliseconds, including threads. */
+/** The processor time of this thread, which has the service, for the work in milliseconds. */
 async function cpuOf(work: () => Promise<unknown>): Promise<number> {
-  const before = process.cpuUsage();
+  const before = process.threadCpuUsage();
   await work();
-  const { user, system } = process.cpuUsage(before);
+  const { user, system } = process.threadCpuUsage(before);
   return (user + system) / 1_000;
 }
 

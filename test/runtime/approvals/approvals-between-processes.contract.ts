@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { RunEvents } from '../../../src/runtime/events/run-events.js';
 import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import type { McpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
 import { connect, ThreadClient } from '../../support/agent-runs.js';
@@ -30,17 +31,32 @@ export function approvalsContract(name: string, startBackend: () => Promise<Stre
     });
 
     it('wake a request that waits for the run, by the event', async () => {
+      const { findBusyAmong } = RunReader.prototype;
+      const { send } = upstream.tools;
+      const sending = Promise.withResolvers<string>();
       const looks = jest.spyOn(RunReader.prototype, 'findBusyAmong').mockImplementation(async (ids) => new Set(ids));
+      const watches = jest.spyOn(RunEvents.prototype, 'watchStops');
       try {
+        if (send !== undefined) upstream.tools['send'] = { ...send, handler: () => sending.promise };
         const thread = await ThreadClient.create(api, agentId);
         const waiting = resultOf(await ask(thread, '/call send {}', 60).expect(200));
         expect(waiting).toMatchObject({ status: 'waiting', pending_approvals: [{ tool_name: 'send' }] });
         await answer(api, thread.id, waiting.pending_approvals[0]?.id ?? '', YES).expect(202);
-        const done = resultOf(await readRun(api, waiting.taskId, { wait: 60 }).expect(200));
-        expect(done).toMatchObject({ status: 'completed' });
+        const before = watches.mock.calls.length;
+        // The look of a request that has just subscribed is a real one.
+        looks.mockImplementationOnce(function (this: RunReader, ids) {
+          return findBusyAmong.call(this, ids);
+        });
+        const reading = readRun(api, waiting.taskId, { wait: 60 }).expect(200).then(resultOf);
+        await eventually(() => expect(watches.mock.calls.length).toBeGreaterThan(before));
+        await watches.mock.results.at(-1)?.value;
+        sending.resolve('sent');
+        expect(await reading).toMatchObject({ status: 'completed' });
         expect(looks).toHaveBeenCalled();
       } finally {
         looks.mockRestore();
+        watches.mockRestore();
+        if (send !== undefined) upstream.tools['send'] = send;
       }
     });
 

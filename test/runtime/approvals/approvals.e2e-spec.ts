@@ -252,6 +252,7 @@ describe('a call that needs an approval', () => {
     own.model.script({ kind: 'tool-calls', calls });
     const { thread, stream, taskId } = await own.start(agentId, 'Go', SCRIPTED);
     await eventually(async () => expect((await thread.run(taskId)).pending_approvals).toHaveLength(1));
+    await eventually(() => expect(own.upstream.calls.map(({ tool }) => tool)).toEqual(['look']));
     const { status, pending_approvals: pending } = await thread.run(taskId);
     expect(status).toBe('running');
     await answer(own.app, thread.id, pending[0]?.id ?? '', { approved: true }).expect(202);

@@ -165,8 +165,11 @@ describe('a response whose calls need approvals', () => {
     own.model.script({ kind: 'tool-calls', calls: [{ name: 'send', arguments: {} }] }, { kind: 'hang' });
     const asked = await client().responses.create({ model: agentId, input: 'go' });
     const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    const before = own.model.requests.length;
     const answered = await client().responses.create({ input, background: true });
     await eventually(() => expect(own.upstream.calls).toHaveLength(1));
+    // Otherwise the script would keep what hangs for the next test.
+    await eventually(() => expect(own.model.requests).toHaveLength(before + 1));
     expect(await client().responses.cancel(asked.id)).toMatchObject({ id: asked.id, status: 'completed' });
     expect(await client().responses.retrieve(answered.id)).toMatchObject({ status: 'in_progress' });
     expect(await client().responses.cancel(answered.id)).toMatchObject({ id: answered.id, status: 'cancelled' });

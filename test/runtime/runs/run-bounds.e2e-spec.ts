@@ -219,13 +219,19 @@ describe('an answer that cannot be written', () => {
   it.each(['saveAnswer', 'finish'] as const)('by %s fails its run in the first attempt', async (method) => {
     const execution = app.app.get(RunExecution);
     const tooDeep = () => Promise.reject(new RangeError('Maximum call stack size exceeded'));
-    jest.spyOn(execution, method).mockImplementationOnce(tooDeep);
+    const original = execution[method] as (...args: unknown[]) => Promise<never>;
+    // A slow answer is also saved before its step is.
+    const spy = jest.spyOn(execution, method) as jest.SpiedFunction<typeof original>;
+    spy.mockImplementation((...args) =>
+      JSON.stringify(args).includes('dynamic-tool') ? tooDeep() : original.apply(execution, args),
+    );
     const thread = await ThreadClient.create(app, agentId);
     const { taskId, chunks } = await thread.ask('/call echo {}');
     const run = await thread.run(taskId);
     expect(run).toMatchObject({ status: 'failed', attempt: 1 });
     expect(chunks.at(-1)).toEqual({ type: 'error', errorText: run.error?.message });
     expect(run.error?.code).toBe(method === 'finish' ? 'answer_unusable' : 'internal');
+    spy.mockRestore();
     const next = await thread.ask('Next');
     expect(await thread.run(next.taskId)).toMatchObject({ status: 'completed' });
   });

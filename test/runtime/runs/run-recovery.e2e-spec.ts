@@ -253,7 +253,7 @@ describe('a worker that is stopped', () => {
       fake.script({ kind: 'hang-after', deltas: ['Half '] }, { kind: 'text', deltas: ['Whole.'] });
       const long = await WatchedRun.start('Go', 'thinking');
       const short = await WatchedRun.start('/wait 1500\nAt ease');
-      await short.thread.waitFor(short.taskId, 'running');
+      await short.thread.waitFor(short.taskId, 'running', 'completed');
       await streamed(() => expect(fake.requests).toHaveLength(before + 1));
       const stopped = await replaceWorker(env);
       expect(await stopped?.kill('SIGTERM')).toBe(0);

@@ -382,6 +382,8 @@ describe('the webhook spend.threshold', () => {
     await limitAgent({ usd_per_day: 2 });
     await runWith(answering(80));
     await runWith(answering(80));
+    // It is sent before the second arises.
+    await receiver.messagesOf(agentId);
     expect(await thread.post(thread.request('hello'))).toMatchObject({ status: 429 });
     expect(await thread.post(thread.request('hello'))).toMatchObject({ status: 429 });
     const told = (await receiver.messagesOf(agentId, 2)).map(({ body }) => JSON.parse(body) as { data: object });

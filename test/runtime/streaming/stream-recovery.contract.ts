@@ -73,6 +73,15 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
       await model?.close();
     });
 
+    /** Waits until the worker has streamed all that comes before the model is released. Returns the frames. */
+    const untilHeld = async (taskId: string): Promise<string[]> => {
+      const run = await topicOf(api, taskId);
+      return eventually(async () => {
+        const stored = await api.app.get(RunEvents).readFrames(run, taskId);
+        return stored.filter((frame) => frame.includes('"text-delta"')).length === HELD_WORDS && stored;
+      });
+    };
+
     describe('when a worker is killed', () => {
       let survivor: TestApp;
       const runs = MESSAGES.flatMap(([when, text]) => LOSSES.map(([lost, keptOf]) => ({ when, text, lost, keptOf })));
@@ -203,15 +212,14 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         const received = await take(frames, 20);
         const run = await topicOf(api, taskId);
         // Whatever the first worker streamed after the loss would make it give up its claim.
-        const streamed = await eventually(async () => {
-          const stored = await events.readFrames(run, taskId);
-          return stored.filter((frame) => frame.includes('"text-delta"')).length === HELD_WORDS && stored;
-        });
+        const streamed = await untilHeld(taskId);
         await backend.lose(taskId, 0);
 
         // A second worker takes the run, and has streamed as much as the first when that goes on.
         const second = { runId: taskId, attempt: 1, epoch: 'second' };
-        await api.app.get(DataSource).query('UPDATE runs SET epoch = $2 WHERE id = $1', [taskId, second.epoch]);
+        // The first worker does not take it for silent.
+        const claim = `UPDATE runs SET epoch = $2, heartbeat_at = now() + interval '1 hour' WHERE id = $1`;
+        await api.app.get(DataSource).query(claim, [taskId, second.epoch]);
         const publisher = events.startPublisher(run, taskId, { fence: 1, epoch: second.epoch }, null);
         const others = streamed.map((frame) => frame.replace(/"delta":"[^"]*"/, '"delta":"other "'));
         for (const frame of others) await publisher.push(JSON.parse(frame));
@@ -239,6 +247,8 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         const frames = (await thread.stream()).frames()[Symbol.asyncIterator]();
         const taskId = await thread.postMessage(unusedId(), SCRIPTED);
         const received = await take(frames, 20);
+        // Nothing is written while the stream is lost.
+        await untilHeld(taskId);
         await backend.lose(taskId, 0);
         model.release();
         await thread.expectAnswer(taskId, join([toStream(received), await framesUntilDone(frames)]));

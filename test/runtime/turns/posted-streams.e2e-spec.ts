@@ -153,7 +153,9 @@ describe('while the database is away', () => {
       }
       await proxy.restore();
       await eventually(async () => expect((await own.post(own.request('hello'))).status).toBe(202));
-      expect(await collectPosted(await openPosted(service, own, 'again'))).toMatchObject({ ending: 'data: [DONE]' });
+      await eventually(async () =>
+        expect(await collectPosted(await openPosted(service, own, 'again'))).toMatchObject({ ending: 'data: [DONE]' }),
+      );
     } finally {
       await service.close();
       await proxy.close();

@@ -57,7 +57,8 @@ describe('a run request that waits', () => {
     const running = ask(busy, `/words 2\n${LONG}`, 60).then(resultOf);
     await eventually(async () => expect((await busy.messages()).length).toBeGreaterThan(0));
     const queued = ask(busy, 'hello', 60).then(resultOf);
-    await eventually(async () => expect((await busy.messages()).length).toBeGreaterThan(1));
+    const questions = async () => (await busy.messages()).filter(({ role }) => role === 'user');
+    await eventually(async () => expect(await questions()).toHaveLength(2));
     await busy.cancel().expect(202);
     expect(await running).toMatchObject({ status: 'cancelled', error: null });
     expect(await queued).toMatchObject({ status: 'cancelled', error: null });

@@ -3,7 +3,7 @@ import * as ai from 'ai';
 import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import supertest from 'supertest';
-import { createAgent, serveTier, succeed, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
+import { createAgent, LONG, serveTier, succeed, textOf, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { startFakeOpenAI } from '../../support/fake-openai.js';
 import { chatOf, memoryChat } from '../../support/memory-chat.js';
@@ -23,6 +23,12 @@ async function steerDuringAnswer(agentId: string, deltas: string[], answer: stri
   const taskId = await thread.postMessage('Count', SCRIPTED);
   await untilChunk(thread, taskId, 'text-delta');
   expect(await steer(thread, 'Go on')).toEqual({ taskId, steered: true });
+  // The worker hears of one thing after the other: once it has heard of this, it has heard of the steer.
+  const other = await ThreadClient.create(own.app, own.agentId);
+  const otherId = await other.postMessage(LONG);
+  await other.waitFor(otherId, 'running');
+  await other.cancel(otherId).expect(202);
+  await other.waitFor(otherId, 'cancelled');
   steered.resolve();
   return { thread, taskId, collected: await stream.collectUntilDone() };
 }
