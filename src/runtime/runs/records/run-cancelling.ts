@@ -18,7 +18,7 @@ export class RunCancelling {
     private readonly statements: PreparedStatements,
   ) {}
 
-  /** Ends a run that has not started; undefined if it has. */
+  /** Ends a queued run; undefined if it is not queued, or has asked for approvals. */
   cancelQueued(runId: string): Promise<FinishedRun | undefined> {
     return finishRun(this.statements, runId, CANCELLED);
   }

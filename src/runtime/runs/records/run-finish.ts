@@ -32,7 +32,8 @@ const THREAD_STATUS = { completed: 'completed', failed: 'failed', cancelled: 'fa
 /**
  * Ends an open run, stores its final answer, and advances its thread: to the next queued run, or out of `in_progress`.
  * One transaction, the function `run_finish`; an attempt can repeat the call.
- * @param attempt only if this is still the current attempt; undefined ends a run that is still queued and has no answer
+ * @param attempt only if this is still the current attempt; undefined ends a queued run that has asked for no
+ *   approval
  * @returns undefined when the run was deleted, had ended before, or belongs to another attempt
  */
 export async function finishRun(
