@@ -117,6 +117,8 @@ inBrowser('Costs, times and traces of runs', () => {
     const { page } = opened;
     const requests: string[] = [];
     page.on('request', (request) => requests.push(request.url()));
+    // Changes make a page read again.
+    await page.route('**/events', (route) => route.abort());
     await page.goto(fixture.address(`playground/${thread.id}`));
     const head = (tool: string) =>
       page

@@ -10,6 +10,8 @@ const LOOK_EVERY_MS = 1_000;
 const RESYNC_EVERY_MS = 10_000;
 /** More changes than these at once are told as one `resync`: reading lists again costs less than so many events. */
 const MAX_CHANGES = 500;
+/** Observed while they are recent or open. All others are always observed. */
+const RECENT: ReadonlySet<string> = new Set<Observed['type']>(['run', 'thread', 'approval']);
 
 type Listener = (changes: readonly Change[]) => void;
 
@@ -44,7 +46,8 @@ export class ChangeFeed implements OnApplicationShutdown {
   constructor(private readonly repository: ObservedRepository) {}
 
   /**
-   * Calls `listener` with the changes of the organization, from the first `resync` on. Returns a function that ends it.
+   * Calls `listener` with the changes of the organization, from the first `resync` on; after that of a first look, what is
+   * recent counts as changed, because a reader may have read before it. Returns a function that ends it.
    */
   listen(organizationId: string, listener: Listener): () => void {
     const known = this.watched.get(organizationId) ?? {
@@ -98,9 +101,11 @@ export class ChangeFeed implements OnApplicationShutdown {
       each.snapshot = isComplete ? snapshotOf(found) : undefined;
       if (!isComplete) each.connections = undefined;
       each.restsUntil = isComplete ? 0 : startedAt + RESYNC_EVERY_MS;
-      const known =
-        before === undefined || each.snapshot === undefined ? undefined : changesBetween(before, each.snapshot, at);
-      const changes = known === undefined || known.length > MAX_CHANGES ? [resync(at)] : known;
+      const basis = before ?? snapshotOf(found.filter(({ type }) => !RECENT.has(type)));
+      const known = each.snapshot === undefined ? [] : changesBetween(basis, each.snapshot, at);
+      const told = known.length > MAX_CHANGES ? [] : known;
+      const isAllTold = before !== undefined && each.snapshot !== undefined && told === known;
+      const changes = isAllTold ? told : [resync(at), ...told];
       if (changes.length > 0) for (const listener of each.listeners) listener(changes);
     }
   }

@@ -76,6 +76,30 @@ describe('the stream of changes', () => {
     stream.leave();
   });
 
+  it('shows, after its first resync, a run that started and ended while it was opened', async () => {
+    const client = await ThreadClient.create(service, await createAgent(service));
+    const { states } = ObservedRepository.prototype;
+    const looking = Promise.withResolvers<void>();
+    const looks = jest.spyOn(ObservedRepository.prototype, 'states').mockImplementation(async function (
+      this: ObservedRepository,
+      ids,
+    ) {
+      await looking.promise;
+      return states.call(this, ids);
+    });
+    try {
+      const opening = openChanges();
+      await eventually(() => expect(looks).toHaveBeenCalled());
+      const { taskId } = await client.ask('hello');
+      looking.resolve();
+      const stream = await opening;
+      await stream.until(({ id, status }) => id === taskId && status === 'completed');
+      stream.leave();
+    } finally {
+      looks.mockRestore();
+    }
+  });
+
   it('shows connections that come, change and go', async () => {
     const stream = await openChanges();
     const id = await connect(service, 'http://127.0.0.1:9/mcp');

@@ -11,7 +11,7 @@ import { resultKey, toolKey } from './queries.js';
 
 /** The tools whose answers show what a change is about. */
 const SHOWN_BY = {
-  run: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST', 'WEBHOOK_DELIVERIES_LIST'],
+  run: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST', 'WEBHOOK_DELIVERIES_LIST', 'SCHEDULE_LIST'],
   approval: ['RUN_LIST', 'RUN_GET', 'COLLECTION_THREAD_MESSAGES_LIST'],
   thread: ['COLLECTION_THREADS_LIST', 'COLLECTION_THREADS_GET'],
   connection: [
@@ -27,6 +27,8 @@ const SHOWN_BY = {
 type Change = keyof typeof SHOWN_BY | 'resync';
 
 const SILENCE_MS = 60_000;
+/** What a page has read is as new as a `resync` that comes within this time from its beginning. */
+const FRESH_MS = 2_000;
 /** Statuses after which another attempt is refused as well. */
 const REFUSED = new Set([401, 403, 404]);
 
@@ -70,10 +72,8 @@ export function useLiveChanges(): void {
     addEventListener('pageshow', ({ persisted }) => persisted && listen(), { signal });
 
     // The first event of a stream is a `resync`. A page that has just been opened has read everything.
-    let hasJustRead = document.visibilityState === 'visible';
+    const openedAt = document.visibilityState === 'visible' ? performance.now() : -Infinity;
     const follow = async (held: AbortSignal): Promise<void> => {
-      let isKnown = hasJustRead;
-      hasJustRead = false;
       for (let attempt = 1; !held.aborted; attempt++) {
         try {
           const headers = { accept: 'text/event-stream' };
@@ -83,8 +83,8 @@ export function useLiveChanges(): void {
           for await (const { data } of readFrames(response.body, SILENCE_MS)) {
             attempt = 1;
             const { type } = JSON.parse(data) as { type: Change };
+            const isKnown = type === 'resync' && performance.now() - openedAt < FRESH_MS;
             if (!isKnown) refresh(type);
-            isKnown = false;
             channel.postMessage(type);
           }
         } catch {
