@@ -5,6 +5,7 @@ import type { AxeResults, RunOptions } from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { addPerson, Browser as HttpBrowser, newEmail } from '../identity/sign-in/people.js';
 import { connectChromium } from '../support/chromium.js';
+import { showColorScheme } from '../support/color-scheme.js';
 import type { ChromiumPackage } from '../support/shared-browsers.js';
 import type { Tenant } from '../support/tenant.js';
 import { layoutFaults } from './layout-faults.js';
@@ -19,16 +20,6 @@ const LOOKS = 150;
 const LOOK_MS = 100;
 const QUIET_LOOKS = 2;
 const WIDE = { width: 1280, height: 800 };
-
-/**
- * Waits in the page until a change of the theme is shown. Not with the promises of the transitions: those of what is in
- * a closed `details` may never be fulfilled.
- */
-const CHANGED = `new Promise((resolve) => {
-  const isChanging = () => document.getAnimations().some((each) => each instanceof CSSTransition && each.playState !== 'finished');
-  const look = () => (isChanging() ? requestAnimationFrame(look) : resolve());
-  requestAnimationFrame(look);
-})`;
 
 /** Runs in the page. */
 declare const axe: { run(options: RunOptions): Promise<AxeResults> };
@@ -161,9 +152,7 @@ export class ConsolePage {
   /** The same in the light and in the dark theme, which the page follows as that of the system. */
   async expectAccessibleInBothThemes(): Promise<void> {
     for (const colorScheme of ['light', 'dark'] as const) {
-      await this.page.emulateMedia({ colorScheme });
-      // A colour that is still changing has another contrast.
-      await this.page.evaluate(CHANGED);
+      await showColorScheme(this.page, colorScheme);
       await this.expectAccessible();
     }
     await this.page.emulateMedia({ colorScheme: 'light' });

@@ -459,6 +459,7 @@ inBrowser('the playground', () => {
     await opened.expectAccessible();
     await opened.expectToFit(360);
     await call.getByRole('button', { name: 'Show as text' }).last().click();
+    await result.getByText('"conditions"').waitFor();
     expect(JSON.parse((await result.textContent()) ?? '')).toHaveProperty('conditions');
   });
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { AxeResults, RunOptions } from 'axe-core';
 import type { Browser, BrowserContext, Page, Response } from 'playwright-core';
 import { hasChromium, inBrowser, connectChromium } from '../../support/chromium.js';
+import { showColorScheme } from '../../support/color-scheme.js';
 import { PAGES, PagesFixture } from './pages.support.js';
 
 const TIMEOUT_MS = 60_000;
@@ -73,7 +74,7 @@ inBrowser.each(PAGES)('the page: %s', (_what, heading, open) => {
   });
 
   it.each(['light', 'dark'] as const)('has no accessibility violation in %s colors', async (colorScheme) => {
-    await page.emulateMedia({ colorScheme });
+    await showColorScheme(page, colorScheme);
     await page.evaluate(axeSource);
     expect(await violationsIn(page)).toEqual([]);
   });
