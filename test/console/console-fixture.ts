@@ -173,7 +173,9 @@ export class ConsolePage {
     if (before !== null) await this.page.setViewportSize(before);
   }
 
-  close(): Promise<void> {
-    return this.context.close();
+  async close(): Promise<void> {
+    // The page may be reading again what a test answers in place of the service.
+    await this.page.unrouteAll({ behavior: 'ignoreErrors' });
+    await this.context.close();
   }
 }

@@ -69,6 +69,8 @@ inBrowser('files in a transcript', () => {
     await succeed(fixture.service, 'FILE_DELETE', { id: deleted.id });
     opened = await fixture.open('playground');
     const { page } = opened;
+    // Changes make a page read again.
+    await page.route('**/events', (route) => route.abort());
     await page.route('**/COLLECTION_THREAD_MESSAGES_LIST', async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, body: (await response.text()).replaceAll(/expires=\d+/g, 'expires=1') });
