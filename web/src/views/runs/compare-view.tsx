@@ -2,10 +2,9 @@ import { Link } from '@tanstack/react-router';
 import { useFilters } from '../../api/filters.js';
 import { useTool } from '../../api/queries.js';
 import { useAgentTitles } from '../../records/agent-titles.js';
-import { isOpen, type RunDetails } from '../../records/run-columns.js';
+import type { RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { ChatMessage } from '../../transcript/message.js';
-import { MessageCard } from '../../transcript/message-card.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Page, Section } from '../../ui/page.js';
@@ -14,6 +13,7 @@ import { Time } from '../../ui/time.js';
 import { ChooseRun } from './choose-run.js';
 import { ComparedFacts } from './compared-facts.js';
 import { ComparedSteps } from './compared-steps.js';
+import { RunAnswer } from './run-answer.js';
 import { treeOf } from '../../trace/trace-tree.js';
 import { useRunAnswer } from './use-run-answer.js';
 import { useTimeline } from '../../trace/use-timeline.js';
@@ -62,8 +62,8 @@ function TwoRuns({ a, b }: { readonly a: RunDetails; readonly b: RunDetails }) {
   return (
     <>
       <div className="grid grid-cols-1 gap-5 md:grid-cols-2">
-        <Side name="First run" run={a} message={first.message} result={first.result} />
-        <Side name="Second run" run={b} message={second.message} result={second.result} />
+        <Side name="First run" run={a} answer={first} />
+        <Side name="Second run" run={b} answer={second} />
       </div>
       <ComparedFacts
         a={{ run: a, spans: first.spans, agentTitle: titleOf(a.agent_id) }}
@@ -90,13 +90,11 @@ function useComparedRun(run: RunDetails) {
 function Side({
   name,
   run,
-  message,
-  result,
+  answer,
 }: {
   readonly name: string;
   readonly run: RunDetails;
-  readonly message: ChatMessage | undefined;
-  readonly result: ReturnType<typeof useRunAnswer>['result'];
+  readonly answer: ReturnType<typeof useComparedRun>;
 }) {
   const { slug } = useOrganization();
   return (
@@ -118,17 +116,7 @@ function Side({
       {run.question !== null && (
         <p className="line-clamp-4 rounded-md bg-muted p-3 text-sm break-words whitespace-pre-wrap">{run.question}</p>
       )}
-      {message?.parts.some(({ type }) => type !== 'step-start') ? (
-        <MessageCard message={message} threadId={run.thread_id} isStreaming={isOpen(run)} isOfRunView />
-      ) : result.isError ? (
-        <ErrorState error={result.error} onRetry={() => void result.refetch()} />
-      ) : result.isPending ? (
-        <Loading label="Loading the answer" />
-      ) : (
-        <p className="text-sm text-muted-foreground">
-          {isOpen(run) ? 'The agent has not answered yet.' : 'The run ended without an answer.'}
-        </p>
-      )}
+      <RunAnswer run={run} answer={answer} />
     </Section>
   );
 }

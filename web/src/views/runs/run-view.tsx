@@ -5,7 +5,6 @@ import { useAgentTitles } from '../../records/agent-titles.js';
 import { isOpen, type RunDetails } from '../../records/run-columns.js';
 import { useOrganization } from '../../session/organization.js';
 import type { ChatMessage } from '../../transcript/message.js';
-import { MessageCard } from '../../transcript/message-card.js';
 import { StatusBadge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { ConfirmButton } from '../../ui/dialog.js';
@@ -13,6 +12,7 @@ import { Page, Section } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { formatDuration } from '../../ui/format.js';
 import { RunAgainButton } from './run-again.js';
+import { RunAnswer } from './run-answer.js';
 import { RunFacts } from './run-facts.js';
 import { RunWebhooks } from './run-webhooks.js';
 import { RunTrace } from '../../trace/run-trace.js';
@@ -109,23 +109,7 @@ function LoadedRun({ run }: { readonly run: RunDetails }) {
             </Section>
           )}
           <Section title="Answer">
-            {message?.parts.some(({ type }) => type !== 'step-start') ? (
-              <MessageCard
-                message={message}
-                threadId={run.thread_id}
-                isStreaming={isOpen(run)}
-                isOfRunView
-                onAnswered={() => void result.refetch()}
-              />
-            ) : result.isError ? (
-              <ErrorState error={result.error} onRetry={() => void result.refetch()} />
-            ) : result.isPending ? (
-              <Loading label="Loading the answer" />
-            ) : (
-              <p className="text-sm text-muted-foreground">
-                {isOpen(run) ? 'The agent has not answered yet.' : 'The run ended without an answer.'}
-              </p>
-            )}
+            <RunAnswer run={run} answer={{ message, result }} onAnswered={() => void result.refetch()} />
           </Section>
           <Section title="Timeline">
             <RunTrace
