@@ -46,8 +46,8 @@ export class ChangeFeed implements OnApplicationShutdown {
   constructor(private readonly repository: ObservedRepository) {}
 
   /**
-   * Calls `listener` with the changes of the organization, from the first `resync` on; after that of a first look, what is
-   * recent counts as changed, because a reader may have read before it. Returns a function that ends it.
+   * Calls `listener` with the changes of the organization, from the first `resync` on; after that of a first look, what
+   * is recent counts as changed, because a reader may have read before it. Returns a function that ends it.
    */
   listen(organizationId: string, listener: Listener): () => void {
     const known = this.watched.get(organizationId) ?? {
@@ -104,8 +104,8 @@ export class ChangeFeed implements OnApplicationShutdown {
       const basis = before ?? snapshotOf(found.filter(({ type }) => !RECENT.has(type)));
       const known = each.snapshot === undefined ? [] : changesBetween(basis, each.snapshot, at);
       const told = known.length > MAX_CHANGES ? [] : known;
-      const isAllTold = before !== undefined && each.snapshot !== undefined && told === known;
-      const changes = isAllTold ? told : [resync(at), ...told];
+      const mayLackChanges = before === undefined || each.snapshot === undefined || told.length < known.length;
+      const changes = mayLackChanges ? [resync(at), ...told] : told;
       if (changes.length > 0) for (const listener of each.listeners) listener(changes);
     }
   }

@@ -64,7 +64,7 @@ describe('the stream of changes', () => {
     await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status === 'in_progress');
     await service.tool('RUN_CANCEL', { id: taskId }).expect(200);
     await stream.until(({ id, status }) => id === taskId && status === 'cancelled');
-    await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status !== 'in_progress');
+    await stream.until(({ type, id, status }) => type === 'thread' && id === client.id && status === 'failed');
     stream.leave();
   });
 
