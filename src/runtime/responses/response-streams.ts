@@ -8,7 +8,7 @@ import { NOTHING_READ } from '../streaming/reader-position.js';
 import type { RunStream } from '../streaming/run-stream.js';
 import { RunStreamService } from '../streaming/run-stream.service.js';
 import { StreamResponder } from '../streaming/stream-responder.js';
-import { RunWaiting, type WaitingEnd } from '../turns/run-waiting.js';
+import { RunWaiting } from '../turns/run-waiting.js';
 import { ResponseEvents } from './response-events.js';
 import { responseId } from './response-ids.js';
 import { fault } from './response-input.js';
@@ -179,19 +179,20 @@ export class ResponseStreams {
     run: RunEntity,
     streamOf: () => RunStream,
   ): Promise<void> {
-    for (let paused: WaitingEnd = 'late'; paused === 'late' && streamOf().current === run.id;) {
-      const end = await this.waiting.untilOver(run, { caller, reply, withinMs: WAIT_MS });
+    const request = { caller, reply };
+    do {
+      const end = await this.waiting.untilOver(run, { ...request, withinMs: WAIT_MS });
       if (end !== 'over') return;
       streamOf().giveUpWaiting(run.id);
       // A reader that lacked frames at this moment continues to read.
-      paused = await this.waiting.pause({ caller, reply, withinMs: LOOK_AGAIN_MS });
-    }
+      if ((await this.waiting.pause({ ...request, withinMs: LOOK_AGAIN_MS })) !== 'late') return;
+    } while (streamOf().current === run.id);
   }
 }
 
 /**
- * True if each attempt has frames in the stream; the newest one may not have begun to write, and what ended a run before
- * any attempt neither.
+ * True if each attempt has frames in the stream; the newest one may not have begun to write, and what ended a run
+ * before any attempt neither.
  */
 function isWhole({ attempt, epoch, status, startedAt }: RunEntity, writers: ReadonlySet<string>): boolean {
   if (startedAt === null) return true;
