@@ -7,8 +7,8 @@ let latest = 0;
 
 /**
  * The time of the database, in milliseconds as `Date.now()`. Use it for each time that is stored, or compared with a
- * stored one: the clock of a process can be wrong, and it can jump. Does not decrease when a reading corrects it. Before
- * the first reading it is the time of this process.
+ * stored one: the clock of a process can be wrong, and it can jump. Does not decrease when a reading corrects it.
+ * Before the first reading it is the time of this process.
  */
 export function databaseNow(): number {
   if (offset === undefined) return Date.now();

@@ -5,7 +5,8 @@ import type { Page } from 'playwright-core';
  * `details` may never be fulfilled.
  */
 const CHANGED = `new Promise((resolve) => {
-  const isChanging = () => document.getAnimations().some((each) => each instanceof CSSTransition && each.playState !== 'finished');
+  const isUnfinished = (each) => each instanceof CSSTransition && each.playState !== 'finished';
+  const isChanging = () => document.getAnimations().some(isUnfinished);
   const look = () => (isChanging() ? requestAnimationFrame(look) : resolve());
   requestAnimationFrame(look);
 })`;

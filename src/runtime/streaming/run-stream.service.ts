@@ -129,8 +129,8 @@ export class RunStreamService {
 }
 
 /**
- * Frames from the transcript have no epoch; they are sent when the run is over. The stream of a run that no attempt began
- * has one writer, which the run does not name.
+ * Frames from the transcript have no epoch; they are sent when the run is over. The stream of a run that no attempt
+ * began has one writer, which the run does not name.
  */
 function hasRead({ isLast, epoch }: ReaderPosition, run: RunEntity): boolean {
   const isOfLastWriter = epoch === STREAM_START.epoch || epoch === run.epoch || run.startedAt === null;

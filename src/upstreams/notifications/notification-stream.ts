@@ -56,8 +56,8 @@ export function isNotificationStream({ status, contentType }: UpstreamAnswer): b
 }
 
 /**
- * Listens to an upstream's unsolicited messages. A stream that broke or could not be opened is opened again with growing
- * pauses; every list then counts as changed, because notifications may have been missed. Never rejects.
+ * Listens to an upstream's unsolicited messages. A stream that broke or could not be opened is opened again with
+ * growing pauses; every list then counts as changed, because notifications may have been missed. Never rejects.
  * @param kinds the lists whose changes the upstream announces
  * @param firstPauseMs the pause after the first break
  */
