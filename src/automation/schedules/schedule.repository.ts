@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, In, Raw, Repository, type SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { OrganizationLimits } from '../../core/limits.js';
 import type { RunAccess } from '../../core/principal.js';
 import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
@@ -120,17 +120,15 @@ export class ScheduleRepository {
   }
 
   /** Schedules whose time has come: the earliest of each organization first, then the second of each, and so on. */
-  async findDue(limit: number): Promise<ScheduleEntity[]> {
-    const dueIds: { id: string }[] = await this.schedules.query(
-      `SELECT id FROM schedules WHERE enabled AND next_run_at <= now()
-        ORDER BY row_number() OVER (PARTITION BY organization_id ORDER BY next_run_at), next_run_at LIMIT $1`,
-      [limit],
-    );
-    const ids = dueIds.map(({ id }) => id);
-    // Another process may have fired one meanwhile: its next time is not this one.
-    const due = { id: In(ids), enabled: true, nextRunAt: Raw((column) => `${column} <= now()`) };
-    const found = new Map((await this.schedules.findBy(due)).map((schedule) => [schedule.id, schedule]));
-    return ids.flatMap((id) => found.get(id) ?? []);
+  findDue(limit: number): Promise<ScheduleEntity[]> {
+    return this.schedules
+      .createQueryBuilder('schedule')
+      .addSelect('row_number() OVER (PARTITION BY schedule.organization_id ORDER BY schedule.next_run_at)', 'place')
+      .where('schedule.enabled AND schedule.next_run_at <= now()')
+      .orderBy('place')
+      .addOrderBy('schedule.nextRunAt')
+      .limit(limit)
+      .getMany();
   }
 
   /**
