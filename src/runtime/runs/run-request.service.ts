@@ -80,12 +80,17 @@ export class RunRequestService {
   ) {}
 
   /** @throws DomainError for every fault of the request; nothing is stored then */
-  async requestRun(threadId: string, request: RunRequest, call: RunRequestCall): Promise<AcceptedRun> {
+  async requestRun(
+    threadId: string,
+    request: RunRequest,
+    call: RunRequestCall,
+    added: Pick<NewRun, 'follows' | 'metadata'> = {},
+  ): Promise<AcceptedRun> {
     const run = await this.checkRequest(threadId, request, {
       ...call,
       idempotency: idempotencyOf(call.idempotencyKey, request),
     });
-    return this.post(run, call.caller);
+    return this.post({ ...run, ...added }, call.caller);
   }
 
   /**

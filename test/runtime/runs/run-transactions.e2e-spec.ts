@@ -5,7 +5,7 @@ import type { ClaimedRun, NewRun } from '../../../src/runtime/runs/records/new-r
 import { type RunClaim, StaleAttemptError } from '../../../src/runtime/runs/records/run-attempt.js';
 import { RunCancelling } from '../../../src/runtime/runs/records/run-cancelling.js';
 import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js';
-import { RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
+import { OvertakenError, RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
 import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
 import { startTestApp } from '../../support/app.js';
@@ -110,6 +110,33 @@ describe('posting at once', () => {
     await expect(posting.postRun({ ...request, ...change() })).rejects.toMatchObject({ code });
     expect(await runsInOrder()).toEqual([]);
     expect(await threadStatus()).toBe('completed');
+  });
+});
+
+describe('posting after a run', () => {
+  it('is refused if that is not the last one of the thread', async () => {
+    const none = posting.postRun({ ...another(), follows: newId() });
+    await expect(none).rejects.toThrow(OvertakenError);
+    const { runId: follows } = await posting.postRun(another());
+    const posted = await Promise.allSettled(
+      Array.from({ length: 5 }, () => posting.postRun({ ...another(), follows, metadata: { n: 'taken' } })),
+    );
+    expect(posted.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const late = posting.postRun({ ...another(), follows, metadata: { n: 'refused' } });
+    await expect(late).rejects.toThrow(OvertakenError);
+    expect(await runsInOrder()).toMatchObject([{ id: follows }, { metadata: { n: 'taken' } }]);
+    expect(await threadMetadata()).toEqual({ n: 'taken' });
+  });
+});
+
+describe('posting with metadata', () => {
+  it('changes those of the thread, which this run and later ones get', async () => {
+    const metadata = { n: 'new' };
+    await posting.postRun(another());
+    await posting.postRun({ ...another(), metadata });
+    await posting.postRun(another());
+    expect(await runsInOrder()).toMatchObject([{ metadata: {} }, { metadata }, { metadata }]);
+    expect(await threadMetadata()).toEqual(metadata);
   });
 });
 
@@ -285,8 +312,17 @@ function answers(): Promise<unknown[]> {
 }
 
 async function threadStatus(): Promise<string | undefined> {
-  const [thread]: { status: string }[] = await database.query('SELECT status FROM threads WHERE id = $1', [
-    request.threadId,
-  ]);
-  return thread?.status;
+  return (await findThread())?.status;
+}
+
+async function threadMetadata(): Promise<unknown> {
+  return (await findThread())?.metadata;
+}
+
+async function findThread(): Promise<{ status: string; metadata: unknown } | undefined> {
+  const rows: { status: string; metadata: unknown }[] = await database.query(
+    'SELECT status, metadata FROM threads WHERE id = $1',
+    [request.threadId],
+  );
+  return rows[0];
 }

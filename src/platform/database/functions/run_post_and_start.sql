@@ -8,6 +8,8 @@
 -- Without a `_tier`, the run gets its agent's. With an `_epoch`, the first open run of its thread starts at once, if
 -- its organization has room: `_started` is its row, `_previous` the run that was posted to the thread right before it,
 -- and `_is_limited` tells whether its organization has a limit of concurrent runs.
+-- With `_follows`, the last run of the thread has to be that one: otherwise `overtaken` is answered. With `_metadata`,
+-- the thread gets it first, and the run as every run has that of its thread.
 -- `_has_spend_limit` tells whether anything in the organization has a spending limit. With `_input_tokens`, a run to
 -- which one applies reserves its first model call; `_refusal` tells why it cannot, which is the outcome then.
 CREATE OR REPLACE FUNCTION run_post_and_start(
@@ -15,8 +17,8 @@ CREATE OR REPLACE FUNCTION run_post_and_start(
   _temperature double precision, _messages json, _answer text, _key text, _hash text, _key_hours integer,
   _max_waiting integer, _room_waiting integer, _room_concurrent integer, _traceparent text, _tracestate text,
   _epoch text, _cap integer, _default_tier text, _input_tokens integer, _output_tokens integer,
-  INOUT _run uuid, OUT _outcome text, OUT _is_head boolean, OUT _started runs, OUT _previous uuid,
-  OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb
+  INOUT _run uuid, _follows uuid DEFAULT NULL, _metadata jsonb DEFAULT NULL, OUT _outcome text, OUT _is_head boolean,
+  OUT _started runs, OUT _previous uuid, OUT _is_limited boolean, OUT _has_spend_limit boolean, OUT _refusal jsonb
 ) LANGUAGE plpgsql AS $$
 DECLARE
   _has_room boolean :=
@@ -60,6 +62,13 @@ BEGIN
     END IF;
   END IF;
 
+  SELECT id INTO _previous FROM runs
+    WHERE organization_id = _organization AND thread_id = _thread ORDER BY position DESC LIMIT 1;
+  IF _follows IS NOT NULL AND _previous IS DISTINCT FROM _follows THEN
+    _outcome := 'overtaken';
+    RETURN;
+  END IF;
+
   SELECT count(*) = 0, count(*) FILTER (WHERE status = 'queued') INTO _is_head, _waiting FROM runs
     WHERE organization_id = _organization AND thread_id = _thread AND status IN ('queued', 'running', 'waiting');
   IF NOT _has_room OR _waiting >= _max_waiting THEN
@@ -82,17 +91,13 @@ BEGIN
     END IF;
   END IF;
 
-  IF _starts THEN
-    SELECT id INTO _previous FROM runs
-      WHERE organization_id = _organization AND thread_id = _thread ORDER BY position DESC LIMIT 1;
-  END IF;
   INSERT INTO runs (id, organization_id, thread_id, agent_id, user_id, api_key_id, grant_id, holder_id, request_id,
                     status, tier, temperature, message_id, idempotency_key, idempotency_hash, turn_at, traceparent,
                     tracestate, metadata, attempt, epoch, started_at, reservation)
     VALUES (_run, _organization, _thread, _agent, _user, _api_key, _grant, coalesce(_api_key, _user), _request,
             CASE WHEN _starts THEN 'running' ELSE 'queued' END, coalesce(_tier, _agent_tier, _default_tier),
             _temperature, _answer, _key, _hash,
-            CASE WHEN _is_head THEN now() END, _traceparent, _tracestate, _thread_metadata,
+            CASE WHEN _is_head THEN now() END, _traceparent, _tracestate, coalesce(_metadata, _thread_metadata),
             CASE WHEN _starts THEN 1 ELSE 0 END, CASE WHEN _starts THEN _epoch END,
             -- now() can be before the end of the run before, for which the lock of the thread has waited.
             CASE WHEN _starts THEN clock_timestamp() END, _reservation)
@@ -101,7 +106,8 @@ BEGIN
     SELECT _organization, _thread, item->>'id', _run, _new.position, ordinal, item->>'role', item->'parts',
            json_build_object('taskId', _run)
       FROM json_array_elements(_messages) WITH ORDINALITY AS list (item, ordinal);
-  UPDATE threads SET status = 'in_progress', updated_at = now() WHERE organization_id = _organization AND id = _thread;
+  UPDATE threads SET status = 'in_progress', updated_at = now(), metadata = coalesce(_metadata, metadata)
+    WHERE organization_id = _organization AND id = _thread;
   IF _starts THEN
     _started := _new;
     _is_limited := run_concurrency_limit(_organization, _cap) IS NOT NULL;

@@ -26,6 +26,10 @@ export interface NewRun {
   temperature: number | null;
   messages: readonly NewMessage[];
   idempotency: { key: string; hash: string } | undefined;
+  /** The run that has to be the last one of the thread when this one is posted. */
+  follows?: string | undefined;
+  /** Becomes the metadata of the thread, whose metadata each run gets. */
+  metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The outcome of a run request. */

@@ -56,7 +56,15 @@ export type Refusal =
   | 'agent_inactive'
   | 'agent_mismatch'
   | 'idempotency_conflict'
+  | 'overtaken'
   | 'too_many_runs';
+
+/** Another run was posted after the one that a run has to follow (`NewRun.follows`). */
+export class OvertakenError extends DomainError {
+  constructor() {
+    super('conflict', 'The thread has gone on.');
+  }
+}
 
 /** How a run is posted. */
 interface PostOptions {
@@ -93,6 +101,7 @@ export class RunPosting {
    * @throws DomainError `thread_not_found`, `agent_not_found`, `connection_unavailable`, `agent_mismatch`,
    *   `idempotency_conflict`, `too_many_runs`, `spend_limit_reached`, `price_missing`, `file_not_found`, or `conflict`
    *   for a message id that the thread already holds
+   * @throws OvertakenError
    */
   async postRun(request: NewRun, options: PostOptions = {}): Promise<PostedRun> {
     // No thread has any other id, and PostgreSQL rejects some texts.
@@ -135,6 +144,8 @@ export class RunPosting {
         _key: request.idempotency?.key ?? null,
         _hash: request.idempotency?.hash ?? null,
         _key_hours: IDEMPOTENCY_HOURS,
+        _follows: request.follows ?? null,
+        _metadata: request.metadata === undefined ? null : JSON.stringify(request.metadata),
         _max_waiting: MAX_WAITING_RUNS,
         _room_waiting: room?.waiting ?? null,
         _room_concurrent: room?.concurrent ?? null,
@@ -193,6 +204,8 @@ export function refuse(reason: Refusal, room?: RunRoom): DomainError {
       ]);
     case 'idempotency_conflict':
       return new DomainError(reason, 'This Idempotency-Key was already used on this thread with a different body.');
+    case 'overtaken':
+      return new OvertakenError();
     case 'too_many_runs':
       return new DomainError(
         reason,
