@@ -49,7 +49,7 @@ export class PreviousResponses {
       requireOver(found, PATH);
       if (isNamed) await this.reader.requireLast(found, answer, PATH);
       const hasAnswer = (await this.transcript.findAnswerItem(run, answer)) !== null;
-      // Read first: a run that is posted after it makes the response a followed one.
+      // Read first: a run that is posted after it makes the response a followed one, or overtakes the new one.
       const lastRunId = (await this.runs.findLastId(run.organizationId, run.threadId)) ?? run.id;
       return {
         run,

@@ -28,7 +28,7 @@ export interface CheckedResponse {
   readonly begunBy: string | null;
   /** @throws DomainError for every fault that only posting finds; nothing is stored then */
   post(): Promise<AcceptedRun>;
-  /** The same on a copy of the thread, if somebody else continues the previous response at the same time. */
+  /** The same on a copy of the thread, if that has gone on meanwhile: `post` throws `OvertakenError` then. */
   branch?(): CheckedResponse;
 }
 
@@ -123,10 +123,8 @@ export class ResponsePosting {
       return { threadId, begunBy: null, post };
     };
     if (place.isFollowed) return branch();
-    // The thread takes one request with this key: no other one has the same body, because its message has a new id.
-    const continuing = { ...asked, call: { ...call, idempotencyKey: `continues_${place.lastRunId}` } };
     const post = (): Promise<AcceptedRun> =>
-      this.postTo(run.threadId, agent.id, continuing, { previous, tail: newId() });
+      this.postTo(run.threadId, agent.id, asked, { previous, tail: newId(), follows: place.lastRunId });
     return { threadId: run.threadId, begunBy: null, post, branch };
   }
 
@@ -184,7 +182,7 @@ export class ResponsePosting {
     threadId: string,
     agentId: string,
     { request, input, call }: Asked,
-    place: { previous: string | null; tail: string },
+    place: { previous: string | null; tail: string; follows?: string },
   ): Promise<AcceptedRun> {
     const { instructions, temperature } = request;
     const system = input.system.map((text) => ({ role: 'system' as const, parts: [{ type: 'text' as const, text }] }));
@@ -206,7 +204,8 @@ export class ResponsePosting {
       },
     ];
     const run = { agent: { id: agentId }, messages, ...(temperature != null && { temperature }) };
-    const posted = await this.requests.requestRun(threadId, run, call).catch((error: unknown) => {
+    const added = { follows: place.follows };
+    const posted = await this.requests.requestRun(threadId, run, call, added).catch((error: unknown) => {
       throw asFaultOfInput(error, input);
     });
     if (request.metadata != null && !posted.isRepeated)
@@ -243,11 +242,6 @@ function refuseUnstorable({ request, input, call }: Asked, continued: string | u
 /** @throws DomainError `permission_denied` if the request changes the metadata of a thread, and the caller may not */
 function requireMetadataPermission({ request, call }: Asked): void {
   if (request.metadata != null) requirePermission(call.caller, 'COLLECTION_THREADS_UPDATE');
-}
-
-/** True if somebody else has continued the previous response meanwhile, so that its thread has the key already. */
-export function isContinuedElsewhere(error: unknown): boolean {
-  return error instanceof DomainError && error.code === 'idempotency_conflict';
 }
 
 /** The response that the request continues: it names it, or sends an item of it again. */

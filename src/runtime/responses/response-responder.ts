@@ -3,12 +3,13 @@ import { AnswerBudget } from '../../core/answers/answer-budget.js';
 import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
 import { DomainError } from '../../core/domain-error.js';
 import { RequestLimits } from '../../platform/limits/request-limits.js';
+import { OvertakenError } from '../runs/records/run-posting.js';
 import { RunCancellationService } from '../runs/run-cancellation.service.js';
 import { RunWaiting } from '../turns/run-waiting.js';
 import { type ResponseExchange, ResponseStreams, UnstoredResponses } from './response-streams.js';
 import { responseId } from './response-ids.js';
 import type { ResponseObject } from './response-object.js';
-import { type CheckedResponse, isContinuedElsewhere } from './response-posting.js';
+import type { CheckedResponse } from './response-posting.js';
 import { type FoundResponse, ResponseReader } from './response-reader.js';
 import { withAnswer } from './with-answer.js';
 
@@ -46,7 +47,7 @@ export class ResponseResponder {
     try {
       return await this.answer(exchange, checked, mode);
     } catch (error) {
-      if (checked.branch === undefined || !isContinuedElsewhere(error)) throw error;
+      if (checked.branch === undefined || !(error instanceof OvertakenError)) throw error;
       return this.answer(exchange, checked.branch(), mode);
     }
   }
