@@ -5,7 +5,6 @@ import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import { isRecord } from '../../core/is-record.js';
 import { requirePermission } from '../../core/require-permission.js';
-import { RunPosting } from '../runs/records/run-posting.js';
 import { idempotencyOf } from '../runs/idempotency.js';
 import type { RunRequest } from '../runs/run-request.dto.js';
 import { type AcceptedRun, type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
@@ -46,7 +45,6 @@ export class ResponsePosting {
     private readonly threads: ThreadService,
     private readonly agents: AgentsService,
     private readonly requests: RunRequestService,
-    private readonly records: RunPosting,
     private readonly previous: PreviousResponses,
     private readonly approvals: ResponseApprovals,
     private readonly tail: ConversationTail,
@@ -204,23 +202,10 @@ export class ResponsePosting {
       },
     ];
     const run = { agent: { id: agentId }, messages, ...(temperature != null && { temperature }) };
-    const added = { follows: place.follows };
-    const posted = await this.requests.requestRun(threadId, run, call, added).catch((error: unknown) => {
+    const added = { follows: place.follows, metadata: request.metadata ?? undefined };
+    return this.requests.requestRun(threadId, run, call, added).catch((error: unknown) => {
       throw asFaultOfInput(error, input);
     });
-    if (request.metadata != null && !posted.isRepeated)
-      await this.setMetadata(threadId, posted.taskId, { ...call, metadata: request.metadata });
-    return posted;
-  }
-
-  /** After posting, which can be refused: then the thread keeps its metadata. The run has got those of before. */
-  private async setMetadata(
-    threadId: string,
-    runId: string,
-    { caller, metadata }: Pick<RunRequestCall, 'caller'> & { metadata: Record<string, string> },
-  ): Promise<void> {
-    await this.threads.update(threadId, { metadata }, caller);
-    await this.records.setMetadata(caller.organization.id, runId, metadata);
   }
 }
 

@@ -3,12 +3,14 @@ import type OpenAI from 'openai';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { newId } from '../../../src/core/ids.js';
 import { RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
-import { createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { useStarted } from '../../support/use-started.js';
 import { expectPublishedShapes } from './checked-fetch.js';
 import { openAiClient } from './responses.support.js';
+
+const METADATA_LOCK = 7;
 
 const own = useStarted(() => startTestApp());
 expectPublishedShapes();
@@ -77,5 +79,25 @@ describe('a response that continues another one', () => {
     expect(second.previous_response_id).toBe(first.id);
     expect(await questionsOf(second)).toEqual(['one', 'mine']);
     expect(await questionsOf(first)).toEqual(['one', 'beside']);
+  });
+});
+
+describe('the metadata of a response', () => {
+  it('is stored together with its run', async () => {
+    await own.query(`
+      CREATE FUNCTION hold_metadata() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock(${METADATA_LOCK}); RETURN NEW; END';
+      CREATE TRIGGER hold_metadata BEFORE UPDATE ON threads FOR EACH ROW
+        WHEN (old.metadata <> new.metadata) EXECUTE FUNCTION hold_metadata()`);
+    const first = await begin();
+    await holder.query('SELECT pg_advisory_xact_lock($1)', [METADATA_LOCK]);
+    const metadata = { topic: 'tests' };
+    const continued = openai.responses.create({ previous_response_id: first.id, input: 'two', metadata });
+    await untilHeldUp();
+    expect(await own.query('SELECT id FROM runs WHERE thread_id = $1', [conversationOf(first)])).toHaveLength(1);
+    await holder.commitTransaction();
+    expect((await continued).metadata).toEqual(metadata);
+    const thread = await succeed(own, 'COLLECTION_THREADS_GET', { id: conversationOf(first) });
+    expect(thread).toMatchObject({ item: { metadata } });
   });
 });

@@ -30,11 +30,6 @@ const STARTED = `
       FROM (SELECT (posted._started).*) AS runs WHERE runs.id IS NOT NULL
   ) AS started ON true`;
 
-const SET_METADATA = {
-  name: 'run_set_metadata',
-  text: 'UPDATE runs SET metadata = $3 WHERE organization_id = $1 AND id = $2',
-};
-
 /** The limits of an organization's open runs. */
 export interface RunRoom {
   readonly waiting: number;
@@ -117,11 +112,6 @@ export class RunPosting {
   /** Records the schedule of a run, in the transaction that posts it. */
   async markScheduled(manager: EntityManager, runId: string, scheduleId: string): Promise<void> {
     await manager.query('UPDATE runs SET schedule_id = $2 WHERE id = $1', [runId, scheduleId]);
-  }
-
-  /** Replaces the metadata that a run has from its thread. */
-  async setMetadata(organizationId: string, runId: string, metadata: Record<string, string>): Promise<void> {
-    await this.statements.rows(SET_METADATA, [organizationId, runId, JSON.stringify(metadata)]);
   }
 
   private async store(request: NewRun, { room, manager, epoch }: PostOptions): Promise<PostRow> {
