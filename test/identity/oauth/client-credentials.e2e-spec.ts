@@ -99,6 +99,13 @@ describe('a client that acts for itself', () => {
     await call(basic.body.access_token, 'API_KEY_LIST', second).expect(200);
   });
 
+  it('reaches no further than the scope of the credential that made it', async () => {
+    const { item, client_secret } = await create();
+    await service.query(`UPDATE api_keys SET scope = 'openid mcp' WHERE id = $1`, [item.api_key_id]);
+    expect((await ask({ item, client_secret }).expect(400)).body.error).toBe('invalid_target');
+    await tokenOf({ item, client_secret }, `${api()}/mcp/self`);
+  });
+
   it('is an MCP client of the field, with a secret or with keys', async () => {
     const endpoint = new URL(`${api()}/mcp/self`);
     const [withSecret, withKeys] = [await create(), await createWithKeys()];
