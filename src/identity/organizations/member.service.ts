@@ -154,8 +154,9 @@ export class MemberService {
       const { userId, email } = person;
       // Also for the caller: with the link, a narrow key of a person would open everything that the person holds.
       authority.assertManages(await roleInUse(locked, person.role));
-      if (userId === caller.userId && caller.resource !== undefined) {
-        const detail = 'A token for one resource cannot reset the password of its own person, which opens everything.';
+      if (userId === caller.userId && (caller.resource !== undefined || caller.scopes !== undefined)) {
+        const detail =
+          'A credential for one resource or scope cannot reset the password of its own person, which opens everything.';
         throw new DomainError('permission_widening', detail);
       }
       const isShown = (await this.repository.countOrganizations(manager, userId)) === 1;

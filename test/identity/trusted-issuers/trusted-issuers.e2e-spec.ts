@@ -157,6 +157,14 @@ describe('a token of a trusted issuer', () => {
     }
   });
 
+  it('with a scope does not reach the password of its own person, which opens everything', async () => {
+    const where = { field: ['user_id'], operator: 'eq', value: userId };
+    const { body } = await service.tool('MEMBER_LIST', { where }).expect(200);
+    const [{ id }] = body.items;
+    const token = await signed({ scope: 'api' });
+    expectProblem(await service.tool('MEMBER_RESET', { id }, token), 403, 'permission_widening');
+  });
+
   it('belongs to the organizations of the person only', async () => {
     expectProblem(await call(await signed(), 'other'), 403, 'organization_mismatch');
     expectProblem(await call(await signed(), 'unknown'), 403, 'organization_mismatch');
