@@ -125,12 +125,15 @@ export class ToolsService {
   }
 }
 
-/** A person can use what is open to people without the permission; a browser token opens only what it names. */
+/**
+ * A person can use what is open to people without the permission. A browser token or an API key, also of a person,
+ * opens only what it names.
+ */
 function isPermitted(
   caller: Principal,
   { name, isOpenToPeople, permissions = [name] }: ManagementToolDefinition,
 ): boolean {
-  const isPerson = caller.userId !== null && caller.kind !== 'thread_token';
+  const isPerson = caller.userId !== null && caller.apiKeyId === null && caller.kind !== 'thread_token';
   return (isOpenToPeople === true && isPerson) || permissions.every((one) => allows(caller.permissions, SELF, one));
 }
 

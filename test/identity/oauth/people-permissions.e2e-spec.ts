@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { newId } from '../../../src/core/ids.js';
 import { createThread } from '../../support/agent-runs.js';
+import { expectProblem } from '../../support/problem.js';
 import { callProxy, errorIn, pathOf, rpc, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { connectTo } from '../../support/proxy-connections.js';
 import { legacyServer, type ScriptedServer, sendResult, startScripted } from '../../support/scripted-upstream.js';
@@ -152,6 +153,13 @@ describe.each(PEOPLE)('a person with the role %s, where every member has %j', (r
 });
 
 describe('a key that a person makes', () => {
+  it('does not open what is open to people without a permission', async () => {
+    await setMemberPermissions({ self: ['API_KEY_CREATE'] });
+    const token = await tokenFor(await signedIn('member'), `/api/${app.org}`);
+    const { body } = await app.tool('API_KEY_CREATE', { name: 'narrow', permissions: {} }, token).expect(200);
+    expectProblem(await app.tool('OAUTH_GRANT_LIST', {}, body.key), 403, 'permission_denied');
+  });
+
   it('never reaches beyond that person, from one moment to the next', async () => {
     await setMemberPermissions({ self: ['API_KEY_CREATE'], CONNECTION: ['first'] });
     const browser = await signedIn('member');
