@@ -47,6 +47,7 @@ describe('readProgramEnvironment', () => {
       'ENCRYPTION_KEYS',
       'DATABASE_URL',
       'BOOTSTRAP_API_KEY',
+      'FILES_S3_URL',
       'OTEL_EXPORTER_OTLP_HEADERS',
       'A=B',
       '*',

@@ -23,7 +23,7 @@ export function toVariablePattern(text: string): string {
 
 /** Variables of the service whose values are secret, or contain secrets. */
 const OF_THE_SERVICE =
-  /^(?:ENCRYPTION_KEYS|DATABASE_URL|REDIS_URL|REDIS_SENTINEL_PASSWORD|BOOTSTRAP_API_KEY|BOOTSTRAP_OWNER_PASSWORD|OIDC_CLIENT_SECRET|SMTP_URL|OTEL_.*)$/;
+  /^(?:ENCRYPTION_KEYS|DATABASE_URL|REDIS_URL|REDIS_SENTINEL_PASSWORD|BOOTSTRAP_API_KEY|BOOTSTRAP_OWNER_PASSWORD|OIDC_CLIENT_SECRET|SMTP_URL|FILES_S3_URL|OTEL_.*)$/;
 
 /**
  * Validates one entry of `STDIO_ENV_PASS`: a variable name that is not one of the service's secrets.
