@@ -27,11 +27,12 @@ export class UnstoredResponses {
   /**
    * Deletes the thread of a response that was read to its end by the request that asked for it, unless it is stored.
    * What cannot be deleted now, because the run waits for approvals or the database is away, is deleted by the
-   * retention task some time after the run.
+   * retention task some time after the run. A caller can choose message ids, and with them what a response says of
+   * itself, so a thread that is not transient stays.
    */
   async forget({ store, status }: ResponseObject, { organizationId, threadId }: RunEntity): Promise<void> {
     if (store || status === 'queued' || status === 'in_progress') return;
-    await this.threads.deleteIdle(organizationId, threadId).catch(() => undefined);
+    await this.threads.deleteTransient(organizationId, threadId).catch(() => undefined);
   }
 }
 

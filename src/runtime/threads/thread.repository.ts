@@ -85,6 +85,14 @@ export class ThreadRepository {
     return new Map(rows.flatMap(({ id, question }) => (question === null ? [] : [[id, question]])));
   }
 
+  /** Deletes the thread with its messages and runs if it is transient and no run is open. */
+  async deleteTransient(organizationId: string, id: string): Promise<void> {
+    await this.threads.query(
+      `DELETE FROM threads WHERE organization_id = $1 AND id = $2 AND is_transient AND status <> 'in_progress'`,
+      [organizationId, id],
+    );
+  }
+
   /** Deletes the thread with its messages and runs unless a run is open. Returns true if it was deleted. */
   async deleteUnlessBusy(organizationId: string, id: string): Promise<boolean> {
     const [, count]: [unknown[], number] = await this.threads.query(

@@ -103,9 +103,9 @@ export class ThreadService {
     return item;
   }
 
-  /** Deletes the thread with its transcript, unless it is gone or a run is open. */
-  async deleteIdle(organizationId: string, id: string): Promise<void> {
-    await this.repository.deleteUnlessBusy(organizationId, id);
+  /** Deletes a transient thread with its transcript, unless a run is open. Any other thread stays. */
+  async deleteTransient(organizationId: string, id: string): Promise<void> {
+    await this.repository.deleteTransient(organizationId, id);
   }
 
   /** @throws DomainError `thread_not_found` */

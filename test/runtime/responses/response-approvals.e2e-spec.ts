@@ -220,6 +220,22 @@ describe('a response whose calls need approvals', () => {
     await expect(again).rejects.toMatchObject({ status: 409, code: 'approval_closed' });
   });
 
+  it('leaves the thread, whatever the id of the message says of its response', async () => {
+    const agentId = await newAgent('all');
+    const thread = await ThreadClient.create(own.app, agentId);
+    script('send');
+    const message = { id: 'question_t_none_x', role: 'user', parts: [{ type: 'text', text: 'go' }] };
+    const { body } = await thread.post({ messages: [message], agent: { id: agentId } }).expect(202);
+    const asked = await eventually(async () => {
+      const response = await client().responses.retrieve(`resp_${body.taskId}`);
+      expect(requestsOf(response)).toHaveLength(1);
+      return response;
+    });
+    const input = [answerTo(requestsOf(asked)[0] as ApprovalRequest, true)];
+    expect(await client().responses.create({ model: agentId, input })).toMatchObject({ status: 'completed' });
+    expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant']);
+  });
+
   it('takes all answers together, from callers that may approve', async () => {
     const agentId = await newAgent('all');
     script('send', 'put');
