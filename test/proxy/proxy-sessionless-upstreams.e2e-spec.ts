@@ -88,6 +88,18 @@ describe('an upstream without sessions', () => {
     expect(answers()).toBe(1);
   });
 
+  it('gets neither an answer nor a cancellation of the modern era, which has none', async () => {
+    const headers = { ...TAKES_STREAMS, 'mcp-protocol-version': '2026-07-28' };
+    const cancel = { method: 'notifications/cancelled', params: { requestId: 1 } };
+    for (const key of [await keyWith(app, {}), app.apiKey]) {
+      for (const body of [{ id: 0, result: { action: 'accept' } }, cancel]) {
+        expect((await send(key, headers, body)).status).toBe(202);
+      }
+    }
+    expect(upstream.requests.filter(({ message }) => 'result' in message)).toEqual([]);
+    expect(upstream.calls('notifications/cancelled')).toEqual([]);
+  });
+
   it('ends the call of a caller who cancels it', async () => {
     const headers = await openSession(app.apiKey);
     const call = callProxy(app, path, { key: app.apiKey, headers, body: rpc('tools/call', { name: 'slow' }) });

@@ -74,8 +74,11 @@ export class OneWayForwarder {
       await reply.status(202).send();
       return;
     }
-    // Only over HTTP can a message without a session have a receiver.
-    const hasNoReceiver = route.kind === 'stateless' && caller.connection.type !== 'HTTP';
+    // Only over HTTP can a message without a session have a receiver. The modern era has no answers of clients, and
+    // cancels a request by closing its response: an older upstream would take either as another caller's.
+    const hasNoReceiver =
+      route.kind === 'stateless' &&
+      (caller.connection.type !== 'HTTP' || message.kind === 'answer' || message.method === CANCELLED);
     const sharesUpstream = isShared(context);
     // The upstream accepts the answer of any caller, because it cannot tell them apart.
     if (sharesUpstream && message.kind === 'answer') requireGrant(caller);
