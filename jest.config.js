@@ -35,12 +35,6 @@ const shared = {
   setupFiles: ['<rootDir>/test/support/setup-env.ts'],
 };
 
-/** Loads packages once for each worker: loading them again takes more than a third of the processor time of a suite. */
-const sharesPackages = {
-  runtime: '<rootDir>/test/support/jest/shared-packages-runtime.mjs',
-  testEnvironment: '<rootDir>/test/support/jest/shared-realm-environment.mjs',
-};
-
 /** What needs a database. */
 export const e2e = {
   ...shared,
@@ -71,11 +65,10 @@ export default {
   projects: [
     {
       ...shared,
-      ...sharesPackages,
       displayName: 'unit',
       testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/web/src/**/*.spec.ts'],
     },
-    { ...e2e, ...sharesPackages },
+    e2e,
     // They take minutes, and need the npm registry.
     ...(process.env['CI'] === undefined ? [] : [packages]),
   ],
