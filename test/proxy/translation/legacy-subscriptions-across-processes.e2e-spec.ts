@@ -16,19 +16,34 @@ beforeAll(async () => {
   path = pathOf(processes[0], await connectTo(processes[0], url));
 });
 
+async function listen(tenant: Tenant, notifications: object): Promise<Subscription> {
+  const request = modernRequest('subscriptions/listen', { notifications });
+  const subscription = new Subscription(await openProxy(tenant, path, { key: tenant.apiKey, ...request }));
+  await subscription.next(0);
+  return subscription;
+}
+
+async function call(tenant: Tenant, name: string, args: object = {}): Promise<void> {
+  await callProxy(tenant, path, { key: tenant.apiKey, ...modernRequest('tools/call', { name, arguments: args }) });
+}
+
+/**
+ * Waits until the server's stream of changes to the process is open: one that opens late says that everything may have
+ * changed.
+ */
+async function untilReporting(tenant: Tenant): Promise<void> {
+  const subscription = await listen(tenant, { resourceSubscriptions: ['note://ready'] });
+  await call(tenant, 'touch', { uri: 'note://ready' });
+  await subscription.next(1);
+  subscription.close();
+}
+
 it('a subscription in each process hears of what a call in the other one changes', async () => {
-  const notifications = { resourceSubscriptions: ['note://one'], toolsListChanged: true };
-  const listen = async (tenant: Tenant): Promise<Subscription> => {
-    const request = modernRequest('subscriptions/listen', { notifications });
-    const subscription = new Subscription(await openProxy(tenant, path, { key: tenant.apiKey, ...request }));
-    await subscription.next(0);
-    return subscription;
-  };
-  const subscriptions = [await listen(processes[0]), await listen(processes[1])];
+  for (const tenant of processes) await untilReporting(tenant);
+  const filter = { resourceSubscriptions: ['note://one'], toolsListChanged: true };
+  const subscriptions = [await listen(processes[0], filter), await listen(processes[1], filter)];
   for (const [index, name] of (['touch', 'grow'] as const).entries()) {
-    const tenant = processes[name === 'touch' ? 0 : 1];
-    const request = modernRequest('tools/call', { name, arguments: { uri: 'note://one' } });
-    await callProxy(tenant, path, { key: tenant.apiKey, ...request });
+    await call(processes[name === 'touch' ? 0 : 1], name, { uri: 'note://one' });
     const method = name === 'grow' ? 'notifications/tools/list_changed' : 'notifications/resources/updated';
     for (const subscription of subscriptions) expect(await subscription.next(index + 1)).toMatchObject({ method });
   }

@@ -51,6 +51,18 @@ function call(path: string, name: string, args: object = {}, more: Listening = {
   return callProxy(app, path, { key, ...modernRequest('tools/call', { name, arguments: args }, { capabilities }) });
 }
 
+/**
+ * Waits until the stream of changes in the caller's session is open. One that opens more than a second after a
+ * subscription has begun reports to all of them once more that everything may have changed.
+ */
+async function untilReporting(path: string, { key = app.apiKey, capabilities = {} }: Listening = {}): Promise<void> {
+  const subscription = await listen(path, { resourceSubscriptions: ['note://ready'] }, { key, capabilities });
+  await subscription.next(0);
+  // A program of the caller's own hears only of its own calls; a key without tools cannot call.
+  await call(path, 'touch', { uri: 'note://ready' }, { capabilities });
+  await subscription.next(1);
+}
+
 const acknowledged = (notifications: object, id: string | number = 1): object => ({
   jsonrpc: '2.0',
   method: 'notifications/subscriptions/acknowledged',
@@ -73,6 +85,7 @@ describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy s
 
   beforeAll(async () => {
     path = pathOf(app, await connect(transport, ledger));
+    await untilReporting(path);
   });
 
   it('get what they ask for, under their own ids, until they close', async () => {
@@ -116,6 +129,7 @@ describe.each(['HTTP', 'STDIO'])('subscriptions of a modern client to a legacy s
 
   it.each([[{}], [{ elicitation: {} }]])('hear of changes that an answer reports, with %j', async (capabilities) => {
     const filter = { resourceSubscriptions: ['note://within'], promptsListChanged: true };
+    await untilReporting(path, { capabilities });
     const subscription = await listen(path, filter, { capabilities });
     await subscription.next(0);
     const { text } = await call(path, 'within', { uri: 'note://within' }, { capabilities });
@@ -251,6 +265,7 @@ describe('a subscription at a legacy server', () => {
     const tools = await listen(path, all, { key: await keyWith(app, { [connectionId]: ['echo'] }) });
     expect(await tools.next(0)).toEqual(acknowledged({ toolsListChanged: true }));
     const key = await keyWith(app, { [connectionId]: ['resources'] });
+    await untilReporting(path, { key });
     const resources = await listen(path, { ...all, resourceSubscriptions: ['note://one'] }, { key });
     const honored = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['note://one'] };
     expect(await resources.next(0)).toEqual(acknowledged(honored));
@@ -328,6 +343,7 @@ describe('a subscription at a legacy server', () => {
       name: 'listener',
       permissions: { '*': ['*'] },
     });
+    await untilReporting(path, { key });
     const subscription = await listen(path, { resourceSubscriptions: ['note://key'] }, { key });
     await subscription.next(0);
     await succeed(app, 'API_KEY_DELETE', { id });
@@ -360,27 +376,29 @@ describe('a subscription at a legacy server', () => {
     const { url, server } = await serve('restarted');
     const proxy = await startTcpProxy(url);
     const restarted = pathOf(app, await connectTo(app, through(proxy, url)));
+    await untilReporting(restarted);
     const filter = { resourceSubscriptions: ['note://one'], promptsListChanged: true };
     const subscription = await listen(restarted, filter);
     await subscription.next(0);
-    await call(restarted, 'forget');
-    // Both may have changed in the meantime.
-    expect([await subscription.next(1), await subscription.next(2)]).toEqual([
-      changed('prompts'),
-      updated('note://one'),
-    ]);
+    /** Both may have changed in the meantime. */
+    const missesBothAfter = async (lose: () => Promise<unknown>): Promise<void> => {
+      const before = subscription.messages.length;
+      await lose();
+      expect([await subscription.next(before), await subscription.next(before + 1)]).toEqual([
+        changed('prompts'),
+        updated('note://one'),
+      ]);
+      await untilReporting(restarted);
+    };
+    await missesBothAfter(() => call(restarted, 'forget'));
     expect(linesOf('restarted')).not.toContain('unknown');
-    await server.kill('SIGKILL');
-    proxy.retarget((await serve('restarted')).url);
-    expect([await subscription.next(3), await subscription.next(4)]).toEqual([
-      changed('prompts'),
-      updated('note://one'),
-    ]);
-    await eventually(async () => {
-      await call(restarted, 'touch', { uri: 'note://one' });
-      return subscription.messages.length > 5;
+    await missesBothAfter(async () => {
+      await server.kill('SIGKILL');
+      proxy.retarget((await serve('restarted')).url);
     });
-    expect(subscription.messages[5]).toEqual(updated('note://one'));
+    const before = subscription.messages.length;
+    await call(restarted, 'touch', { uri: 'note://one' });
+    expect(await subscription.next(before)).toEqual(updated('note://one'));
     await proxy.close();
   });
 });
