@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '../../src/core/api-key-value.js';
+import { eventually } from '../support/eventually.js';
 import { RawConnection, requestText } from '../support/raw-http.js';
 import { type HostileTarget, startHostileTarget } from './harness.js';
 
@@ -82,7 +83,7 @@ describe('a caller without a credential', () => {
       },
       { memoryMb: 48 },
     );
-    expect(held.filter(({ ended }) => !ended).length).toBeLessThanOrEqual(MAX_STRANGERS);
+    await eventually(() => expect(held.filter(({ ended }) => !ended).length).toBeLessThanOrEqual(MAX_STRANGERS));
     for (const connection of held) connection.close();
   });
 

@@ -1,15 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '../../../src/core/api-key-value.js';
 import { requestText } from '../../support/raw-http.js';
-import { ENDPOINTS, HEADERS_TIMEOUT_MS, JSON_TYPE, MEBIBYTE, useStrictApp } from './before-authentication.support.js';
+import {
+  ENDPOINTS,
+  HEADERS_TIMEOUT_MS,
+  JSON_TYPE,
+  MEBIBYTE,
+  SHORT_TIME_LIMITS,
+  useStrictApp,
+} from './before-authentication.support.js';
 
 const setUp = useStrictApp();
 const { bearer, send } = setUp;
 
-describe('a body that never arrives', () => {
-  const unfinished = (path: string, headers: object = {}): string =>
-    requestText('POST', path, { ...JSON_TYPE, 'content-length': MEBIBYTE, ...headers }, '{"a":');
+const unfinished = (path: string, headers: object = {}): string =>
+  requestText('POST', path, { ...JSON_TYPE, 'content-length': MEBIBYTE, ...headers }, '{"a":');
 
+describe('a body that never arrives', () => {
   it.each(ENDPOINTS)('is not awaited without a credential: %s', async (_endpoint, path) => {
     const answer = await (await send(unfinished(path))).closed();
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
@@ -50,17 +57,21 @@ describe('a body that never arrives', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
   });
 
-  it('is awaited with a valid key, up to a time limit', async () => {
-    const slow = await send(unfinished('/api/default/tools/API_KEY_LIST', bearer()));
-    // A slow trickle does not extend the time limit.
-    const trickle = setInterval(() => slow.send(' '), HEADERS_TIMEOUT_MS / 5);
-    try {
-      const answer = await slow.closed();
-      expect(answer).toMatch(/^HTTP\/1\.1 408 /);
-      expect(answer).toContain('"code":"request_timeout"');
-    } finally {
-      clearInterval(trickle);
-    }
+  describe('with a valid key', () => {
+    const { bearer, send } = useStrictApp(SHORT_TIME_LIMITS);
+
+    it('is awaited up to a time limit', async () => {
+      const slow = await send(unfinished('/api/default/tools/API_KEY_LIST', bearer()));
+      // A slow trickle does not extend the time limit.
+      const trickle = setInterval(() => slow.send(' '), HEADERS_TIMEOUT_MS / 5);
+      try {
+        const answer = await slow.closed();
+        expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+        expect(answer).toContain('"code":"request_timeout"');
+      } finally {
+        clearInterval(trickle);
+      }
+    });
   });
 });
 

@@ -1,13 +1,22 @@
+import type { Server } from 'node:http';
 import { describe, expect, it, jest } from '@jest/globals';
 import { HealthService } from '../../../src/platform/health/health.service.js';
 import { eventually } from '../../support/eventually.js';
 import { type RawConnection, requestText } from '../../support/raw-http.js';
-import { HEADERS_TIMEOUT_MS, JSON_TYPE, MAX_UNAUTHENTICATED, useStrictApp } from './before-authentication.support.js';
+import {
+  HEADERS_TIMEOUT_MS,
+  JSON_TYPE,
+  MAX_UNAUTHENTICATED,
+  SHORT_TIME_LIMITS,
+  useStrictApp,
+} from './before-authentication.support.js';
 
 const setUp = useStrictApp();
 const { bearer, connection, send } = setUp;
 
-describe('unauthenticated connections', () => {
+describe('unauthenticated connections with short time limits', () => {
+  const { connection, send } = useStrictApp(SHORT_TIME_LIMITS);
+
   it('are closed when their headers take too long', async () => {
     const [silent, slow] = [await connection(), await send('GET /health/live HTTP/1.1\r\nhost: a')];
     const trickle = setInterval(() => slow.send('a'), HEADERS_TIMEOUT_MS / 5);
@@ -18,7 +27,9 @@ describe('unauthenticated connections', () => {
       clearInterval(trickle);
     }
   });
+});
 
+describe('unauthenticated connections', () => {
   it('are closed when they pipeline too many requests', async () => {
     const probe = requestText('GET', '/health/live');
     const some = await send(probe.repeat(8));
@@ -30,9 +41,6 @@ describe('unauthenticated connections', () => {
 });
 
 describe('unauthenticated connections beyond their number', () => {
-  // None is closed for its age.
-  const { bearer, connection, send } = useStrictApp({ HEADERS_TIMEOUT_MS: '60000', REQUEST_TIMEOUT_MS: '60000' });
-
   it('are closed in favor of newer ones of the same address, unlike authenticated connections', async () => {
     const list = requestText('GET', '/api/default/tools', bearer());
     const known = await send(list);
@@ -57,6 +65,19 @@ describe('unauthenticated connections beyond their number', () => {
 });
 
 describe('a stream', () => {
+  /** Lets short time limits apply to all connections, so that they end no request before or after. */
+  async function whileShort(work: () => Promise<void>): Promise<void> {
+    const server = setUp.app.app.getHttpServer() as Server;
+    const { headersTimeout, requestTimeout } = server;
+    server.headersTimeout = Number(SHORT_TIME_LIMITS.HEADERS_TIMEOUT_MS);
+    server.requestTimeout = Number(SHORT_TIME_LIMITS.REQUEST_TIMEOUT_MS);
+    try {
+      await work();
+    } finally {
+      Object.assign(server, { headersTimeout, requestTimeout });
+    }
+  }
+
   it('outlasts the time limits of a request', async () => {
     const created = await setUp.app.tool('COLLECTION_VIRTUAL_MCP_CREATE', {
       data: { title: 'Agent', connections: [] },
@@ -68,8 +89,10 @@ describe('a stream', () => {
     const stream = await send(requestText('GET', '/api/default/agent-runtime/threads/long/stream', bearer()));
     await stream.until(/text\/event-stream/);
     // The same limit closes another request in the meantime.
-    const timed = await send(requestText('POST', '/api/default/tools/X', { ...bearer(), 'content-length': 9 }));
-    await timed.closed();
+    await whileShort(async () => {
+      const timed = await send(requestText('POST', '/api/default/tools/X', { ...bearer(), 'content-length': 9 }));
+      await timed.closed();
+    });
     const run = await fetch(`${setUp.app.url}/api/default/agent-runtime/threads/long/messages`, {
       method: 'POST',
       headers: { ...JSON_TYPE, ...bearer() },
