@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import { connect, createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { type EverythingServer, startEverything } from '../support/everything-server.js';
-import { startTestService } from '../support/service.js';
+import { startTestService, type TestService } from '../support/service.js';
 import { ConsoleFixture } from './console-fixture.js';
 
 inBrowser('Overview and monitoring', () => {
-  let fixture: ConsoleFixture;
+  let fixture: ConsoleFixture<TestService>;
   let upstream: EverythingServer;
 
   beforeAll(async () => {
@@ -143,12 +144,21 @@ inBrowser('Overview and monitoring', () => {
     );
     const opened = await fixture.open('monitoring');
     const { page } = opened;
+    await opened.settled();
     let downloads = 0;
     page.on('download', () => downloads++);
-    const answered = page.waitForResponse('**/monitoring/export');
-    await page.getByRole('button', { name: 'Export JSON lines' }).click();
-    await answered;
-    await fixture.service.query('ALTER TABLE audit_records RENAME TO audit_records_away');
+    const locker = new Client({ connectionString: fixture.service.database.url });
+    await locker.connect();
+    try {
+      // The head of the table is sent before the first record is read.
+      await locker.query('BEGIN; LOCK TABLE audit_records IN ACCESS EXCLUSIVE MODE');
+      const answered = page.waitForResponse('**/monitoring/export');
+      await page.getByRole('button', { name: 'Export CSV' }).click();
+      expect((await answered).status()).toBe(200);
+      await locker.query('ALTER TABLE audit_records RENAME TO audit_records_away; COMMIT');
+    } finally {
+      await locker.end();
+    }
     try {
       await page.getByRole('alert').getByText('The export broke off before its end').waitFor();
     } finally {
