@@ -35,6 +35,8 @@ inBrowser('the page of examples/next-chat', () => {
   let folder: string;
   let app: TestService;
   let upstream: McpUpstream;
+  /** What the calls of the tool `hold` wait for. */
+  let held: PromiseWithResolvers<string>;
   const servers: Program[] = [];
   let browser: Browser;
   let origin: string;
@@ -55,7 +57,8 @@ inBrowser('the page of examples/next-chat', () => {
     devOrigin = `http://localhost:${devPort}`;
     const env = { ALLOWED_ORIGINS: `${origin},${devOrigin}` };
     [app, upstream] = await Promise.all([startTestService({ env }), startUpstream()]);
-    const agentId = await createAskingAgent(app, await connect(app, upstream.url), 'all');
+    upstream.tools['hold'] = { handler: () => held.promise };
+    const agentId = await createAskingAgent(app, await connect(app, upstream.url), ['send']);
     const created = { name: 'web-chat', permissions: { self: PERMISSIONS } };
     ({ key } = await succeed<{ key: string }>(app, 'API_KEY_CREATE', created));
     await npm(folder, ['install', '--prefer-offline', '--no-audit', '--no-fund']);
@@ -103,12 +106,17 @@ inBrowser('the page of examples/next-chat', () => {
   }
 
   const send = async (text: string): Promise<void> => {
+    const questions = page.locator('article[data-role=user]');
+    const before = await questions.count();
     await page.getByLabel('Message').fill(text);
     await page.getByRole('button', { name: 'Send' }).click();
+    await questions.nth(before).waitFor();
   };
   const texts = () => page.locator('article').allInnerTexts();
   const lastText = async () => (await texts()).at(-1) ?? '';
-  const isReady = () => eventually(async () => expect(await page.getByRole('status').innerText()).toBe('ready'));
+  const hasStatus = (status: string) =>
+    eventually(async () => expect(await page.getByRole('status').innerText()).toBe(status));
+  const isReady = () => hasStatus('ready');
   const shows = (text: string) => eventually(async () => expect(await lastText()).toContain(text));
   const threads = async () =>
     (
@@ -118,9 +126,12 @@ inBrowser('the page of examples/next-chat', () => {
     ).items;
 
   it('shows an answer as it is streamed, and has it after a reload', async () => {
-    await send('/words 5\n/wait 1000\n/words 6');
+    held = Promise.withResolvers();
+    await send('/words 5\n/call hold {}\n/words 6');
     await shows('word5');
     expect(await lastText()).not.toContain('word6');
+    held.resolve('done');
+    await shows('word6');
     await isReady();
     await send('hello there');
     await shows('You said: hello there');
@@ -134,11 +145,13 @@ inBrowser('the page of examples/next-chat', () => {
 
   it('goes on with an answer when it is reloaded in the middle', async () => {
     const count = (await texts()).length;
-    await send('/words 20\n/wait 4000\n/words 30');
+    held = Promise.withResolvers();
+    await send('/words 20\n/call hold {}\n/words 30');
     await shows('word20');
     await page.reload();
     await shows('word20');
-    expect(await page.getByRole('status').innerText()).toBe('streaming');
+    await hasStatus('streaming');
+    held.resolve('done');
     await shows('word30');
     await isReady();
     expect(await texts()).toHaveLength(count + 2);
