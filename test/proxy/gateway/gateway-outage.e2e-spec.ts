@@ -114,9 +114,10 @@ describe(`a database that is unavailable for ${LONG_AWAY_MS} ms, while a run cal
   it(
     'gives the model an unknown outcome, and the run continues',
     async () => {
+      const isCut = Promise.withResolvers<void>();
       const { script } = legacyServer(async ({ message }, response) => {
         if (message.method === 'tools/call') {
-          await sleep(500);
+          await isCut.promise;
           sendResult(response, message, { content: [{ type: 'text', text: 'sent' }] });
           return;
         }
@@ -127,6 +128,7 @@ describe(`a database that is unavailable for ${LONG_AWAY_MS} ms, while a run cal
       const taskId = await thread.postMessage('/call send {}\nand on');
       await eventually(() => expect(server.calls('tools/call')).toHaveLength(1));
       await relay.cut();
+      isCut.resolve();
       await sleep(LONG_AWAY_MS);
       await relay.restore();
       await eventually(async () => expect((await app.tool('RUN_GET', { id: taskId })).status).toBe(200));
