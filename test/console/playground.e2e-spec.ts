@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
-import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { createAgent, LONG, succeed, ThreadClient } from '../support/agent-runs.js';
 import { useScriptedModel } from '../runtime/approvals/approvals.support.js';
 import { eventually } from '../support/eventually.js';
 import { startFakeOpenAI } from '../support/fake-openai.js';
@@ -183,7 +183,7 @@ inBrowser('the playground', () => {
 
   it('takes up a running answer after a reload, and stops it', async () => {
     const { page } = await openChat();
-    await send(page, '/words 3\n/wait 60000');
+    await send(page, `/words 3\n${LONG}`);
     await answers(page).getByText('word1 word2 word3').waitFor();
     await page.reload();
     await answers(page).getByText('word1 word2 word3').waitFor();
@@ -316,7 +316,7 @@ inBrowser('the playground', () => {
     await page.getByRole('button', { name: 'Done' }).click();
     await third.getByRole('button', { name: /^Agent/ }).click();
     await page.getByRole('dialog').getByRole('option', { name: 'Points' }).click();
-    await send(page, '/words 3\n/wait 60000');
+    await send(page, `/words 3\n${LONG}`);
     await page.getByText('Waits for its turn').first().waitFor();
     for (const column of columns) await column.getByText('word1 word2 word3').waitFor();
     const threadIds = ['thread', 'thread2', 'thread3'].map((name) => new URL(page.url()).searchParams.get(name) ?? '');

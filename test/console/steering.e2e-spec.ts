@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { createAgent, ThreadClient } from '../support/agent-runs.js';
+import { createAgent, LONG, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
 import { newTenant } from '../support/tenant.js';
@@ -21,7 +21,7 @@ inBrowser('the playground, while a run goes on', () => {
     'adds a message to the run, or interrupts it, and shows where the answer heard it',
     async () => {
       const thread = await ThreadClient.create(fixture.service, await createAgent(fixture.service));
-      const taskId = await thread.postMessage('/words 3\n/wait 60000');
+      const taskId = await thread.postMessage(`/words 3\n${LONG}`);
       opened = await fixture.open(`playground/${thread.id}`);
       const { page } = opened;
       const answer = page.getByRole('article', { name: 'Agent' });
@@ -59,7 +59,7 @@ inBrowser('the playground, while a run goes on', () => {
     holdBack: (page: ConsolePage['page'], thread: ThreadClient, taskId: string) => Promise<void>,
   ): Promise<void> {
     const thread = await ThreadClient.create(fixture.service, await createAgent(fixture.service));
-    const taskId = await thread.postMessage('/words 3\n/wait 60000');
+    const taskId = await thread.postMessage(`/words 3\n${LONG}`);
     opened = await fixture.open(`playground/${thread.id}`);
     const { page } = opened;
     await page.getByText('word3').waitFor();
@@ -70,12 +70,14 @@ inBrowser('the playground, while a run goes on', () => {
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('You said: Later then', { exact: true }).waitFor();
     const conversation = page.getByRole('list', { name: 'Conversation' }).getByRole('article');
-    expect(await conversation.allInnerTexts()).toEqual([
-      expect.stringContaining('/words 3'),
-      expect.stringContaining('Stopped before the answer was complete.'),
-      expect.stringContaining('Later then'),
-      expect.stringContaining('You said: Later then'),
-    ]);
+    await eventually(async () =>
+      expect(await conversation.allInnerTexts()).toEqual([
+        expect.stringContaining('/words 3'),
+        expect.stringContaining('Stopped before the answer was complete.'),
+        expect.stringContaining('Later then'),
+        expect.stringContaining('You said: Later then'),
+      ]),
+    );
   }
 
   it(

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { createAgent, succeed, ThreadClient } from '../support/agent-runs.js';
+import { createAgent, LONG, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import type { ConsoleFixture, ConsolePage } from './console-fixture.js';
 import { Conversation, list } from './conversation.support.js';
@@ -213,7 +213,7 @@ inBrowser('Runs', () => {
   it('follows a run live, and cancels it after asking', async () => {
     const own = await ThreadClient.create(fixture.service, agentId);
     const headers = { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` };
-    const { taskId } = (await own.post(own.request('/words 3\n/wait 60000'), { headers }).expect(202)).body;
+    const { taskId } = (await own.post(own.request(`/words 3\n${LONG}`), { headers }).expect(202)).body;
     opened = await fixture.open(`runs/${taskId}`, { colorScheme: 'dark' });
     const { page } = opened;
     await page.getByText('word1 word2 word3').waitFor();
