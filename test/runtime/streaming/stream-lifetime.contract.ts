@@ -96,7 +96,7 @@ export function streamLifetimeContract(name: string, startBackend: () => Promise
 
     it.each([
       ['idle', undefined],
-      ['busy', '/wait 3000'],
+      ['busy', LONG],
     ])('close when their key is deleted at another process, on an %s thread', async (_, text) => {
       const own = await ThreadClient.create(api, thread.agentId);
       const { id, key } = await succeed<{ id: string; key: string }>(api, 'API_KEY_CREATE', {
