@@ -14,6 +14,7 @@ import { ThreadService } from '../threads/thread.service.js';
 import type { RunRequest, RegenerateRequest, SteerRequest } from './run-request.dto.js';
 import { idempotencyOf } from './idempotency.js';
 import { RunQueue } from './run-queue.js';
+import { requireTokenRequest } from './token-request.js';
 import { ModelsService } from '../../agents/models/models.service.js';
 import { newId } from '../../core/ids.js';
 import { MessageFiles, type SentFilePart } from '../files/message-files.js';
@@ -103,6 +104,7 @@ export class RunRequestService {
     request: RunRequest,
     { idempotency, tiers, ...call }: RunRequestCall & Pick<NewRun, 'idempotency'> & { tiers?: readonly Tier[] },
   ): Promise<NewRun> {
+    requireTokenRequest(call.caller, request);
     const agentId = request.agent.id;
     // Posting checks the agent. Only a caller who cannot run it, or an agent id that is not a UUID, needs the reason
     // first. Files are stored before, so the reason comes before them.
