@@ -3,6 +3,10 @@ import { readFileSync, realpathSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isPostmasterOf } from '../../platform/embedded-postgres/postmaster.js';
+
+const POLL_MS = 20;
 
 /** The folders of this process that still exist. */
 const folders = new Set<TemporaryDataFolder>();
@@ -22,20 +26,26 @@ export class TemporaryDataFolder {
     folders.add(this);
   }
 
-  /** Shuts the server down without a checkpoint, because its data is deleted anyway. */
-  endServer(): void {
+  /**
+   * Shuts the server down without a checkpoint, because its data is deleted anyway. Returns the id of its process;
+   * undefined if it is not running.
+   */
+  endServer(): number | undefined {
     try {
-      const [pid] = readFileSync(join(this.path, 'postgres', 'postmaster.pid'), 'utf8').split('\n');
-      if (Number(pid) > 0) process.kill(Number(pid), 'SIGQUIT');
+      const pid = Number.parseInt(readFileSync(join(this.path, 'postgres', 'postmaster.pid'), 'utf8'), 10);
+      process.kill(pid, 'SIGQUIT');
+      return pid;
     } catch {
-      // The server is not running.
+      return undefined;
     }
   }
 
   /** Stops the server if it is still running, and deletes the folder. */
   async remove(): Promise<void> {
-    this.endServer();
-    await Promise.all(this.findPaths().map((path) => rm(path, REMOVAL)));
+    const [pid, paths] = [this.endServer(), this.findPaths()];
+    // Until the server has ended, its processes write files.
+    while (pid !== undefined && (await isPostmasterOf(pid, paths[0] ?? ''))) await sleep(POLL_MS);
+    await Promise.all(paths.map((path) => rm(path, REMOVAL)));
     folders.delete(this);
     if (folders.size === 0) unwatchProcess();
   }
@@ -56,7 +66,7 @@ export class TemporaryDataFolder {
   }
 }
 
-/** Retries, because processes of the server can still write files briefly. */
+/** Retries, because at the end of the process, which cannot wait, the server can still write files briefly. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 5 };
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
