@@ -17,7 +17,7 @@ export function requireTokenRequest({ thread }: Principal, request: RunRequest):
   ];
   if (paths.length === 0) return;
   const errors = paths.map((path): FieldError => ({ path, code: 'permission_denied', message: messageOf(path) }));
-  const detail = `A browser token posts a message of the user only, without tier and temperature: ${paths.join(', ')}.`;
+  const detail = `A browser token can post only messages with the role user, without tier and temperature: ${paths.join(', ')}.`;
   throw new DomainError('permission_denied', detail, errors);
 }
 
