@@ -3,82 +3,14 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
+import type { PartWeights } from '../../core/sharing/fair-cache.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { AgentPartsReader, type AgentToCompose, type ListOf, type AgentParts } from './agent-parts.js';
 import type { Composition } from './composition.js';
 import { CompositionBuilder } from './composition-builder.js';
+import { isSameParts, type KeptComposition, KeptCompositions, weightsOf } from './kept-compositions.js';
 import { type MemberList, MemberLists } from './member-lists.js';
-import { hash } from 'node:crypto';
-
-const MAX_ENTRIES = 1_000;
-/** Limits the tools of all cached compositions together. */
-const MAX_PLACES = 200_000;
-
-interface KeptComposition {
-  /** Changes whenever a possible part of the composition changes. */
-  version: number;
-  made:
-    | {
-        readonly composition: Composition;
-        readonly parts: AgentParts;
-        /** How long it took to compose, in milliseconds. */
-        readonly tookMs: number;
-        /** When it was completed, in milliseconds since the epoch. */
-        readonly at: number;
-        isStale: boolean;
-      }
-    | undefined;
-  /** The composition in progress; until it begins, it sees every change. */
-  making: { version: number; hasBegun: boolean; readonly work: Promise<Composition> } | undefined;
-}
-
-/** The cached compositions of a process, by agent, least recently used first. */
-class KeptCompositions {
-  private readonly entries = new Map<string, KeptComposition>();
-  private readonly sizes = new Map<string, number>();
-  private size = 0;
-
-  get(agentId: string): KeptComposition | undefined {
-    return this.entries.get(agentId);
-  }
-
-  /** The agent's composition, now the most recently used. */
-  use(agentId: string): KeptComposition {
-    const entry = this.entries.get(agentId) ?? { version: 0, made: undefined, making: undefined };
-    this.entries.delete(agentId);
-    this.entries.set(agentId, entry);
-    return entry;
-  }
-
-  /** Stores the agent's new composition and evicts others if needed. */
-  resize(agentId: string): void {
-    const added = this.entries.get(agentId)?.made?.composition.places.size;
-    if (added === undefined) return;
-    this.size += added - (this.sizes.get(agentId) ?? 0);
-    this.sizes.set(agentId, added);
-    for (const [oldest, { making }] of this.entries) {
-      if (this.size <= MAX_PLACES && this.entries.size <= MAX_ENTRIES) return;
-      if (oldest === agentId || making !== undefined) continue;
-      this.size -= this.sizes.get(oldest) ?? 0;
-      this.sizes.delete(oldest);
-      this.entries.delete(oldest);
-    }
-  }
-
-  /** Marks a change of this connection or agent. */
-  touch(connectionId: string): void {
-    for (const entry of this.entries.values()) {
-      const { made } = entry;
-      if (made !== undefined && entry.making === undefined && !made.composition.memberIds.has(connectionId)) continue;
-      entry.version++;
-      if (made !== undefined) made.isStale = true;
-    }
-  }
-}
-
-/** The digest of all parts other than lists, cached for the lifetime of the parts. */
-const digests = new WeakMap<AgentParts, string>();
 
 /** Edits of other processes must be visible within a second, so a composition is valid for a little less. */
 const VALID_MS = 900;
@@ -91,6 +23,13 @@ const QUICK_MS = 5;
 const NOT_CALLED: ListOf = () => Promise.resolve({ fault: 'The upstream was not called.' });
 
 type Listener = (connectionId: string) => void;
+
+/** The composition of an agent in one session. */
+interface InSession {
+  readonly composition: Composition;
+  /** What it weighs; undefined if it is the composition for everyone. */
+  readonly weights?: PartWeights;
+}
 
 /**
  * The compositions of agents. Concurrent callers share one composition per agent. A composition less than a second old
@@ -129,7 +68,7 @@ export class AgentComposition {
   async inSession(
     agent: AgentToCompose,
     inSession: (connection: Connection, list: MemberList) => Promise<MemberList>,
-  ): Promise<Composition> {
+  ): Promise<InSession> {
     await this.compositionOf(agent);
     const key = this.hasMemberAccounts(agent) ? keyOf(agent) : agent.id;
     const members = this.live.get(key)?.made?.parts ?? (await this.parts.readMembers(agent));
@@ -137,7 +76,9 @@ export class AgentComposition {
       inSession(connection, await this.lists.listsOf(connection)),
     );
     const made = this.live.get(key)?.made;
-    return made !== undefined && isSameParts(made.parts, parts) ? made.composition : this.builder.build(parts);
+    if (made !== undefined && isSameParts(made.parts, parts)) return { composition: made.composition };
+    const composition = await this.builder.build(parts);
+    return { composition, weights: weightsOf(parts, composition) };
   }
 
   /** The last known names of the agent's tools; calls no upstream. */
@@ -178,7 +119,7 @@ export class AgentComposition {
   }
 
   private async current(agent: AgentToCompose, kept: KeptCompositions, listOf: ListOf): Promise<Composition> {
-    const entry = kept.use(keyOf(agent));
+    const entry = kept.use(keyOf(agent), agent.organizationId);
     const { made } = entry;
     if (made !== undefined && !made.isStale && Date.now() - made.at < VALID_MS) return made.composition;
     const { making } = entry;
@@ -220,8 +161,8 @@ export class AgentComposition {
     const composition =
       known !== undefined && isSameParts(known.parts, parts) ? known.composition : await this.builder.build(parts);
     const tookMs = composition === known?.composition ? known.tookMs : performance.now() - startedAt;
-    entry.made = { composition, parts, tookMs, at: Date.now(), isStale: entry.version !== version };
-    kept.resize(keyOf(agent));
+    const made = { composition, parts, tookMs, at: Date.now(), isStale: entry.version !== version };
+    kept.complete(keyOf(agent), agent.organizationId, entry, made);
     return composition;
   }
 
@@ -251,32 +192,4 @@ function keyOf({ id, accountUserId }: AgentToCompose): string {
 function pauseBefore({ made }: KeptComposition): number {
   if (made === undefined || made.tookMs < QUICK_MS) return 0;
   return made.at + Math.min(VALID_MS, made.tookMs * PAUSE_FACTOR) - Date.now();
-}
-
-/** True if both lead to the same composition. Lists of tools stay the same objects while their content is unchanged. */
-function isSameParts(a: AgentParts, b: AgentParts): boolean {
-  return isSameLists(a.lists, b.lists) && digestOf(a) === digestOf(b);
-}
-
-function isSameLists(a: AgentParts['lists'], b: AgentParts['lists']): boolean {
-  if (a.size !== b.size) return false;
-  for (const [id, { list, fault }] of a) {
-    const other = b.get(id);
-    if (other === undefined || other.list?.tools !== list?.tools || other.fault !== fault) return false;
-  }
-  return true;
-}
-
-function digestOf(parts: AgentParts): string {
-  const known = digests.get(parts);
-  if (known !== undefined) return known;
-  const agents = [...parts.agents.values()].map((agent) => {
-    const { id, connections, toolMode, pinnedTools, exposeRun, description, outputSchema, askTimeoutS } = agent;
-    return [id, connections, toolMode, pinnedTools, exposeRun && [description, outputSchema, askTimeoutS]];
-  });
-  // What a pin changes shows in the lists.
-  const connections = [...parts.connections.values()].map(({ pinEpoch: _pinEpoch, ...connection }) => connection);
-  const digest = hash('sha256', JSON.stringify([agents, connections, [...parts.lastKnown]]));
-  digests.set(parts, digest);
-  return digest;
 }

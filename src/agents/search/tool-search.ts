@@ -12,12 +12,14 @@ const UNUSED_MS = 10 * 60_000;
 /** Searches the tools of agents. The index of a composition is built with its first search. */
 @Injectable()
 export class ToolSearch {
-  private readonly indexes = new LRUCache<Composition, ToolIndex>({
+  private readonly indexes = new LRUCache<object, ToolIndex>({
     maxSize: MAX_TERMS,
     sizeCalculation: ({ terms }) => terms + 1,
     ttl: UNUSED_MS,
     updateAgeOnGet: true,
   });
+  /** The keys of the indexes: an index must not keep the composition, which can take much more memory. */
+  private readonly keys = new WeakMap<Composition, object>();
   /** Searches that come meanwhile share the indexing. */
   private readonly indexing = new WeakMap<Composition, Promise<ToolIndex>>();
 
@@ -38,7 +40,9 @@ export class ToolSearch {
   }
 
   private async indexOf(composition: Composition): Promise<ToolIndex> {
-    const known = this.indexes.get(composition);
+    const key = this.keys.get(composition) ?? {};
+    this.keys.set(composition, key);
+    const known = this.indexes.get(key);
     if (known !== undefined) return known;
     let making = this.indexing.get(composition);
     if (making === undefined) {
@@ -47,7 +51,7 @@ export class ToolSearch {
     }
     try {
       const index = await making;
-      this.indexes.set(composition, index);
+      this.indexes.set(key, index);
       return index;
     } finally {
       this.indexing.delete(composition);

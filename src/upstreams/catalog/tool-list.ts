@@ -49,6 +49,19 @@ export function toToolList(tools: readonly UpstreamTool[], at: number): ToolList
   return { tools: known, hasPublic, hasAppOnly, at, size: text.length, digest: hash('sha256', text) };
 }
 
+/** Cached as long as the upstream's list. */
+const definitionSizes = new WeakMap<UpstreamTool, number>();
+
+/** The length of one definition as JSON text. */
+export function definitionSize(definition: UpstreamTool): number {
+  let size = definitionSizes.get(definition);
+  if (size === undefined) {
+    size = JSON.stringify(definition).length;
+    definitionSizes.set(definition, size);
+  }
+  return size;
+}
+
 /** True if the upstream marks the tool as callable by everyone. @param meta the `_meta` of the tool */
 export function isMarkedPublic(meta: Record<string, unknown> | undefined): boolean {
   return METADATA_KEYS.some((key) => {

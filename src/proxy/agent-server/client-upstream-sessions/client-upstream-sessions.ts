@@ -30,6 +30,7 @@ const RETRY_AFTER_MS = 60_000;
 export class ClientUpstreamSessions implements OnApplicationShutdown {
   private readonly owners = new OwnedSessions(MAX_OWNERS);
   private readonly ended = new Set<string>();
+  private readonly endListeners: ((key: string) => void)[] = [];
   private readonly idleMs: number;
   private readonly timer: NodeJS.Timeout;
 
@@ -99,6 +100,11 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
     return this.use(owner).ending.signal;
   }
 
+  /** Calls the listener with the key of every caller's session that ends, is idle, or is evicted. */
+  onEnd(listener: (key: string) => void): void {
+    this.endListeners.push(listener);
+  }
+
   /** Keeps the sessions while a stream or a call is active. Returns a function that releases them. */
   hold(owner: SessionOwner): () => void {
     const owned = this.use(owner);
@@ -164,6 +170,7 @@ export class ClientUpstreamSessions implements OnApplicationShutdown {
   }
 
   private async drop(key: string): Promise<void> {
+    for (const listener of this.endListeners) listener(key);
     const owned = this.owners.get(key);
     if (owned === undefined) return;
     this.owners.delete(key);

@@ -3,9 +3,10 @@ import { LRUCache } from 'lru-cache';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Composition } from '../../../agents/composition/composition.js';
 import type { MemberList } from '../../../agents/composition/member-lists.js';
+import { FairCache } from '../../../core/sharing/fair-cache.js';
 import { withTimeout } from '../../../core/with-timeout.js';
 import type { Connection } from '../../../connections/connection.js';
-import type { KnownTool, ToolList } from '../../../upstreams/catalog/tool-list.js';
+import { definitionSize, type KnownTool, type ToolList } from '../../../upstreams/catalog/tool-list.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
 import { SessionTools } from '../../forwarding/session/session-tools.js';
 import { PATIENCE_MS, type SessionOwner } from './client-upstream-session.js';
@@ -13,13 +14,20 @@ import { ClientUpstreamSessions } from './client-upstream-sessions.js';
 
 const LIST_TIMEOUT_MS = 10_000;
 const MAX_COMPOSED = 1_000;
+/** Of all compositions with lists of their sessions, in characters (`weightsOf`). */
+const MAX_WEIGHT = 32 * 1024 * 1024;
 const RETRY_AFTER_MS = 60_000;
 const MAX_FAILED = 10_000;
 
 interface Composed {
-  /** The agent's composition for all callers. If it changes, this composition is outdated. */
-  readonly base: Composition;
-  readonly composition: Promise<Composition>;
+  /**
+   * The agent's composition for all callers. If it changes, this composition is outdated. A session without use must
+   * not keep it.
+   */
+  base: WeakRef<Composition>;
+  making: Promise<Composition> | undefined;
+  /** Undefined if the session has none of its own. */
+  own: Composition | undefined;
 }
 
 /**
@@ -28,8 +36,8 @@ interface Composed {
  */
 @Injectable()
 export class SessionComposition {
-  /** By the caller's session key. */
-  private readonly composed = new LRUCache<string, Composed>({ max: MAX_COMPOSED });
+  /** By the caller's session key, until the session ends. */
+  private readonly composed = new FairCache<Composed>({ maxEntries: MAX_COMPOSED, maxWeight: MAX_WEIGHT });
   /**
    * Upstreams whose tool list is not requested again for a while after a failure, by the key of the session with the
    * upstream.
@@ -40,22 +48,42 @@ export class SessionComposition {
     private readonly compositions: AgentComposition,
     private readonly upstreamSessions: ClientUpstreamSessions,
     private readonly tools: SessionTools,
-  ) {}
+  ) {
+    upstreamSessions.onEnd((key) => this.composed.delete(key));
+  }
 
   async compositionOf(owner: SessionOwner): Promise<Composition> {
     const { key } = owner.session;
-    const agent = owner.caller.connection;
-    const base = await this.compositions.compositionOf(agent);
-    const known = this.composed.get(key);
-    if (known?.base === base) return known.composition;
-    const composition = this.compositions.inSession(agent, async (connection, sharedList) => {
-      const own = await this.ownList(owner, connection);
-      return own === undefined ? sharedList : union(sharedList, own);
-    });
-    const composed = { base, composition };
-    this.composed.set(key, composed);
-    composition.catch(() => this.composed.peek(key) === composed && this.composed.delete(key));
-    return composition;
+    const base = await this.compositions.compositionOf(owner.caller.connection);
+    const known = this.composed.use(key);
+    if (known?.base.deref() === base) return known.making ?? known.own ?? base;
+    const composed: Composed = { base: new WeakRef(base), making: undefined, own: undefined };
+    this.composed.set(key, owner.principal.organization.id, composed);
+    composed.making = this.compose(owner, composed);
+    return composed.making;
+  }
+
+  private async compose(owner: SessionOwner, composed: Composed): Promise<Composition> {
+    const { key } = owner.session;
+    // The session can end meanwhile.
+    const isKept = (): boolean => this.composed.get(key) === composed;
+    try {
+      const { composition, weights } = await this.compositions.inSession(
+        owner.caller.connection,
+        async (connection, sharedList) => {
+          const own = await this.ownList(owner, connection);
+          return own === undefined ? sharedList : union(sharedList, own);
+        },
+      );
+      composed.making = undefined;
+      if (weights === undefined) composed.base = new WeakRef(composition);
+      else composed.own = composition;
+      if (isKept()) this.composed.set(key, owner.principal.organization.id, composed, weights);
+      return composition;
+    } catch (error) {
+      if (isKept()) this.composed.delete(key);
+      throw error;
+    }
   }
 
   /** True if the upstream lists this tool in the caller's session. If not, it is called in the shared session. */
@@ -92,12 +120,18 @@ export class SessionComposition {
   }
 }
 
-/** The shared list decides which tools are public. */
-function union({ list }: MemberList, own: ToolList): MemberList {
+/** The shared list decides which tools are public. It is the union itself if the session lists the same. */
+function union(shared: MemberList, own: ToolList): MemberList {
+  const { list } = shared;
+  if (list?.digest === own.digest) return shared;
   const tools = new Map<string, KnownTool>(list?.tools);
+  let { size } = own;
+  for (const { name, definition } of list?.tools.values() ?? []) {
+    if (!own.tools.has(name)) size += definitionSize(definition);
+  }
   for (const [name, tool] of own.tools) {
     const isPublic = list?.tools.get(name)?.isPublic === true;
     tools.set(name, tool.isPublic === isPublic ? tool : { ...tool, isPublic });
   }
-  return { list: { ...own, tools, hasPublic: list?.hasPublic === true } };
+  return { list: { ...own, tools, size, hasPublic: list?.hasPublic === true } };
 }
