@@ -4,6 +4,7 @@ import { succeed } from '../support/agent-runs.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { expectProblem } from '../support/problem.js';
 import { connectTo, keyWith } from '../support/proxy-connections.js';
+import { useStarted } from '../support/use-started.js';
 import { DOCS, SEARCH, useDressedTools } from './dressed-tools.support.js';
 
 const own = useDressedTools();
@@ -149,5 +150,32 @@ describe('the selection of dressed tools', () => {
     for (const other of ['search', { ...DOCS, name: 'other' }, { ...DOCS, arguments: {} }]) {
       expectProblem(await update(other), 403, 'permission_widening');
     }
+  });
+});
+
+describe('a tool with a long definition', () => {
+  const large = useStarted(async () => {
+    const description = 'x'.repeat(7 * 1024 * 1024);
+    const upstream = await startMcpUpstream({ read: { description, handler: () => 'read' } });
+    const id = await connectTo(app, upstream.url, { title: 'Large' });
+    const selecting = (...selected_tools: object[]) => agentOf(app, [{ connection_id: id, selected_tools }] as never);
+    return { selecting, close: () => upstream.close() };
+  });
+  const tooLarge = { ok: false, error: expect.stringContaining('would exceed 32 MiB') };
+  const names = (count: number) => Array.from({ length: count }, (_, i) => ({ tool: 'read', name: `read_${i}` }));
+
+  it('is not dressed so often that its copies fill the memory', async () => {
+    expect(await succeed(app, 'CONNECTION_TEST', { id: await large.selecting(...names(4)) })).toMatchObject({
+      tools: 4,
+    });
+    const agent = await large.selecting(...names(5));
+    expect(await succeed(app, 'CONNECTION_TEST', { id: agent })).toMatchObject(tooLarge);
+    expect((await listThrough(app, gatewayPath(app, agent))).names).toEqual([]);
+  });
+
+  it('is not listed for more agents inside than fit into a list', async () => {
+    const inner = await Promise.all(Array.from({ length: 5 }, () => large.selecting({ tool: 'read' })));
+    const agent = await agentOf(app, inner.map((connection_id) => ({ connection_id })) as never);
+    expect(await succeed(app, 'CONNECTION_TEST', { id: agent })).toMatchObject({ ...tooLarge, tools: 4 });
   });
 });

@@ -11,8 +11,14 @@ import type { MemberList } from './member-lists.js';
 export const MAX_DEPTH = 8;
 /** Of one agent and all agents inside it. */
 const MAX_CONNECTIONS = 1_000;
-/** Limits the tool lists of all connections together, in UTF-16 code units of their JSON text. */
-const MAX_SIZE = 32 * 1024 * 1024;
+/**
+ * Limits the tool lists of all connections together, and the tools that an agent makes of them, in UTF-16 code units of
+ * their JSON text.
+ */
+export const MAX_SIZE = 32 * 1024 * 1024;
+
+/** Why a connection that does not fit is left out. */
+export const TOO_LARGE = `With it, the agent's tools would exceed ${MAX_SIZE / 1024 ** 2} MiB.`;
 
 /** Provides the tools of a connection. */
 export type ListOf = (connection: Connection) => Promise<MemberList>;
@@ -100,7 +106,6 @@ export class AgentPartsReader {
 
 /** The lists that fit, in order. */
 function withinSize(connections: readonly Connection[], lists: readonly MemberList[]): Map<string, MemberList> {
-  const reason = `With it, the agent's tool lists would exceed ${MAX_SIZE / 1024 ** 2} MiB.`;
   let size = 0;
   const kept = new Map<string, MemberList>();
   for (const [index, { id }] of connections.entries()) {
@@ -109,7 +114,7 @@ function withinSize(connections: readonly Connection[], lists: readonly MemberLi
     const added = listed.list?.size ?? 0;
     const fits = size + added <= MAX_SIZE;
     if (fits) size += added;
-    kept.set(id, fits ? listed : { fault: reason });
+    kept.set(id, fits ? listed : { fault: TOO_LARGE });
   }
   return kept;
 }

@@ -3,12 +3,12 @@ import { TimeSlices } from '../../core/time-slices.js';
 import type { Connection } from '../../connections/connection.js';
 import { askName, composeToolNamesInSlices, prefixFromTitle, SEARCH_TOOL_NAMES } from './tool-naming.js';
 import type { LastKnownTool } from '../../connections/last-known-tool.js';
-import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
+import { definitionSize, type KnownTool } from '../../upstreams/catalog/tool-list.js';
 import { pagesOf } from '../../upstreams/contract/app-tool.js';
 import { ToolDresser } from '../dressing/tool-dresser.js';
 import { type AgentConnection, type ApprovalRule, DEFAULT_TOOL_MODE, type RunnableAgent } from '../records/agent.js';
 import { toolOf } from '../records/selected-tool.js';
-import { type AgentParts, MAX_DEPTH } from './agent-parts.js';
+import { type AgentParts, MAX_DEPTH, MAX_SIZE, TOO_LARGE } from './agent-parts.js';
 import {
   type AskOffer,
   type Composition,
@@ -23,6 +23,7 @@ import { type Composed, withAddresses } from './resource-addresses.js';
 
 /** The tools of one agent. */
 const MAX_TOOLS = 10_000;
+const TOO_MANY = `With it, the agent would have more than ${MAX_TOOLS} tools.`;
 /** The tools of an agent and of all agents inside it; a tool counts once per name. */
 const MAX_PLACES = 50_000;
 /** A composition in progress. */
@@ -32,6 +33,8 @@ interface Work {
   /** Agents already composed, as members of other agents. */
   readonly done: Map<string, Brought>;
   placesLeft: number;
+  /** For the definitions of dressed tools, which are copies, in characters. */
+  dressingLeft: number;
 }
 
 /** A connection of the agent and the tools it contributes. */
@@ -59,24 +62,29 @@ export class CompositionBuilder {
 
   /** An agent that was just deleted is empty. */
   async build(parts: AgentParts): Promise<Composition> {
-    const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), placesLeft: MAX_PLACES };
+    const left = { placesLeft: MAX_PLACES, dressingLeft: MAX_SIZE };
+    const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), ...left };
     return withAddresses(await this.compose(parts.id, [parts.id], work), work.slices);
   }
 
   private async compose(agentId: string, path: readonly string[], work: Work): Promise<Composed> {
     const { slices } = work;
     const members: Member[] = [];
-    let count = 0;
+    let [count, size] = [0, 0];
     const agent = work.parts.agents.get(agentId);
     const toolMode = agent?.toolMode ?? DEFAULT_TOOL_MODE;
     for (const selection of agent?.connections ?? []) {
       const member = await this.memberOf(selection, path, work);
       // Deleted since the agent was read.
       if (member === undefined) continue;
-      const fits = count + member.places.length <= MAX_TOOLS;
-      if (fits) count += member.places.length;
-      members.push(fits ? member : withoutTools(member));
-      if (slices.isOver) await slices.next();
+      const added = await sizeOf(member.places, slices);
+      if (count + member.places.length > MAX_TOOLS) members.push(withoutTools(member, TOO_MANY));
+      else if (size + added > MAX_SIZE) members.push(withoutTools(member, TOO_LARGE));
+      else {
+        members.push(member);
+        count += member.places.length;
+        size += added;
+      }
     }
     work.placesLeft -= count;
     const names = await composeToolNamesInSlices(
@@ -136,11 +144,11 @@ export class CompositionBuilder {
     const chosen = selected === undefined ? brought.places : brought.places.filter(({ name }) => selected.has(name));
     const places = withApproval(chosen, selection.approval);
     const member = { ...brought, connection, selection, prefix, places };
-    return isDressing(selection) ? this.dress(member, slices) : member;
+    return isDressing(selection) ? this.dress(member, work) : member;
   }
 
   /** The member's tools as the agent dresses them; one tool can be dressed several times, under different names. */
-  private async dress(member: Member, slices: TimeSlices): Promise<Member> {
+  private async dress(member: Member, work: Work): Promise<Member> {
     const byName = new Map(member.places.map((place) => [place.name, place]));
     const places: ToolPlace[] = [];
     const misfits: UnavailableMember[] = [];
@@ -154,8 +162,10 @@ export class CompositionBuilder {
       const result = await this.dresser.dressTool(place, selected, place.connection);
       const dressed = dressedPlace(place, selected, result);
       places.push(dressed);
+      if (dressed.tool !== undefined) work.dressingLeft -= definitionSize(dressed.tool.definition);
+      if (work.dressingLeft < 0) return withoutTools(member, TOO_LARGE);
       if (result.misfit !== undefined && dressed.fault !== undefined) misfits.push(dressed.fault);
-      if (slices.isOver) await slices.next();
+      if (work.slices.isOver) await work.slices.next();
     }
     // A rule can name a tool as the agent does.
     const marked = withApproval(places, member.selection.approval);
@@ -212,12 +222,22 @@ function broughtBy(agent: Connection, inner: Composed): Brought {
   return { places: silent, sources: [], unavailable: [fault], memberIds };
 }
 
+/** The length of the definitions of these tools as JSON text, in characters. */
+async function sizeOf(places: readonly ToolPlace[], slices: TimeSlices): Promise<number> {
+  let size = 0;
+  for (const { tool } of places) {
+    if (tool !== undefined) size += definitionSize(tool.definition);
+    if (slices.isOver) await slices.next();
+  }
+  return size;
+}
+
 function withFault(agent: Connection, reason: string): Brought {
   return { places: [], sources: [], unavailable: [unavailableFor(agent, reason)], memberIds: [agent.id] };
 }
 
-function withoutTools(member: Member): Member {
-  const fault = unavailableFor(member.connection, `With it, the agent would have more than ${MAX_TOOLS} tools.`);
+function withoutTools(member: Member, reason: string): Member {
+  const fault = unavailableFor(member.connection, reason);
   return { ...member, places: [], unavailable: [...member.unavailable, fault] };
 }
 
