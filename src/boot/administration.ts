@@ -1,11 +1,14 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AppConfig } from '../core/config/app-config.js';
 import { ConfigModule } from '../core/config/config.module.js';
 import { ConfigError } from '../core/config/env-reader.js';
 import { readSettings } from '../core/config/settings.js';
 import { DatabaseModule } from '../platform/database/database.module.js';
 import { migrate } from '../platform/database/migrate.js';
+import { ApiKeyEntity } from '../identity/api-keys/api-key.entity.js';
+import { OauthGrantEntity } from '../identity/oauth/records/oauth-grant.entity.js';
 import { OrganizationsModule } from '../identity/organizations/organizations.module.js';
 import { OrganizationsService } from '../identity/organizations/organizations.service.js';
 import { Ownership } from '../identity/organizations/ownership.js';
@@ -26,7 +29,13 @@ class AdministrationModule {
   static forRoot(config: AppConfig): DynamicModule {
     return {
       module: AdministrationModule,
-      imports: [ConfigModule.forRoot(config), DatabaseModule, OrganizationsModule],
+      imports: [
+        ConfigModule.forRoot(config),
+        DatabaseModule,
+        OrganizationsModule,
+        // Invitations and links that set passwords refer to them.
+        TypeOrmModule.forFeature([ApiKeyEntity, OauthGrantEntity]),
+      ],
     };
   }
 }

@@ -2921,7 +2921,7 @@ export interface components {
             email: string;
             /** @description `owner`, `admin`, `member` or the name of a custom role. */
             role: string;
-            /** @description Lifetime of the invitation in seconds; 7 days if omitted. */
+            /** @description Lifetime of the invitation in seconds; 7 days if omitted. At most that of the calling key. */
             expiresIn?: number;
         };
         MemberInvited: {

@@ -10,6 +10,7 @@ import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
 import type { Principal, RunAccess } from '../../core/principal.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
+import { shortenLinksOfKey } from '../organizations/links-of-members.js';
 import {
   EVERYTHING,
   joinMemberRights,
@@ -123,6 +124,7 @@ export class ApiKeyRepository {
       const changed = decide(stored, maker);
       if (Object.keys(changed).length === 0) return stored;
       await manager.update(ApiKeyEntity, { id: stored.id }, changed);
+      if (changed.expiresAt) await shortenLinksOfKey(manager, stored.id, changed.expiresAt);
       await this.recordChange(manager, change.caller, { before: stored, after: { ...stored, ...changed } });
       return manager.findOneByOrFail(ApiKeyEntity, { id: stored.id });
     });

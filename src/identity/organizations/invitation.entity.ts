@@ -1,12 +1,15 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { LinkMaker } from './link-maker.js';
 
 /** An invitation to join an organization. Its link can be used once, until it expires. */
 @Entity('invitations')
 // On lower(email), which TypeORM cannot express.
 @Index('invitations_email_idx', { synchronize: false })
 @Index('invitations_maker_idx', ['organizationId', 'madeBy'])
+@Index('invitations_maker_key_idx', ['makerKeyId'], { where: 'maker_key_id IS NOT NULL' })
+@Index('invitations_grant_idx', ['grantId'], { where: 'grant_id IS NOT NULL' })
 @ForeignKey('members', ['organizationId', 'madeBy'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
-export class InvitationEntity {
+export class InvitationEntity extends LinkMaker {
   @PrimaryColumn('uuid')
   id: string;
 
@@ -27,13 +30,6 @@ export class InvitationEntity {
   /** Of the link that only the owner of the address has received. */
   @Column({ type: 'char', name: 'mailed_hash', length: 64, unique: true, nullable: true })
   mailedHash: string | null;
-
-  /**
-   * The member who has the link, and with whose membership it ends; null for a key of the organization and for the
-   * operator.
-   */
-  @Column({ type: 'uuid', name: 'made_by', nullable: true, update: false })
-  madeBy: string | null;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   expiresAt: Date;

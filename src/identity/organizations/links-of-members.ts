@@ -29,3 +29,11 @@ export async function endLinksOfMembers(
 export async function endLinksOfPerson(manager: EntityManager, userId: string): Promise<void> {
   for (const table of TABLES) await manager.query(`DELETE FROM ${table} WHERE made_by = $1`, [userId]);
 }
+
+/** Ends the invitations and reset links that a key has made no later than the key, which now expires earlier. */
+export async function shortenLinksOfKey(manager: EntityManager, keyId: string, expiresAt: Date): Promise<void> {
+  for (const table of TABLES) {
+    const statement = `UPDATE ${table} SET expires_at = $2 WHERE maker_key_id = $1 AND expires_at > $2`;
+    await manager.query(statement, [keyId, expiresAt]);
+  }
+}

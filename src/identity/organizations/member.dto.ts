@@ -36,7 +36,9 @@ export class MemberInviteInput {
   @IsInt()
   @Min(1)
   @Max(MAX_INVITATION_SECONDS)
-  @JSONSchema({ description: 'Lifetime of the invitation in seconds; 7 days if omitted.' })
+  @JSONSchema({
+    description: 'Lifetime of the invitation in seconds; 7 days if omitted. At most that of the calling key.',
+  })
   expiresIn?: number;
 }
 

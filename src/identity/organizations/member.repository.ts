@@ -11,10 +11,7 @@ import { joinMemberRights, MEMBER_RIGHTS_COLUMNS, type MemberRights, OWNER } fro
 import { OrganizationPersonEntity } from './organization-person.entity.js';
 import { PasswordLinkEntity } from './password-link.entity.js';
 
-type NewInvitation = Pick<
-  InvitationEntity,
-  'organizationId' | 'email' | 'role' | 'tokenHash' | 'mailedHash' | 'madeBy' | 'expiresAt'
->;
+type NewInvitation = Omit<InvitationEntity, 'id' | 'createdAt' | 'updatedAt'>;
 type NewPasswordLink = Omit<PasswordLinkEntity, 'createdAt'>;
 
 /** The rights of a role's holders. */

@@ -17,6 +17,7 @@ import { PasswordChanges } from '../users/password-changes.js';
 import { UserService } from '../users/user.service.js';
 import type { Authority } from './authority.js';
 import { newLinkToken } from './link-token.js';
+import { lockMaker } from './link-maker.js';
 import { endLinksOfMembers, endLinksOfPerson } from './links-of-members.js';
 import type { MemberInvited, MemberInviteInput, MemberItem, MemberPage, MemberUpdateInput } from './member.dto.js';
 import { MemberRepository } from './member.repository.js';
@@ -83,14 +84,14 @@ export class MemberService {
       await this.refuseMember(locked, email);
       const pending = await this.repository.findInvitationFor(organization.id, email, manager);
       if (pending !== null) authority.assertManages(await roleInUse(locked, pending.role));
+      const expiresAt = new Date(databaseNow() + expiresIn * 1000);
       const id = await this.repository.replaceInvitation(manager, {
+        ...(await lockMaker(manager, caller, expiresAt)),
         organizationId: organization.id,
         email,
         role,
         tokenHash: shown.tokenHash,
         mailedHash: mailed?.tokenHash ?? null,
-        madeBy: caller.userId,
-        expiresAt: new Date(databaseNow() + expiresIn * 1000),
       });
       const person = await this.personOf(locked, id);
       await this.record(locked, 'member.invited', caller, person, { role: { to: role } });
@@ -166,7 +167,7 @@ export class MemberService {
         throw new DomainError('conflict', detail);
       }
       const expiresAt = new Date(databaseNow() + RESET_SECONDS * 1000);
-      const link = { organizationId: organization.id, userId, madeBy: caller.userId, expiresAt };
+      const link = { organizationId: organization.id, userId, ...(await lockMaker(manager, caller, expiresAt)) };
       if (isShown)
         await this.repository.replacePasswordLink(manager, { ...link, isMailed: false, tokenHash: shown.tokenHash });
       if (mailed)

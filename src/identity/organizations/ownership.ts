@@ -5,6 +5,7 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError } from '../../core/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
+import { OPERATOR } from './link-maker.js';
 import { hashOfLinkToken, newLinkToken } from './link-token.js';
 import { MemberRepository } from './member.repository.js';
 import { OWNER } from './member-rights.js';
@@ -57,7 +58,7 @@ export class Ownership {
   /** The token of a new link to the setup page, in place of the former one. It works until it is used. */
   async createSetupToken(organizationId: string): Promise<string> {
     const { token, tokenHash } = newLinkToken();
-    const link = { tokenHash, organizationId, userId: null, madeBy: null, isMailed: false, expiresAt: null };
+    const link = { tokenHash, organizationId, userId: null, ...OPERATOR, isMailed: false, expiresAt: null };
     await this.lock.with(organizationId, ({ manager }) => this.repository.replacePasswordLink(manager, link));
     return token;
   }
@@ -66,7 +67,7 @@ export class Ownership {
   async inviteOwner(organizationId: string, email: string): Promise<string> {
     const { token, tokenHash } = newLinkToken();
     const expiresAt = new Date(databaseNow() + INVITATION_SECONDS * 1000);
-    const invitation = { organizationId, email, role: OWNER, tokenHash, mailedHash: null, madeBy: null, expiresAt };
+    const invitation = { organizationId, email, role: OWNER, tokenHash, mailedHash: null, ...OPERATOR, expiresAt };
     await this.lock.with(organizationId, ({ manager }) => this.repository.replaceInvitation(manager, invitation));
     return token;
   }

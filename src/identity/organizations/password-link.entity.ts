@@ -1,4 +1,5 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import { LinkMaker } from './link-maker.js';
 
 /**
  * A link that sets a password once: of a member, of the owner whom an organization does not have yet, or of anybody, if
@@ -9,8 +10,10 @@ import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } fr
 @Index('password_links_member_idx', ['organizationId', 'userId'])
 @ForeignKey('members', ['organizationId', 'userId'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
 @Index('password_links_maker_idx', ['organizationId', 'madeBy'])
+@Index('password_links_maker_key_idx', ['makerKeyId'], { where: 'maker_key_id IS NOT NULL' })
+@Index('password_links_grant_idx', ['grantId'], { where: 'grant_id IS NOT NULL' })
 @ForeignKey('members', ['organizationId', 'madeBy'], ['organizationId', 'userId'], { onDelete: 'CASCADE' })
-export class PasswordLinkEntity {
+export class PasswordLinkEntity extends LinkMaker {
   /** SHA-256 of the token in the link, in hex. */
   @PrimaryColumn({ type: 'char', name: 'token_hash', length: 64 })
   tokenHash: string;
@@ -24,13 +27,6 @@ export class PasswordLinkEntity {
   @Column({ type: 'uuid', name: 'user_id', nullable: true, update: false })
   @ForeignKey('users', { onDelete: 'CASCADE' })
   userId: string | null;
-
-  /**
-   * The member who made the link, and with whose membership it ends; null for a key of the organization and for the
-   * operator.
-   */
-  @Column({ type: 'uuid', name: 'made_by', nullable: true, update: false })
-  madeBy: string | null;
 
   /** Whether only the owner of the address has received the link. */
   @Column({ type: 'boolean', name: 'is_mailed', default: false, update: false })

@@ -6,6 +6,7 @@ import { databaseNow } from '../../core/database-time.js';
 import { DomainError } from '../../core/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
+import { OPERATOR } from './link-maker.js';
 import { hashOfLinkToken, newLinkToken } from './link-token.js';
 import { MemberRepository } from './member.repository.js';
 import { OrganizationLock } from './organization-lock.js';
@@ -42,7 +43,7 @@ export class PasswordResets {
     if (user === null) return undefined;
     const { token, tokenHash } = newLinkToken();
     const expiresAt = new Date(databaseNow() + LIFETIME_MS);
-    const link = { tokenHash, organizationId: null, userId: user.id, madeBy: null, isMailed: false, expiresAt };
+    const link = { tokenHash, organizationId: null, userId: user.id, ...OPERATOR, isMailed: false, expiresAt };
     await this.users.transaction((manager) => this.repository.replacePasswordLink(manager, link));
     return token;
   }

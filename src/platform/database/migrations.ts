@@ -27,6 +27,7 @@ import { GrowthIndexes1763700019260 } from './migrations/1763700019260-growth-in
 import { StartTimes1763700019270 } from './migrations/1763700019270-start-times.js';
 import { PlanOfRunEnds1763700019280 } from './migrations/1763700019280-plan-of-run-ends.js';
 import { PostConditions1763700019290 } from './migrations/1763700019290-post-conditions.js';
+import { LinkMakers1763700019310 } from './migrations/1763700019310-link-makers.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -59,4 +60,5 @@ export const MIGRATIONS = [
   StartTimes1763700019270,
   PlanOfRunEnds1763700019280,
   PostConditions1763700019290,
+  LinkMakers1763700019310,
 ];

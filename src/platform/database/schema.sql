@@ -444,14 +444,20 @@ CREATE TABLE invitations (
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   mailed_hash char(64),
   made_by uuid,
+  maker_key_id uuid,
+  grant_id uuid,
   CONSTRAINT invitations_pkey PRIMARY KEY (id),
   CONSTRAINT invitations_mailed_hash_key UNIQUE (mailed_hash),
   CONSTRAINT invitations_token_hash_key UNIQUE (token_hash),
+  CONSTRAINT invitations_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE,
+  CONSTRAINT invitations_maker_key_id_fkey FOREIGN KEY (maker_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
   CONSTRAINT invitations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT invitations_organization_id_made_by_fkey FOREIGN KEY (organization_id, made_by) REFERENCES members(organization_id, user_id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX invitations_email_idx ON invitations USING btree (organization_id, lower((email)::text));
+CREATE INDEX invitations_grant_idx ON invitations USING btree (grant_id) WHERE (grant_id IS NOT NULL);
 CREATE INDEX invitations_maker_idx ON invitations USING btree (organization_id, made_by);
+CREATE INDEX invitations_maker_key_idx ON invitations USING btree (maker_key_id) WHERE (maker_key_id IS NOT NULL);
 
 CREATE TABLE issuer_identities (
   issuer varchar(512) NOT NULL,
@@ -599,13 +605,19 @@ CREATE TABLE password_links (
   expires_at timestamptz(3),
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   made_by uuid,
+  maker_key_id uuid,
+  grant_id uuid,
   CONSTRAINT password_links_pkey PRIMARY KEY (token_hash),
+  CONSTRAINT password_links_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE,
+  CONSTRAINT password_links_maker_key_id_fkey FOREIGN KEY (maker_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
   CONSTRAINT password_links_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT password_links_organization_id_made_by_fkey FOREIGN KEY (organization_id, made_by) REFERENCES members(organization_id, user_id) ON DELETE CASCADE,
   CONSTRAINT password_links_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES members(organization_id, user_id) ON DELETE CASCADE,
   CONSTRAINT password_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
+CREATE INDEX password_links_grant_idx ON password_links USING btree (grant_id) WHERE (grant_id IS NOT NULL);
 CREATE INDEX password_links_maker_idx ON password_links USING btree (organization_id, made_by);
+CREATE INDEX password_links_maker_key_idx ON password_links USING btree (maker_key_id) WHERE (maker_key_id IS NOT NULL);
 CREATE INDEX password_links_member_idx ON password_links USING btree (organization_id, user_id);
 CREATE INDEX password_links_user_idx ON password_links USING btree (user_id);
 
