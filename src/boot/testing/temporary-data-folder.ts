@@ -44,7 +44,7 @@ export class TemporaryDataFolder {
   async remove(): Promise<void> {
     const [pid, paths] = [this.endServer(), this.findPaths()];
     // Until the server has ended, its processes write files.
-    while (pid !== undefined && (await isPostmasterOf(pid, paths[0] ?? ''))) await sleep(POLL_MS);
+    if (pid !== undefined) while (await isPostmasterOf(pid, paths[0] ?? this.path)) await sleep(POLL_MS);
     await Promise.all(paths.map((path) => rm(path, REMOVAL)));
     folders.delete(this);
     if (folders.size === 0) unwatchProcess();
