@@ -5,14 +5,12 @@ import { StorageLostError, throughOutage } from '../../core/through-outage.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
 import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
-import { RunApprovals } from '../runs/records/run-approvals.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import { RecentHistories } from '../threads/recent-histories.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunError } from '../runs/records/run.entity.js';
-import { type AgentSession, AgentSessionService } from './agent-session.service.js';
 import { runAgentLoop } from './agent-loop.js';
-import { AttemptApprovals } from './attempt-approvals.js';
+import { type AttemptParts, AttemptPartsFactory, hasLostTooManyWorkers } from './attempt-parts.js';
 import { concludeAnswer, type Conclusion } from './conclude-answer.js';
 import type { RunAnswer } from './run-answer.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
@@ -27,12 +25,8 @@ import {
 } from './run-failure.js';
 import { CallRecordings } from './recording/call-recordings.js';
 import { RecordingWriter } from './recording/recording-writer.js';
-import { type RunModels, RunModelsFactory } from './run-models.js';
 import { requireOutput } from './shaped-step.js';
 import { RunSupervisor } from './run-supervisor.js';
-
-/** A run that has lost this many workers is not executed again. */
-const MAX_ATTEMPTS = 5;
 
 /** The failures of runs that were stopped. */
 const STOP_FAILURES: ReadonlyMap<StopReason | undefined, RunError> = new Map([
@@ -47,11 +41,9 @@ export class RunExecutorService {
 
   constructor(
     private readonly execution: RunExecution,
+    private readonly parts: AttemptPartsFactory,
     private readonly answers: RunAnswerFactory,
-    private readonly models: RunModelsFactory,
-    private readonly sessions: AgentSessionService,
     private readonly supervisor: RunSupervisor,
-    private readonly approvals: RunApprovals,
     private readonly telemetry: RunTelemetry,
     private readonly recordings: RecordingWriter,
     private readonly histories: RecentHistories,
@@ -95,20 +87,11 @@ export class RunExecutorService {
 
   private async answerRun(attempt: Attempt): Promise<boolean> {
     const { run, control, observation } = attempt;
-    // A reader waits for its first chunk, so it is sent before the attempt reads anything.
-    const opened = this.answers.openAnswer(run, () => control.stop('stale'));
-    const opening = canBegin(run) ? throughOutage(() => this.sessions.openAgentSession(run, control)) : undefined;
-    // `conclusionOf` waits for it, unless the answer or the models cannot be opened.
-    opening?.catch(() => undefined);
-    const [answer, models, approvals] = await Promise.all([
-      opened,
-      this.models.resolveModels(run),
-      AttemptApprovals.open(run, this.approvals),
-    ]);
-    answer.model = models.current.name;
+    const parts = await this.parts.openParts(run, control);
+    const { answer, models, approvals } = parts;
     observation.setModel(models.current.name);
     try {
-      const conclusion = await this.conclusionOf(attempt, answer, { models, approvals, opening });
+      const conclusion = await this.conclusionOf(attempt, parts);
       if (control.stopped === 'stale') throw new StaleAttemptError(control.claim);
       if (conclusion === 'waiting' || conclusion === 'handover' || conclusion === 'yield') {
         await answer.save();
@@ -161,8 +144,7 @@ export class RunExecutorService {
 
   private async conclusionOf(
     { run, control, shouldYield, observation }: Attempt,
-    answer: RunAnswer,
-    { models, approvals, opening }: AttemptParts,
+    { answer, models, approvals, opening }: AttemptParts,
   ): Promise<Conclusion | 'handover' | 'waiting' | 'yield'> {
     try {
       if (opening === undefined) {
@@ -195,28 +177,11 @@ export class RunExecutorService {
   }
 }
 
-function hasLostTooManyWorkers({ attempt, yields }: ClaimedRun): boolean {
-  return attempt - yields > MAX_ATTEMPTS;
-}
-
-/** False for a run that only has to be ended. */
-function canBegin(run: ClaimedRun): boolean {
-  return !hasLostTooManyWorkers(run) && run.cancelRequestedAt === null && !run.hasLostCredential;
-}
-
 interface Attempt {
   run: ClaimedRun;
   control: RunAttemptControl;
   shouldYield: () => Promise<boolean>;
   observation: RunObservation;
-}
-
-/** What an attempt opens besides its answer. */
-interface AttemptParts {
-  models: RunModels;
-  approvals: AttemptApprovals;
-  /** Undefined if the attempt does not begin. */
-  opening: Promise<AgentSession> | undefined;
 }
 
 /** PostgreSQL's classes for what is wrong with the data or the statement (Appendix A of its manual). */

@@ -10,6 +10,7 @@ import { FileRecordsModule } from '../files/files.module.js';
 import { LostWorkers } from './lost-workers.js';
 import { RecordingWriter } from './recording/recording-writer.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
+import { AttemptPartsFactory } from './attempt-parts.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunModelsFactory } from './run-models.js';
 import { RunProcessor } from './run.processor.js';
@@ -36,6 +37,7 @@ import { WorkerLock } from './worker-lock.js';
   providers: [
     RunProcessor,
     RunExecutorService,
+    AttemptPartsFactory,
     RunAnswerFactory,
     RunModelsFactory,
     AgentSessionService,
