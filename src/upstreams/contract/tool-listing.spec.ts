@@ -50,6 +50,15 @@ describe('collectTools', () => {
     await expect(collectTools(pages({ '': { tools: tools.slice(1) } }))).resolves.toHaveLength(10_000);
   });
 
+  it('bounds the size of all cursors', async () => {
+    const text = 'x'.repeat(5 * 1024 * 1024);
+    let page = 0;
+    await expect(collectTools(async () => ({ tools: [], nextCursor: `${text}${page++}` }))).rejects.toThrow(
+      'more text or values',
+    );
+    expect(page).toBe(2);
+  });
+
   it('bounds the size of the list over all pages', async () => {
     const text = 'x'.repeat(5 * 1024 * 1024);
     let page = 0;
