@@ -43,8 +43,8 @@ export class ProgramLog {
 
   constructor({ connectionId, command, args, env }: StdioTarget) {
     this.fields = { connection_id: connectionId, command };
-    this.secrets = [...Object.values(env), ...secretArguments(args)]
-      .flatMap((value) => [value, ...value.split(/\r?\n/)])
+    const values = [...Object.values(env), ...secretArguments(args)];
+    this.secrets = [...new Set(values.flatMap((value) => [value, ...value.split(/\r?\n/)]))]
       .filter((value) => value.length >= MIN_SECRET_LENGTH)
       .toSorted((a, b) => b.length - a.length);
   }
@@ -55,22 +55,30 @@ export class ProgramLog {
    */
   get lastWords(): string {
     if (this.lastLines.length === 0) return '';
-    const lines = this.lastLines.map((line) => redactText(quotable(line)).slice(0, QUOTED_LENGTH).toWellFormed());
+    const lines = this.lastLines.map((line) =>
+      redactText(quotable(this.withoutSecrets(line)))
+        .slice(0, QUOTED_LENGTH)
+        .toWellFormed(),
+    );
     return `${this.hasDistrust ? ABOUT_DISTRUST : ''} The end of its standard error: ${lines.join(' | ')}`;
   }
 
   /** Logs a line of standard error. */
   errorLine(line: string): void {
     if (line.trim() === '') return;
-    const text = this.secrets.reduce((text, secret) => text.replaceAll(secret, '***'), line);
-    this.hasDistrust ||= DISTRUST.test(text);
-    if (!STACK_FRAME.test(text)) this.lastLines.push(text);
+    this.hasDistrust ||= DISTRUST.test(line);
+    if (!STACK_FRAME.test(line)) this.lastLines.push(line);
     if (this.lastLines.length > QUOTED_LINES) this.lastLines.shift();
     if (!this.takeCredit()) return;
     this.logger.log(
-      { ...this.fields, stderr: text.slice(0, MAX_LOGGED_LENGTH) },
+      { ...this.fields, stderr: this.withoutSecrets(line).slice(0, MAX_LOGGED_LENGTH) },
       'A STDIO program wrote to standard error',
     );
+  }
+
+  /** Takes long with many secrets, so it is done only to what is shown. */
+  private withoutSecrets(line: string): string {
+    return this.secrets.reduce((text, secret) => text.replaceAll(secret, '***'), line);
   }
 
   /**
