@@ -6,11 +6,11 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isUuid } from '../../core/ids.js';
 import type { KeyLimit, KeyRateLimit, OrganizationLimits } from '../../core/limits.js';
-import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
+import { intersectionOf, isWithin, type PermissionMap } from '../../core/permissions.js';
 import type { Principal, RunAccess } from '../../core/principal.js';
 import { permissionsDigest } from '../credentials/permissions-digest.js';
-import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
-import { shortenLinksOfKey } from '../organizations/links-of-members.js';
+import { changeOrganization, lockOrganization, requireRoom } from '../../platform/database/organization-locks.js';
+import { endLinksOfKey, shortenLinksOfKey } from '../organizations/links-of-members.js';
 import {
   EVERYTHING,
   joinMemberRights,
@@ -98,6 +98,8 @@ export class ApiKeyRepository {
   ): Promise<ApiKeyEntity> {
     const { organizationId } = key;
     return changeOrganization(this.keys.manager, organizationId, async (manager) => {
+      // Before the keys, as those do who change members.
+      await lockOrganization(manager, organizationId);
       const { maker } = await lockRows(manager, { caller, id: undefined });
       check(maker);
       await deleteLongExpired(manager, organizationId);
@@ -124,6 +126,9 @@ export class ApiKeyRepository {
       const changed = decide(stored, maker);
       if (Object.keys(changed).length === 0) return stored;
       await manager.update(ApiKeyEntity, { id: stored.id }, changed);
+      if (changed.permissions !== undefined && !isWithin(stored.permissions, changed.permissions)) {
+        await endLinksOfKey(manager, stored.id);
+      }
       if (changed.expiresAt) await shortenLinksOfKey(manager, stored.id, changed.expiresAt);
       await this.recordChange(manager, change.caller, { before: stored, after: { ...stored, ...changed } });
       return manager.findOneByOrFail(ApiKeyEntity, { id: stored.id });

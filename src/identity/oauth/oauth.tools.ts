@@ -24,8 +24,8 @@ export class OauthTools {
   @ManagementTool({
     name: 'OAUTH_GRANT_LIST',
     description:
-      'Lists the sign-ins of people with OAuth clients in this organization, newest first. Without the permission, ' +
-      'a person sees only their own.',
+      'Lists the sign-ins of people with OAuth clients in this organization, newest first. Signed in, a person ' +
+      'without the permission sees only their own.',
     input: NoInput,
     output: OauthGrantList,
     annotations: READ_ONLY,
@@ -38,8 +38,8 @@ export class OauthTools {
   @ManagementTool({
     name: 'OAUTH_GRANT_REVOKE',
     description:
-      'Ends a sign-in: its tokens, the API keys made with it, and its open streams stop within a second. Without ' +
-      'the permission, a person can revoke only their own.',
+      'Ends a sign-in: its tokens, the API keys made with it, and its open streams stop within a second. Signed ' +
+      'in, a person without the permission can revoke only their own.',
     input: OauthGrantRevokeInput,
     output: OauthRemoved,
     annotations: DESTROYS,

@@ -2,7 +2,7 @@ import { Column, type EntityManager, ForeignKey } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 
-/** Who made an invitation or a link that sets a password, and with what. The link ends with each of them. */
+/** Who made an invitation or a link that sets a password, and with what. The link ends as soon as one of them does. */
 export abstract class LinkMaker {
   /** The member, with whose membership it ends; null for a key of the organization and for the operator. */
   @Column({ type: 'uuid', name: 'made_by', nullable: true, update: false })
@@ -22,8 +22,8 @@ export abstract class LinkMaker {
 export const OPERATOR: LinkMaker = { madeBy: null, makerKeyId: null, grantId: null };
 
 /**
- * The caller as the maker of a link, and when the link expires: as asked for, but not after the key. Until the
- * transaction ends, the key and the grant can neither end nor change. The grant comes first, as when it is revoked.
+ * The caller as the maker of a link, and when the link expires: when asked, or with the key if that is earlier. Until
+ * the transaction ends, the key and the grant can neither end nor change. Locks the grant first, as revoking it does.
  * @throws DomainError `credential_invalid`
  */
 export async function lockMaker(

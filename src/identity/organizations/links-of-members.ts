@@ -30,7 +30,12 @@ export async function endLinksOfPerson(manager: EntityManager, userId: string): 
   for (const table of TABLES) await manager.query(`DELETE FROM ${table} WHERE made_by = $1`, [userId]);
 }
 
-/** Ends the invitations and reset links that a key has made no later than the key, which now expires earlier. */
+/** Ends the invitations and reset links that a key has made, whose permissions become fewer. */
+export async function endLinksOfKey(manager: EntityManager, keyId: string): Promise<void> {
+  for (const table of TABLES) await manager.query(`DELETE FROM ${table} WHERE maker_key_id = $1`, [keyId]);
+}
+
+/** Lets the invitations and reset links of a key expire no later than the key, whose expiry was brought forward. */
 export async function shortenLinksOfKey(manager: EntityManager, keyId: string, expiresAt: Date): Promise<void> {
   for (const table of TABLES) {
     const statement = `UPDATE ${table} SET expires_at = $2 WHERE maker_key_id = $1 AND expires_at > $2`;

@@ -153,6 +153,25 @@ describe('the invitations and reset links of a key', () => {
     expect(await expiriesOf(links)).toEqual([item.expires_at, item.expires_at, item.expires_at]);
   });
 
+  it('end when the permissions of the key become fewer', async () => {
+    const { id, key } = await createKey();
+    const links = await makeLinks(callWith(key));
+    await service.tool('API_KEY_UPDATE', { id, name: 'renamed' }).expect(200);
+    expect(await statusesOf(links)).toEqual(OPEN);
+    await service.tool('API_KEY_UPDATE', { id, permissions: { '*': ['*'] } }).expect(200);
+    expect(await statusesOf(links)).toEqual(ENDED);
+  });
+
+  it('are made while the key makes other keys', async () => {
+    const { key } = await createKey();
+    const making = Array.from({ length: 12 }, async () => [
+      service.tool('MEMBER_INVITE', { email: newEmail(), role: 'owner' }, key),
+      service.tool('API_KEY_CREATE', { name: 'another', permissions: {} }, key),
+    ]);
+    const answers = await Promise.all((await Promise.all(making)).flat());
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  });
+
   it('belong to the last maker', async () => {
     const { id, key } = await createKey();
     const email = newEmail();

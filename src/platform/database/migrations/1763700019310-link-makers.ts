@@ -3,6 +3,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** Invitations and links that set passwords end with the API key or the OAuth grant that made them. */
 export class LinkMakers1763700019310 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {
+    // In the order of those who revoke a grant meanwhile, which deletes its keys.
+    await queryRunner.query('LOCK TABLE oauth_grants, api_keys IN SHARE ROW EXCLUSIVE MODE');
     for (const table of ['invitations', 'password_links']) {
       await queryRunner.query(`
         ALTER TABLE ${table}
