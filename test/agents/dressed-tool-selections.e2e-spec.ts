@@ -158,7 +158,7 @@ describe('a tool with a long definition', () => {
     const description = 'x'.repeat(7 * 1024 * 1024);
     const upstream = await startMcpUpstream({ read: { description, handler: () => 'read' } });
     const id = await connectTo(app, upstream.url, { title: 'Large' });
-    const selecting = (...selected_tools: object[]) => agentOf(app, [{ connection_id: id, selected_tools }] as never);
+    const selecting = (...selected_tools: unknown[]) => agentOf(app, [{ connection_id: id, selected_tools }] as never);
     return { selecting, close: () => upstream.close() };
   });
   const tooLarge = { ok: false, error: expect.stringContaining('would exceed 32 MiB') };
@@ -174,7 +174,7 @@ describe('a tool with a long definition', () => {
   });
 
   it('is not listed for more agents inside than fit into a list', async () => {
-    const inner = await Promise.all(Array.from({ length: 5 }, () => large.selecting({ tool: 'read' })));
+    const inner = await Promise.all(Array.from({ length: 5 }, () => large.selecting('read')));
     const agent = await agentOf(app, inner.map((connection_id) => ({ connection_id })) as never);
     expect(await succeed(app, 'CONNECTION_TEST', { id: agent })).toMatchObject({ ...tooLarge, tools: 4 });
   });

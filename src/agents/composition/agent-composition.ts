@@ -25,9 +25,9 @@ const NOT_CALLED: ListOf = () => Promise.resolve({ fault: 'The upstream was not 
 type Listener = (connectionId: string) => void;
 
 /** The composition of an agent in one session. */
-interface InSession {
+interface ComposedInSession {
   readonly composition: Composition;
-  /** What it weighs; undefined if it is the composition for everyone. */
+  /** The weights of its parts; undefined for the composition that everyone has. */
   readonly weights?: PartWeights;
 }
 
@@ -63,17 +63,17 @@ export class AgentComposition {
 
   /**
    * The same for one session, in which upstreams may list different tools.
-   * @param inSession the list of a connection in the session, given its list for everyone
+   * @param listIn the list of a connection in the session, given its list for everyone
    */
   async inSession(
     agent: AgentToCompose,
-    inSession: (connection: Connection, list: MemberList) => Promise<MemberList>,
-  ): Promise<InSession> {
+    listIn: (connection: Connection, list: MemberList) => Promise<MemberList>,
+  ): Promise<ComposedInSession> {
     await this.compositionOf(agent);
     const key = this.hasMemberAccounts(agent) ? keyOf(agent) : agent.id;
     const members = this.live.get(key)?.made?.parts ?? (await this.parts.readMembers(agent));
     const parts = await this.parts.withLists(members, async (connection) =>
-      inSession(connection, await this.lists.listsOf(connection)),
+      listIn(connection, await this.lists.listsOf(connection)),
     );
     const made = this.live.get(key)?.made;
     if (made !== undefined && isSameParts(made.parts, parts)) return { composition: made.composition };

@@ -152,6 +152,7 @@ export class CompositionBuilder {
     const byName = new Map(member.places.map((place) => [place.name, place]));
     const places: ToolPlace[] = [];
     const misfits: UnavailableMember[] = [];
+    let left = work.dressingLeft;
     for (const selected of member.selection.selectedTools ?? []) {
       const place = byName.get(toolOf(selected));
       if (place === undefined) continue;
@@ -162,11 +163,12 @@ export class CompositionBuilder {
       const result = await this.dresser.dressTool(place, selected, place.connection);
       const dressed = dressedPlace(place, selected, result);
       places.push(dressed);
-      if (dressed.tool !== undefined) work.dressingLeft -= definitionSize(dressed.tool.definition);
-      if (work.dressingLeft < 0) return withoutTools(member, TOO_LARGE);
+      if (dressed.tool !== undefined) left -= definitionSize(dressed.tool.definition);
+      if (left < 0) return withoutTools(member, TOO_LARGE);
       if (result.misfit !== undefined && dressed.fault !== undefined) misfits.push(dressed.fault);
       if (work.slices.isOver) await work.slices.next();
     }
+    work.dressingLeft = left;
     // A rule can name a tool as the agent does.
     const marked = withApproval(places, member.selection.approval);
     return { ...member, places: marked, unavailable: [...member.unavailable, ...misfits] };

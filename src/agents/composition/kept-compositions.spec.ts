@@ -12,23 +12,7 @@ describe('KeptCompositions', () => {
   it('keeps compositions of 64 Mi characters of lists', () => {
     const kept = new KeptCompositions();
     for (let n = 0; n < 20; n++) complete(kept, `${n}`, 'one', listOf(4 * MEBI));
-    expect(keysIn(kept, 20)).toEqual([
-      '5',
-      '6',
-      '7',
-      '8',
-      '9',
-      '10',
-      '11',
-      '12',
-      '13',
-      '14',
-      '15',
-      '16',
-      '17',
-      '18',
-      '19',
-    ]);
+    expect(keysIn(kept, 20)).toEqual(Array.from({ length: 15 }, (_, n) => `${n + 5}`));
   });
 
   it('counts a list that agents have in common once', () => {
@@ -58,7 +42,8 @@ describe('weightsOf', () => {
   it('weighs settings and the definitions of dressed tools for the composition itself', () => {
     const definition = { name: 'a', description: 'x'.repeat(5_000), inputSchema: { type: 'object' as const } };
     const tool = toToolList([definition], 0).tools.get('a');
-    const dressing = { fixed: [], covered: [], upstreamDefinition: definition };
+    const upstreamDefinition = { ...definition, description: 'z'.repeat(50_000) };
+    const dressing = { fixed: [], covered: [], upstreamDefinition };
     const composition = compositionOf([
       { name: 'one', tool, dressing },
       { name: 'two', tool, dressing },

@@ -66,18 +66,22 @@ export class KeptCompositions {
   }
 }
 
+/** Cached for the lifetime of the composition: parts that lead to the same one weigh the same. */
+const weightsByComposition = new WeakMap<Composition, PartWeights>();
+
 /**
  * The memory that a composition and its parts take, in characters: each list of tools, which compositions can have in
  * common, and what belongs to the composition alone.
  */
 export function weightsOf(parts: AgentParts, composition: Composition): PartWeights {
+  const known = weightsByComposition.get(composition);
+  if (known !== undefined) return known;
   const weights = new Map<object, number>();
+  weightsByComposition.set(composition, weights);
   for (const { list } of parts.lists.values()) if (list !== undefined) weights.set(list.tools, list.size);
   let own = composition.places.size * PLACE_WEIGHT + settingsOf(parts).size;
   for (const { tool, dressing } of composition.places.values()) {
-    // As large as the definition that was dressed, or smaller.
-    if (dressing !== undefined && tool !== undefined)
-      own += definitionSize(dressing.upstreamDefinition ?? tool.definition);
+    if (dressing !== undefined && tool !== undefined) own += definitionSize(tool.definition);
   }
   return weights.set(composition, own);
 }

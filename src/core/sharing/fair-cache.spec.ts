@@ -40,6 +40,16 @@ describe('FairCache', () => {
     expect(contentOf(cache)).toEqual(['b']);
   });
 
+  it('keeps the values of other holders when one value alone is too heavy', () => {
+    const cache = cacheOf(10, 10);
+    for (const key of ['quiet', 'calm']) cache.set(key, key, key, weighing(2));
+    cache.set('a', 'greedy', 'a', weighing(100));
+    cache.set('a', 'greedy', 'a', weighing(100));
+    expect(contentOf(cache)).toEqual(['quiet', 'calm', 'a']);
+    cache.set('still', 'still', 'still', weighing(2));
+    expect(contentOf(cache)).toEqual(['quiet', 'calm', 'still']);
+  });
+
   it('counts a part that several values of a holder have once, as long as one of them has it', () => {
     const cache = cacheOf(10, 10);
     for (const key of ['a', 'b', 'c']) cache.set(key, 'one', key, new Map([[LIST, 8]]));

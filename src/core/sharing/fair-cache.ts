@@ -18,7 +18,8 @@ interface Entry<T> {
 
 /** What a holder has. */
 interface Holding {
-  count: number;
+  /** Of its values, least recently used first. */
+  readonly keys: Set<string>;
   weight: number;
   /** How many values have each part. */
   readonly uses: Map<object, number>;
@@ -28,10 +29,10 @@ const NO_PARTS: PartWeights = new Map();
 
 /**
  * A cache in which holders, such as organizations, do not displace each other: the least recently used value of the
- * holder that has the most is evicted. The value that was stored last stays, whatever it weighs.
+ * holder that has the most is evicted. The value that was stored last stays, whatever it weighs, and then those of
+ * other holders do too.
  */
 export class FairCache<T> {
-  /** Least recently used first. */
   private readonly entries = new Map<string, Entry<T>>();
   private readonly holdings = new Map<string, Holding>();
   private weight = 0;
@@ -42,12 +43,12 @@ export class FairCache<T> {
     return this.entries.get(key)?.value;
   }
 
-  /** The same, and makes it the most recently used. */
+  /** Returns the value and makes it the most recently used. */
   use(key: string): T | undefined {
     const entry = this.entries.get(key);
     if (entry === undefined) return undefined;
-    this.entries.delete(key);
-    this.entries.set(key, entry);
+    entry.holding.keys.delete(key);
+    entry.holding.keys.add(key);
     return entry.value;
   }
 
@@ -58,10 +59,10 @@ export class FairCache<T> {
   /** Stores the value as the most recently used, and evicts others if needed. */
   set(key: string, holder: string, value: T, parts = NO_PARTS): void {
     this.delete(key);
-    const holding = this.holdings.get(holder) ?? { count: 0, weight: 0, uses: new Map() };
+    const holding = this.holdings.get(holder) ?? { keys: new Set(), weight: 0, uses: new Map() };
     this.holdings.set(holder, holding);
     this.entries.set(key, { value, holder, holding, parts });
-    holding.count++;
+    holding.keys.add(key);
     for (const [part, weight] of parts) {
       const uses = holding.uses.get(part) ?? 0;
       holding.uses.set(part, uses + 1);
@@ -79,7 +80,8 @@ export class FairCache<T> {
     if (entry === undefined) return;
     const { holder, holding, parts } = entry;
     this.entries.delete(key);
-    if (--holding.count === 0) this.holdings.delete(holder);
+    holding.keys.delete(key);
+    if (holding.keys.size === 0) this.holdings.delete(holder);
     for (const [part, weight] of parts) {
       const uses = (holding.uses.get(part) ?? 0) - 1;
       if (uses > 0) holding.uses.set(part, uses);
@@ -101,16 +103,17 @@ export class FairCache<T> {
     return this.hasTooMany || this.weight > this.options.maxWeight;
   }
 
+  /** Undefined if the holder that has the most has nothing else to give. */
   private findSurplus(latest: string): string | undefined {
-    const measure = this.hasTooMany ? 'count' : 'weight';
-    let found: string | undefined;
-    let most = -1;
-    for (const [key, { holding, value }] of this.entries) {
-      const held = holding[measure];
-      if (held <= most || key === latest || this.options.isInUse?.(value) === true) continue;
-      found = key;
-      most = held;
+    const measure = this.hasTooMany ? ({ keys }: Holding) => keys.size : ({ weight }: Holding) => weight;
+    let greediest: Holding | undefined;
+    for (const holding of this.holdings.values()) {
+      if (greediest === undefined || measure(holding) > measure(greediest)) greediest = holding;
     }
-    return found;
+    for (const key of greediest?.keys ?? []) {
+      const entry = this.entries.get(key);
+      if (key !== latest && entry !== undefined && this.options.isInUse?.(entry.value) !== true) return key;
+    }
+    return undefined;
   }
 }

@@ -37,7 +37,11 @@ interface Composed {
 @Injectable()
 export class SessionComposition {
   /** By the caller's session key, until the session ends. */
-  private readonly composed = new FairCache<Composed>({ maxEntries: MAX_COMPOSED, maxWeight: MAX_WEIGHT });
+  private readonly composed = new FairCache<Composed>({
+    maxEntries: MAX_COMPOSED,
+    maxWeight: MAX_WEIGHT,
+    isInUse: ({ making }) => making !== undefined,
+  });
   /**
    * Upstreams whose tool list is not requested again for a while after a failure, by the key of the session with the
    * upstream.
@@ -120,7 +124,7 @@ export class SessionComposition {
   }
 }
 
-/** The shared list decides which tools are public. It is the union itself if the session lists the same. */
+/** The shared list decides which tools are public. If the session lists the same tools, the shared list is returned. */
 function union(shared: MemberList, own: ToolList): MemberList {
   const { list } = shared;
   if (list?.digest === own.digest) return shared;
