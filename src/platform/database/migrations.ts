@@ -26,7 +26,7 @@ import { CheaperRuns1763700019220 } from './migrations/1763700019220-cheaper-run
 import { GrowthIndexes1763700019260 } from './migrations/1763700019260-growth-indexes.js';
 import { StartTimes1763700019270 } from './migrations/1763700019270-start-times.js';
 import { PlanOfRunEnds1763700019280 } from './migrations/1763700019280-plan-of-run-ends.js';
-import { PostConditions1763700019290 } from './migrations/1763700019290-post-conditions.js';
+import { FollowingPosts1763700019290 } from './migrations/1763700019290-following-posts.js';
 import { LinkMakers1763700019310 } from './migrations/1763700019310-link-makers.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
@@ -59,6 +59,6 @@ export const MIGRATIONS = [
   GrowthIndexes1763700019260,
   StartTimes1763700019270,
   PlanOfRunEnds1763700019280,
-  PostConditions1763700019290,
+  FollowingPosts1763700019290,
   LinkMakers1763700019310,
 ];

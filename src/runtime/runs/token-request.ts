@@ -3,8 +3,8 @@ import type { Principal } from '../../core/principal.js';
 import type { RunRequest } from './run-request.dto.js';
 
 /**
- * Refuses what the holder of a browser token does not decide: instructions, the model, and its temperature. Visitors of
- * a web page hold these tokens, so that they ask as users only.
+ * Refuses what the holder of a browser token does not decide: instructions, the tier and the temperature. Visitors of a
+ * web page hold these tokens, and ask as users only.
  * @throws DomainError `permission_denied`
  */
 export function requireTokenRequest({ thread }: Principal, request: RunRequest): void {
@@ -17,7 +17,9 @@ export function requireTokenRequest({ thread }: Principal, request: RunRequest):
   ];
   if (paths.length === 0) return;
   const errors = paths.map((path): FieldError => ({ path, code: 'permission_denied', message: messageOf(path) }));
-  const detail = `A browser token can post only messages with the role user, without tier and temperature: ${paths.join(', ')}.`;
+  const detail =
+    'A browser token can post only messages with the role user, without tier and temperature: ' +
+    `${paths.join(', ')}.`;
   throw new DomainError('permission_denied', detail, errors);
 }
 

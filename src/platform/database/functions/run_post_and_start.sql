@@ -8,8 +8,8 @@
 -- Without a `_tier`, the run gets its agent's. With an `_epoch`, the first open run of its thread starts at once, if
 -- its organization has room: `_started` is its row, `_previous` the run that was posted to the thread right before it,
 -- and `_is_limited` tells whether its organization has a limit of concurrent runs.
--- With `_follows`, the last run of the thread has to be that one: otherwise `overtaken` is answered. With `_metadata`,
--- the thread gets it first, and the run as every run has that of its thread.
+-- With `_follows`, `overtaken` is answered unless that run is the last one of the thread. With `_metadata`, the thread
+-- gets this metadata, and the run with it.
 -- `_has_spend_limit` tells whether anything in the organization has a spending limit. With `_input_tokens`, a run to
 -- which one applies reserves its first model call; `_refusal` tells why it cannot, which is the outcome then.
 CREATE OR REPLACE FUNCTION run_post_and_start(

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createFunction } from './create-function.js';
 
 /** A post can name the run that it follows, and change the metadata of its thread. */
-export class PostConditions1763700019290 implements MigrationInterface {
+export class FollowingPosts1763700019290 implements MigrationInterface {
   async up(queryRunner: QueryRunner): Promise<void> {
     // By its arguments: an earlier migration may just have made the present function beside it.
     await queryRunner.query(`
@@ -13,6 +13,6 @@ export class PostConditions1763700019290 implements MigrationInterface {
   }
 
   async down(): Promise<void> {
-    // The new arguments have defaults.
+    // Earlier versions can call it, because the new arguments have defaults.
   }
 }

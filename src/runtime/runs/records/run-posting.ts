@@ -54,7 +54,7 @@ export type Refusal =
   | 'overtaken'
   | 'too_many_runs';
 
-/** Another run was posted after the one that a run has to follow (`NewRun.follows`). */
+/** The run that a new one has to follow (`NewRun.follows`) is no longer the last one of its thread. */
 export class OvertakenError extends DomainError {
   constructor() {
     super('conflict', 'The thread has gone on.');
