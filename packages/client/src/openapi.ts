@@ -1036,7 +1036,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the sign-ins of people with OAuth clients in this organization, newest first. Without the permission, a person sees only their own. */
+        /** Lists the sign-ins of people with OAuth clients in this organization, newest first. Signed in, a person without the permission sees only their own. */
         post: operations["OAUTH_GRANT_LIST"];
         delete?: never;
         options?: never;
@@ -1053,7 +1053,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends a sign-in: its tokens, the API keys made with it, and its open streams stop within a second. Without the permission, a person can revoke only their own. */
+        /** Ends a sign-in: its tokens, the API keys made with it, and its open streams stop within a second. Signed in, a person without the permission can revoke only their own. */
         post: operations["OAUTH_GRANT_REVOKE"];
         delete?: never;
         options?: never;

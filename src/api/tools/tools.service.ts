@@ -126,7 +126,7 @@ export class ToolsService {
 }
 
 /**
- * A person can use what is open to people without the permission. A browser token or an API key, also of a person,
+ * A person who is signed in can use what is open to people without the permission. A browser token, and every API key,
  * opens only what it names.
  */
 function isPermitted(

@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isPostmasterOf } from '../../platform/embedded-postgres/postmaster.js';
 
 const POLL_MS = 20;
+/** The server kills its processes after five seconds. */
+const END_WITHIN_MS = 10_000;
 
 /** The folders of this process that still exist. */
 const folders = new Set<TemporaryDataFolder>();
@@ -33,6 +35,8 @@ export class TemporaryDataFolder {
   endServer(): number | undefined {
     try {
       const pid = Number.parseInt(readFileSync(join(this.path, 'postgres', 'postmaster.pid'), 'utf8'), 10);
+      // Another number names a group of processes, or no process.
+      if (!(pid > 0)) return undefined;
       process.kill(pid, 'SIGQUIT');
       return pid;
     } catch {
@@ -44,7 +48,10 @@ export class TemporaryDataFolder {
   async remove(): Promise<void> {
     const [pid, paths] = [this.endServer(), this.findPaths()];
     // Until the server has ended, its processes write files.
-    if (pid !== undefined) while (await isPostmasterOf(pid, paths[0] ?? this.path)) await sleep(POLL_MS);
+    const deadline = Date.now() + END_WITHIN_MS;
+    while (pid !== undefined && Date.now() < deadline && (await isPostmasterOf(pid, paths[0] ?? this.path))) {
+      await sleep(POLL_MS);
+    }
     await Promise.all(paths.map((path) => rm(path, REMOVAL)));
     folders.delete(this);
     if (folders.size === 0) unwatchProcess();

@@ -21,8 +21,8 @@ export interface ManagementToolDefinition {
   /** The management permissions that callers need, all of them; by default the one with the tool's name. */
   permissions?: readonly string[];
   /**
-   * A person can call the tool without the permission, for what belongs to that person: the handler sees to that. A key
-   * of the organization needs the permission.
+   * A person who is signed in can call the tool without the permission, for what belongs to that person: the handler
+   * sees to that. An API key needs the permission, also that of a person.
    */
   isOpenToPeople?: boolean;
   /** What it answers is kept sealed, and never part of the record of calls. */

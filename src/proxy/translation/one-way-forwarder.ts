@@ -74,8 +74,8 @@ export class OneWayForwarder {
       await reply.status(202).send();
       return;
     }
-    // Only over HTTP can a message without a session have a receiver. The modern era has no answers of clients, and
-    // cancels a request by closing its response: an older upstream would take either as another caller's.
+    // Only over HTTP can a message without a session have a receiver. In the modern era, clients send no answers, and
+    // cancel a request by closing its response. An older upstream would attribute either message to another caller.
     const hasNoReceiver =
       route.kind === 'stateless' &&
       (caller.connection.type !== 'HTTP' || message.kind === 'answer' || message.method === CANCELLED);
