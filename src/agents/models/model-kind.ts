@@ -1,5 +1,6 @@
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
+import type { StreamFraming } from './answer-bounds.js';
 import type { FieldRules, FieldSettings } from './provider-fields.js';
 
 /** A provider's protocol: the name of a class with `@ModelKind`. */
@@ -15,7 +16,10 @@ export const PROVIDER_KINDS: ProviderKind[] = [];
 export interface ProviderSettings extends FieldSettings {
   /** The root URL of the API; undefined for the default address of the kind. */
   readonly baseUrl?: string;
-  /** Enforces the address policy and limits of time and size. Node's `fetch` does neither. */
+  /**
+   * Enforces the address policy and limits of time, size and values. Node's `fetch` does none of them. An answer that
+   * is not framed as the kind says counts as one document.
+   */
   readonly fetch: typeof globalThis.fetch;
 }
 
@@ -43,6 +47,8 @@ export interface LanguageModels {
    * asked by an instruction.
    */
   readonly schemaOptions?: SharedV4ProviderOptions;
+  /** What its models answer with; absent: server-sent events. */
+  readonly framing?: StreamFraming;
   /**
    * Creates a callable model without calling it. A promise lets the kind load its SDK for the first model. Give an SDK
    * each of its settings, also one that is not set: otherwise it reads variables such as `OPENAI_API_KEY` and

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { APICallError, InvalidPromptError, InvalidToolInputError, NoOutputGeneratedError, NoSuchToolError } from 'ai';
 import { AddressRefusedError } from '../../platform/net/address-policy.js';
 import { BuiltinFailure } from './builtin/builtin-failure.js';
-import { AnswerTooLargeError } from './provider-fetch.js';
+import { AnswerTooLargeError } from './answer-bounds.js';
 import { describeProviderFailure } from './provider-failure.js';
 
 const SECRET = 'sk-test-secret';

@@ -24,7 +24,7 @@ import { AddressRefusedError } from '../../platform/net/address-policy.js';
 import { BuiltinFailure } from './builtin/builtin-failure.js';
 import { complaintOf, type ProviderComplaint } from './provider-complaint.js';
 import type { ProviderFailureCode } from './provider-failure-codes.js';
-import { AnswerTooLargeError } from './provider-fetch.js';
+import { AnswerTooLargeError } from './answer-bounds.js';
 
 /** Why a model call failed, in a form that a run, its stream and the transcript can show. */
 interface ProviderFailure {

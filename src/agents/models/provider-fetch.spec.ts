@@ -2,7 +2,9 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
+import { eventStreamMessage } from '../../../test/support/model-apis/event-stream-message.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
+import type { StreamFraming } from './answer-bounds.js';
 import { createProviderFetch, hidingKey } from './provider-fetch.js';
 
 const closers: (() => void)[] = [];
@@ -21,10 +23,13 @@ async function serve(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function fetchWith(limits: Partial<Record<keyof typeof PROVIDER_LIMITS, number>>): typeof globalThis.fetch {
+function fetchWith(
+  limits: Partial<Record<keyof typeof PROVIDER_LIMITS, number>>,
+  framing?: StreamFraming,
+): typeof globalThis.fetch {
   const dispatcher = new Agent();
   closers.push(() => void dispatcher.destroy());
-  return createProviderFetch(dispatcher, { ...PROVIDER_LIMITS, ...limits });
+  return createProviderFetch(dispatcher, { ...PROVIDER_LIMITS, ...limits }, framing);
 }
 
 describe('the fetch of the provider SDKs', () => {
@@ -74,6 +79,80 @@ describe('the fetch of the provider SDKs', () => {
     const answer = await fetchWith({ maxAnswerBytes: 10_000 })(url);
     await expect(answer.text()).rejects.toMatchObject({ name: 'AnswerTooLargeError' });
     await closed.promise;
+  });
+
+  it.each([302, 400, 500])('reads the beginning of an error document only (%i)', async (status) => {
+    const closed = Promise.withResolvers<void>();
+    const url = await serve((_request, response) => {
+      response.once('close', closed.resolve);
+      response.writeHead(status);
+      const write = (): void => void response.write(`[${'{},'.repeat(20_000)}`, () => setImmediate(write));
+      write();
+    });
+    const answer = await fetchWith({})(url);
+    expect(await answer.text()).toHaveLength(64 * 1024);
+    await closed.promise;
+  });
+
+  it.each([
+    ['values', `data: [${'0,'.repeat(250_001)}0]\n\n`],
+    ['levels', `data: ${'['.repeat(1_001)}\n\n`],
+    ['lines', 'data:\n'.repeat(250_001)],
+    ['bytes', `data: "${'x'.repeat(1_000_000)}`],
+  ])('fails an answer that has too many %s in one event, whatever its type', async (_what, event) => {
+    for (const type of ['text/event-stream', 'application/json', 'application/vnd.amazon.eventstream']) {
+      const url = await serve((_request, response) => response.writeHead(200, { 'content-type': type }).end(event));
+      const answer = await fetchWith({ maxEventBytes: 1_000_000 })(url);
+      await expect(answer.text()).rejects.toMatchObject({ name: 'AnswerTooLargeError' });
+    }
+  });
+
+  it('passes on many events, and one with a large file', async () => {
+    const events = `data: [${'0,'.repeat(100_000)}0]\n\n`.repeat(4) + `data: {"b64":"${'x'.repeat(28_000_000)}"}\n\n`;
+    const url = await serve((_request, response) => response.end(events));
+    const answer = await fetchWith({})(url);
+    expect(await answer.text()).toBe(events);
+  });
+
+  describe('of a kind that streams frames', () => {
+    const headers = { ':event-type': 'contentBlockDelta', ':message-type': 'event' };
+    const fetchFrames = async (body: Buffer, limits = {}, step = body.length): Promise<Uint8Array[]> => {
+      const url = await serve(async (_request, response) => {
+        for (let at = 0; at < body.length; at += step) {
+          await new Promise((written) => response.write(body.subarray(at, at + step), written));
+        }
+        response.end();
+      });
+      const answer = await fetchWith(limits, 'frames')(url);
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of answer.body!) chunks.push(chunk);
+      return chunks;
+    };
+
+    it.each([1, 7, 100_000])('passes each frame on whole, however the bytes arrive (%i at a time)', async (step) => {
+      const frames = ['', 'a\n\n"', 'é'.repeat(200)].map((delta) => eventStreamMessage(headers, { delta }));
+      const chunks = await fetchFrames(Buffer.concat(frames), {}, step);
+      expect(chunks.map((chunk) => Buffer.from(chunk))).toEqual(frames);
+    });
+
+    it('counts the frames separately', async () => {
+      const frame = eventStreamMessage(headers, Array(100_000).fill(0));
+      expect(Buffer.concat(await fetchFrames(Buffer.concat([frame, frame, frame])))).toHaveLength(3 * frame.length);
+      const large = eventStreamMessage(headers, Array(250_001).fill(0));
+      await expect(fetchFrames(large)).rejects.toMatchObject({ name: 'AnswerTooLargeError' });
+    });
+
+    it('fails a frame that is too large as soon as it says so', async () => {
+      const frame = eventStreamMessage(headers, { delta: 'x'.repeat(2_000) }).subarray(0, 20);
+      const frames = fetchFrames(frame, { maxEventBytes: 2_000 });
+      await expect(frames).rejects.toMatchObject({ name: 'AnswerTooLargeError' });
+    });
+
+    it('leaves what is no frame, or not complete, to the decoder', async () => {
+      const frame = eventStreamMessage(headers, { delta: 'x' });
+      expect(Buffer.concat(await fetchFrames(frame.subarray(0, -3)))).toEqual(frame.subarray(0, -3));
+      expect(Buffer.concat(await fetchFrames(Buffer.alloc(40)))).toEqual(Buffer.alloc(40));
+    });
   });
 
   it('ends the request when the signal is aborted', async () => {

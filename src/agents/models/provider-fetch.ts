@@ -1,18 +1,13 @@
 import { type Dispatcher, fetch as undiciFetch, type RequestInit } from 'undici';
 import { HIDDEN } from '../../core/credential-forms.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
+import { type AnswerBounds, cutAt, type StreamFraming, withinBounds } from './answer-bounds.js';
 
-type ProviderFetchLimits = Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes', number>;
-
-/** A response that exceeds the size limit. */
-export class AnswerTooLargeError extends Error {
-  override readonly name = 'AnswerTooLargeError';
-}
+type ProviderFetchLimits = AnswerBounds &
+  Readonly<Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxErrorAnswerBytes', number>>;
 
 /** The beginning of a key by which masked or cut repetitions of it are recognized. */
 const KEY_BEGINNING = 8;
-/** Longer error documents are cut. */
-const MAX_ERROR_BYTES = 64 * 1024;
 
 /**
  * A `fetch` that replaces secrets in the error documents of the provider, so that their messages can be shown:
@@ -31,7 +26,7 @@ export function hidingKey(
     const answer = await fetch(input, init);
     if (answer.ok || answer.body === null) return answer;
     const { status, statusText, headers } = answer;
-    return new Response(withoutSecrets(await beginningOf(answer.body), secrets), { status, statusText, headers });
+    return new Response(withoutSecrets(await textOf(answer.body), secrets), { status, statusText, headers });
   };
 }
 
@@ -45,14 +40,11 @@ function repetitionOf(secret: string): RegExp {
   return new RegExp(secret.length > KEY_BEGINNING ? `${beginning}[\\w.*…-]*` : beginning, 'g');
 }
 
-async function beginningOf(body: ReadableStream<Uint8Array>): Promise<string> {
+async function textOf(body: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   try {
-    for await (const chunk of body) {
-      text += decoder.decode(chunk, { stream: true });
-      if (text.length > MAX_ERROR_BYTES) break;
-    }
+    for await (const chunk of body) text += decoder.decode(chunk, { stream: true });
   } catch {
     // The status says enough.
   }
@@ -60,14 +52,16 @@ async function beginningOf(body: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 /**
- * The `fetch` of the provider SDKs. It uses the given dispatcher, times out when a provider hangs and limits the size
- * of responses. It follows no redirect, so that keys and prompts reach only the stored address.
+ * The `fetch` of the provider SDKs. It uses the given dispatcher, times out when a provider hangs, limits the size of
+ * responses and of each document in them, and cuts error documents. It follows no redirect, so that keys and prompts
+ * reach only the stored address.
  */
 export function createProviderFetch(
   dispatcher: Dispatcher,
   limits: ProviderFetchLimits = PROVIDER_LIMITS,
+  framing: StreamFraming = 'events',
 ): typeof globalThis.fetch {
-  const { headersTimeoutMs: headersTimeout, idleTimeoutMs: bodyTimeout, maxAnswerBytes } = limits;
+  const { headersTimeoutMs: headersTimeout, idleTimeoutMs: bodyTimeout, maxErrorAnswerBytes } = limits;
   // `fetch` has no timeout options, so they are set on every dispatch.
   const patient = dispatcher.compose(
     (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout, bodyTimeout }, handler),
@@ -76,20 +70,9 @@ export function createProviderFetch(
     // The SDKs send string URLs and JSON strings; the types of undici and Node differ only for other values.
     const request = { ...init, redirect: 'manual', dispatcher: patient } as RequestInit;
     const answer = await undiciFetch(String(input), request);
-    const { status, statusText } = answer;
+    const { ok, status, statusText } = answer;
     const headers = new Headers([...answer.headers]);
-    const body = answer.body === null ? null : answer.body.pipeThrough(atMost(maxAnswerBytes));
+    const body = answer.body?.pipeThrough(ok ? withinBounds(limits, framing) : cutAt(maxErrorAnswerBytes)) ?? null;
     return new Response(body, { status, statusText, headers });
   };
-}
-
-function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
-  let size = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      size += chunk.byteLength;
-      if (size > maxBytes) controller.error(new AnswerTooLargeError(`The response is larger than ${maxBytes} bytes.`));
-      else controller.enqueue(chunk);
-    },
-  });
 }

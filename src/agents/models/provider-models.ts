@@ -5,6 +5,7 @@ import { AddressPolicy } from '../../platform/net/address-policy.js';
 import { GuardedDispatcher } from '../../platform/net/guarded-dispatcher.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
+import type { StreamFraming } from './answer-bounds.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import type { LanguageModels, ProviderSettings } from './model-kind.js';
 import { ModelKinds } from './model-kinds.js';
@@ -24,7 +25,7 @@ export type StoredProvider = Pick<AiProviderEntity, 'id' | 'kind' | 'baseUrl' | 
 @Injectable()
 export class ProviderModels implements OnApplicationShutdown {
   private readonly dispatcher: GuardedDispatcher;
-  private readonly fetch: typeof globalThis.fetch;
+  private readonly fetches: Readonly<Record<StreamFraming, typeof globalThis.fetch>>;
   private readonly fetchList: typeof globalThis.fetch;
 
   constructor(
@@ -33,13 +34,16 @@ export class ProviderModels implements OnApplicationShutdown {
     private readonly kinds: ModelKinds,
   ) {
     this.dispatcher = new GuardedDispatcher(policy, { connections: PROVIDER_LIMITS.socketsPerOrigin });
-    this.fetch = createProviderFetch(this.dispatcher);
+    this.fetches = {
+      events: createProviderFetch(this.dispatcher, PROVIDER_LIMITS, 'events'),
+      frames: createProviderFetch(this.dispatcher, PROVIDER_LIMITS, 'frames'),
+    };
     this.fetchList = createProviderFetch(this.dispatcher, { ...PROVIDER_LIMITS, maxAnswerBytes: MAX_LIST_BYTES });
   }
 
   /** @throws DomainError when a stored secret cannot be decrypted, or no module has the kind */
   async open(provider: StoredProvider, model: string): Promise<LanguageModelV4> {
-    const { models, settings } = this.access(provider, this.fetch);
+    const { models, settings } = this.access(provider, ({ framing = 'events' }) => this.fetches[framing]);
     return models.openModel({ ...settings, model });
   }
 
@@ -49,7 +53,8 @@ export class ProviderModels implements OnApplicationShutdown {
    * @throws as `open`, and what describes a failure of the provider (`describeProviderFailure`)
    */
   async list(provider: StoredProvider, signal: AbortSignal): Promise<readonly string[] | undefined> {
-    const { models, settings } = this.access(provider, (input, init) => this.fetchList(input, { ...init, signal }));
+    const fetch: typeof globalThis.fetch = (input, init) => this.fetchList(input, { ...init, signal });
+    const { models, settings } = this.access(provider, () => fetch);
     return models.listModels?.(settings);
   }
 
@@ -65,7 +70,7 @@ export class ProviderModels implements OnApplicationShutdown {
 
   private access(
     provider: StoredProvider,
-    fetch: typeof globalThis.fetch,
+    fetchOf: (models: LanguageModels) => typeof globalThis.fetch,
   ): { models: LanguageModels; settings: ProviderSettings } {
     const { kind, baseUrl } = provider;
     const models = this.kinds.findByName(kind);
@@ -74,7 +79,7 @@ export class ProviderModels implements OnApplicationShutdown {
     }
     const fields = openFields(this.vault, provider);
     const settings = {
-      fetch: hidingKey(fetch, ...SECRET_FIELDS.map((field) => fields[field])),
+      fetch: hidingKey(fetchOf(models), ...SECRET_FIELDS.map((field) => fields[field])),
       ...(baseUrl === null ? {} : { baseUrl }),
       ...toSettings(fields),
     };

@@ -42,12 +42,18 @@ export class ParseCost {
   private isEscaped = false;
   private isLineEmpty = false;
 
-  /** @param isStream whether the text is an event stream, in which each event is parsed and counted separately */
-  constructor(private readonly isStream = false) {}
+  /**
+   * @param isStream whether the text is an event stream, in which each event is parsed and counted separately
+   * @param maxBytes more than usual for documents that are nearly all text, such as files in base64
+   */
+  constructor(
+    private readonly isStream = false,
+    private readonly maxBytes = MAX_PARSED_BYTES,
+  ) {}
 
   /** Whether the text exceeds a limit. */
   get isTooHigh(): boolean {
-    return this.signs > MAX_PARSED_SIGNS || this.size > MAX_PARSED_BYTES || this.deepest > MAX_DEPTH;
+    return this.signs > MAX_PARSED_SIGNS || this.size > this.maxBytes || this.deepest > MAX_DEPTH;
   }
 
   /** Counts the next bytes of a text. */

@@ -25,6 +25,10 @@ export const PROVIDER_LIMITS = {
   // Beyond `RUN_CONCURRENCY`: no stream waits for a socket.
   socketsPerOrigin: 1_024,
   maxAnswerBytes: 64 * 1024 * 1024,
+  /** The largest document or event, in bytes: a file of 20 MiB in base64 has 27 MiB. */
+  maxEventBytes: 32 * 1024 * 1024,
+  /** As much of an error answer as is read; the rest is dropped. */
+  maxErrorAnswerBytes: 64 * 1024,
   /** Milliseconds until the answer's headers must have arrived: the longest `first_chunk_timeout_s`. */
   headersTimeoutMs: 600_000,
   /** Milliseconds that the answer may stay silent once it has begun. */

@@ -34,6 +34,7 @@ export class BedrockModels implements LanguageModels {
   readonly files =
     /^(?:image\/(?:png|jpeg|gif|webp)|application\/(?:pdf|msword|vnd\.ms-excel|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet)))$/;
   readonly schemaOptions = {};
+  readonly framing = 'frames';
 
   ownBaseUrl({ region = '' }: FieldSettings): string {
     const domain = PARTITIONS.find(([beginning]) => region.startsWith(beginning))?.[1] ?? 'amazonaws.com';
