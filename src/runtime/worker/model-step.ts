@@ -112,11 +112,10 @@ async function readModelStep(
   let awaitsFirstChunk = true;
   let result: ModelStepResult | undefined;
   for await (const received of partsUntilAborted(stream, signal)) {
-    recorder?.receive(received);
     const part = guard.bound(received);
-    if (part === undefined) continue;
-    if (part.type === 'stream-start') {
-      ({ warnings } = part);
+    if (part?.type === 'stream-start') ({ warnings } = part);
+    if (part === undefined || part.type === 'stream-start') {
+      await answer.skip();
       continue;
     }
     if (!isStarted) await answer.push({ type: 'start-step' });
@@ -125,15 +124,17 @@ async function readModelStep(
       result = { finishReason: part.finishReason.unified, usage: asLanguageModelUsage(part.usage) };
     }
     hasOutput ||= isOutput(part);
-    for (const chunk of await chunks.of(part)) {
-      const accepted = guard.accept(chunk);
-      if (accepted === undefined) continue;
-      if (awaitsFirstChunk && !OPENINGS.has(accepted.type)) {
+    const made = await chunks.of(part);
+    const accepted = made.flatMap((chunk) => guard.accept(chunk) ?? []);
+    if (made.length === 0 || accepted.length > 0) recorder?.receive(part);
+    if (accepted.length === 0) await answer.skip();
+    for (const chunk of accepted) {
+      if (awaitsFirstChunk && !OPENINGS.has(chunk.type)) {
         awaitsFirstChunk = false;
         timer.stop();
         watch.onFirstChunk();
       }
-      for (const stored of await storedChunks(accepted, answer, input)) await answer.push(stored);
+      for (const stored of await storedChunks(chunk, answer, input)) await answer.push(stored);
     }
   }
   if (result === undefined && !hasOutput) throw new NoOutputGeneratedError({ message: NO_OUTPUT });

@@ -144,6 +144,11 @@ export class RunAnswer {
     await this.turns.next();
   }
 
+  /** Counts a part of a model's stream that adds nothing. Returns a promise if others go on first. */
+  skip(): Promise<void> | undefined {
+    return this.turns.next();
+  }
+
   /** Streams a chunk from the run itself, regardless of the answer's size. */
   async append(chunk: UIMessageChunk): Promise<void> {
     await this.stream(chunk, 0);

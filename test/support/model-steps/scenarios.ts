@@ -243,15 +243,6 @@ const MORE: Record<string, Scenario> = {
       ],
     ],
   },
-  'a file at an address that is refused': {
-    calls: [
-      [
-        ...text('0', 'x'),
-        { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('http://127.0.0.1:9/x') } },
-        finish(),
-      ],
-    ],
-  },
 };
 
 const ERRORS: Record<string, Scenario> = {

@@ -7,8 +7,7 @@ import {
   AISDKError,
   StreamProviderError,
 } from 'ai';
-import { createDefaultDownloadFunction, parseToolCall } from 'ai/internal';
-import { unlessAborted } from '../../../core/with-timeout.js';
+import { parseToolCall } from 'ai/internal';
 import { types } from 'node:util';
 import { isRecord } from '../../../core/is-record.js';
 
@@ -18,11 +17,15 @@ type TextPart = PartOf<`${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}`>;
 /** The error text for a tool call that cannot be parsed. */
 const UNUSABLE_CALL = 'The tool does not exist, or its arguments are not valid JSON.';
 
+/** The protocols of addresses of files that readers get: a console can show an address as a link. */
+const USABLE_ADDRESS = /^(?:https?|data):$/;
+
 const newPartId = createIdGenerator({ prefix: 'aitxt', size: 24 });
 
 /**
  * Turns the parts of one provider stream into chunks of an answer, as `streamText` and `toUIMessageChunk` of the AI SDK
- * do: the fields of a chunk are in the same order. All tools of an agent are dynamic. Sources are left out.
+ * do: the fields of a chunk are in the same order. All tools of an agent are dynamic. Sources are left out, and files
+ * at addresses are not downloaded.
  */
 export class AnswerChunks {
   private readonly texts = new TextIds();
@@ -61,7 +64,7 @@ export class AnswerChunks {
         return [this.ofRequest(part)];
       case 'file':
       case 'reasoning-file':
-        return this.ofFile(part);
+        return ofFile(part);
       case 'custom':
         return [{ type: 'custom', kind: part.kind, ...metadataOf(part) }];
       case 'error':
@@ -142,21 +145,6 @@ export class AnswerChunks {
     if (!this.callIds.has(toolCallId)) throw new ToolCallNotFoundForApprovalError({ toolCallId, approvalId });
     return { type: 'tool-approval-request', approvalId, toolCallId };
   }
-
-  private async ofFile(part: PartOf<'file' | 'reasoning-file'>): Promise<UIMessageChunk[]> {
-    const { type, mediaType, data } = part;
-    const content = data.type === 'data' ? data.data : await this.download(data.url);
-    const base64 = typeof content === 'string' ? content : Buffer.from(content).toString('base64');
-    return [{ type, mediaType, url: `data:${mediaType};base64,${base64}`, ...metadataOf(part) }];
-  }
-
-  /** @throws DownloadError, also for an address of a private network */
-  private async download(url: URL): Promise<Uint8Array> {
-    const download = createDefaultDownloadFunction(undefined, this.signal);
-    const files = Promise.resolve(download([{ url, isUrlSupportedByModel: false }]));
-    const [file] = await unlessAborted(files, this.signal);
-    return file?.data ?? new Uint8Array();
-  }
 }
 
 /** The ids of texts, or of thoughts: a provider can use an id again within one answer. */
@@ -180,6 +168,18 @@ class TextIds {
     this.opened.delete(providerId);
     return id;
   }
+}
+
+/** A file at an address keeps the address: the service fetches nothing that a provider names. */
+function ofFile(part: PartOf<'file' | 'reasoning-file'>): UIMessageChunk[] {
+  const { type, mediaType, data } = part;
+  if (data.type === 'url' && !USABLE_ADDRESS.test(data.url.protocol)) return [];
+  const url = data.type === 'url' ? data.url.href : `data:${mediaType};base64,${base64Of(data.data)}`;
+  return [{ type, mediaType, url, ...metadataOf(part) }];
+}
+
+function base64Of(content: string | Uint8Array): string {
+  return typeof content === 'string' ? content : Buffer.from(content).toString('base64');
 }
 
 function ofInputStart(part: PartOf<'tool-input-start'>): UIMessageChunk {

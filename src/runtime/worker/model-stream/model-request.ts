@@ -7,6 +7,7 @@ import {
   type ModelMessage,
   type ToolSet,
   type UIMessage,
+  UnsupportedFunctionalityError,
 } from 'ai';
 // What `streamText` prepares a request with. The package calls it internal: its version is exact, and the suite of
 // `model-step.spec.ts` compares whole requests.
@@ -29,8 +30,9 @@ interface ModelQuestion {
 }
 
 /**
- * The request that asks a model. Files at addresses that its provider does not take are downloaded.
- * @throws InvalidPromptError without a message
+ * The request that asks a model.
+ * @throws InvalidPromptError without a message; UnsupportedFunctionalityError for a file at an address that its
+ * provider does not take
  */
 export async function requestTo(
   model: LanguageModelV4,
@@ -50,12 +52,18 @@ export async function requestTo(
     prompt: await convertToLanguageModelPrompt({
       prompt,
       supportedUrls: await model.supportedUrls,
-      download: undefined,
+      download: refuseDownloads,
       abortSignal,
     }),
     includeRawChunks: false,
     abortSignal,
   };
+}
+
+/** The service fetches nothing that a conversation names: stored files have been put in before. */
+async function refuseDownloads(files: readonly { isUrlSupportedByModel: boolean }[]): Promise<null[]> {
+  if (files.every(({ isUrlSupportedByModel }) => isUrlSupportedByModel)) return files.map(() => null);
+  throw new UnsupportedFunctionalityError({ functionality: 'files at addresses' });
 }
 
 /** Converts the tools for the SDK: all that a call could reach, including those that cannot be listed now. */
