@@ -18,7 +18,7 @@ interface Entry<T> {
 
 /** What a holder has. */
 interface Holding {
-  /** Of its values, least recently used first. */
+  /** Least recently used first. */
   readonly keys: Set<string>;
   weight: number;
   /** How many values have each part. */
@@ -34,6 +34,7 @@ const NO_PARTS: PartWeights = new Map();
  */
 export class FairCache<T> {
   private readonly entries = new Map<string, Entry<T>>();
+  /** By holder; the one that used or stored a value least recently is the first. */
   private readonly holdings = new Map<string, Holding>();
   private weight = 0;
 
@@ -47,8 +48,7 @@ export class FairCache<T> {
   use(key: string): T | undefined {
     const entry = this.entries.get(key);
     if (entry === undefined) return undefined;
-    entry.holding.keys.delete(key);
-    entry.holding.keys.add(key);
+    this.moveToEnd(key, entry);
     return entry.value;
   }
 
@@ -60,9 +60,9 @@ export class FairCache<T> {
   set(key: string, holder: string, value: T, parts = NO_PARTS): void {
     this.delete(key);
     const holding = this.holdings.get(holder) ?? { keys: new Set(), weight: 0, uses: new Map() };
-    this.holdings.set(holder, holding);
-    this.entries.set(key, { value, holder, holding, parts });
-    holding.keys.add(key);
+    const entry = { value, holder, holding, parts };
+    this.entries.set(key, entry);
+    this.moveToEnd(key, entry);
     for (const [part, weight] of parts) {
       const uses = holding.uses.get(part) ?? 0;
       holding.uses.set(part, uses + 1);
@@ -88,6 +88,13 @@ export class FairCache<T> {
       else holding.uses.delete(part);
       if (uses === 0) this.add(holding, -weight);
     }
+  }
+
+  private moveToEnd(key: string, { holder, holding }: Entry<T>): void {
+    holding.keys.delete(key);
+    holding.keys.add(key);
+    this.holdings.delete(holder);
+    this.holdings.set(holder, holding);
   }
 
   private add(holding: Holding, weight: number): void {
