@@ -8,7 +8,11 @@ import { type ToolLister, ToolCatalog } from './tool-catalog.js';
 
 Logger.overrideLogger(false);
 
-const CONNECTION = { id: 'c1', revision: 1, status: 'active', pin: 'off' } as Connection;
+const CONNECTION = connectionOf('o1', 'c1');
+
+function connectionOf(organizationId: string, id: string): Connection {
+  return { id, organizationId, revision: 1, status: 'active', pin: 'off' } as Connection;
+}
 
 /** A catalog of an upstream that counts its listings, and can be slow or fail. */
 function catalog() {
@@ -30,7 +34,7 @@ function catalog() {
     {} as unknown as OfferedTools,
     feed,
   );
-  const names = async (): Promise<string[]> => [...(await made.toolsOf(CONNECTION)).tools.keys()];
+  const names = async (of = CONNECTION): Promise<string[]> => [...(await made.toolsOf(of)).tools.keys()];
   return { upstream, feed, names, advance: (ms: number) => jest.advanceTimersByTimeAsync(ms) };
 }
 
@@ -111,5 +115,35 @@ describe('ToolCatalog after a change notification', () => {
     await advance(5_000);
 
     expect(upstream.listings).toBe(1);
+  });
+});
+
+describe('ToolCatalog with many lists', () => {
+  it('forgets lists of an organization with too many, also those that it could not read', async () => {
+    const { upstream, names } = catalog();
+    const other = connectionOf('o2', 'c2');
+    for (const one of [CONNECTION, other]) await names(one);
+    upstream.isUnavailable = true;
+    for (let index = 0; index < 10_000; index++) {
+      await names(connectionOf('o2', `closed ${index}`)).catch(() => undefined);
+    }
+
+    await expect(names(other)).rejects.toThrow('unavailable');
+    expect(await names()).toEqual(['first']);
+  });
+
+  it('forgets large lists of the organization that has most, and none of others', async () => {
+    const { upstream, names } = catalog();
+    await names();
+    upstream.tools = ['x'.repeat(8 * 1024 * 1024)];
+    const large = Array.from({ length: 9 }, (_, index) => connectionOf('o2', `large ${index}`));
+    for (const one of large) await names(one);
+    expect(upstream.listings).toBe(10);
+    await names();
+    for (const one of large.slice(2)) await names(one);
+    expect(upstream.listings).toBe(10);
+    await names(large[0]);
+
+    expect(upstream.listings).toBe(11);
   });
 });

@@ -3,6 +3,7 @@ import type { Connection } from '../../connections/connection.js';
 import { accountKey, connectionFor } from '../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
+import { FairCache } from '../../core/sharing/fair-cache.js';
 import { ListChangeFeed } from './list-change-feed.js';
 import { OfferedTools } from './offered-tools.js';
 import type { UpstreamTool } from '../contract/upstream.js';
@@ -47,13 +48,14 @@ const MIN_INTERVAL_MS = 2_000;
  * use.
  */
 const IN_USE_MS = 5 * 60_000;
+/** Of lists, also of those that could not be read. */
+const MAX_ENTRIES = 10_000;
 /** The total of all lists, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 64 * 1024 * 1024;
 
-interface Entry {
-  /** As the account uses it whose list this is. */
-  readonly connection: Connection;
-  readonly revision: number;
+/** An account's list. It outlives the connection, and must not keep its settings. */
+interface Entry extends Pick<Connection, 'accountUserId' | 'revision'> {
+  readonly connectionId: string;
   list: ToolList | undefined;
   reading: Promise<ToolList> | undefined;
   /** When it was last used, in milliseconds since the epoch. */
@@ -70,10 +72,9 @@ interface Entry {
 @Injectable()
 export class ToolCatalog {
   private readonly logger = new Logger(ToolCatalog.name);
-  /** By connection and account (`accountKey`), in the order of the last reads. */
-  private readonly entries = new Map<string, Entry>();
+  /** By connection and account (`accountKey`), in the order of the last reads; held by organizations. */
+  private readonly entries = new FairCache<Entry>({ maxEntries: MAX_ENTRIES, maxWeight: MAX_SIZE });
   private readonly listeners: ((connectionId: string) => void)[] = [];
-  private size = 0;
 
   constructor(
     private readonly directory: ConnectionDirectory,
@@ -170,21 +171,25 @@ export class ToolCatalog {
   }
 
   private async refreshById(connectionId: string): Promise<void> {
-    const keys = this.keysOf(connectionId);
-    if (keys.length === 0) return;
+    const accounts = this.accountsAt(connectionId);
+    if (accounts.length === 0) return;
     try {
       const connection = await this.directory.findAnywhere(connectionId);
       if (connection === undefined || connection.status === 'inactive') return;
-      for (const key of keys) this.refresh(connectionFor(connection, this.entries.get(key)?.connection.accountUserId));
+      for (const accountUserId of accounts) this.refresh(connectionFor(connection, accountUserId));
     } catch (error) {
       this.logger.debug({ connection_id: connectionId, err: error }, 'Could not refresh the tools of a connection');
     }
   }
 
-  /** The entries of all accounts at a connection. */
-  private keysOf(connectionId: string): string[] {
-    if (this.entries.has(connectionId)) return [connectionId];
-    return [...this.entries.keys()].filter((key) => key.startsWith(`${connectionId}/`));
+  /** The members whose accounts have an entry; undefined for the account of the connection. */
+  private accountsAt(connectionId: string): (string | undefined)[] {
+    if (this.entries.get(connectionId) !== undefined) return [undefined];
+    const accounts: (string | undefined)[] = [];
+    for (const entry of this.entries.values()) {
+      if (entry.connectionId === connectionId) accounts.push(entry.accountUserId);
+    }
+    return accounts;
   }
 
   private refreshInBackground(connection: Connection, entry: Entry): void {
@@ -223,47 +228,33 @@ export class ToolCatalog {
   }
 
   private entryOf(connection: Connection): Entry {
-    const { revision } = connection;
+    const { id: connectionId, accountUserId, organizationId, revision } = connection;
     const key = accountKey(connection);
     const known = this.entries.get(key);
     if (known?.revision === revision) return known;
     const entry: Entry = {
-      connection,
+      connectionId,
+      accountUserId,
       revision,
       list: undefined,
       reading: undefined,
       usedAt: Date.now(),
       scheduled: undefined,
     };
-    this.drop(key);
-    this.entries.set(key, entry);
+    this.entries.set(key, organizationId, entry);
     return entry;
   }
 
   private keep(connection: Connection, entry: Entry, list: ToolList): void {
     const key = accountKey(connection);
-    // The entry may have been dropped for another revision in the meantime.
+    // The entry may have been evicted, or replaced by that of another revision, in the meantime.
     if (this.entries.get(key) !== entry) return;
-    this.entries.delete(key);
-    this.entries.set(key, entry);
-    if (entry.list?.digest === list.digest) {
-      // Keep the same objects: compiled validators are cached by them.
-      entry.list = { ...entry.list, at: list.at };
-      return;
-    }
-    this.size += list.size - (entry.list?.size ?? 0);
-    entry.list = list;
-    for (const oldest of this.entries.keys()) {
-      if (this.size <= MAX_SIZE || oldest === key) break;
-      this.drop(oldest);
-    }
+    const known = entry.list;
+    const isKnown = known?.digest === list.digest;
+    // Keep the same objects: compiled validators are cached by them.
+    entry.list = isKnown ? { ...known, at: list.at } : list;
+    this.entries.set(key, connection.organizationId, entry, new Map([[entry, list.size]]));
+    if (isKnown) return;
     for (const listener of this.listeners) listener(connection.id);
-  }
-
-  private drop(key: string): void {
-    const entry = this.entries.get(key);
-    clearTimeout(entry?.scheduled);
-    this.size -= entry?.list?.size ?? 0;
-    this.entries.delete(key);
   }
 }
