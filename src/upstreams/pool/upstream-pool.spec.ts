@@ -7,9 +7,9 @@ import { type Loan, UpstreamPool } from './upstream-pool.js';
 import type { StateOwner } from '../contract/callers.js';
 import type { HttpTarget, UpstreamTarget } from '../contract/upstream-target.js';
 
-function target(connectionId: string, revision = '1'): HttpTarget {
+function target(connectionId: string, revision = '1', organizationId = 'o'): HttpTarget {
   return {
-    organizationId: 'o',
+    organizationId,
     connectionId,
     revision,
     url: 'http://upstream.example/mcp',
@@ -84,6 +84,18 @@ describe('UpstreamPool', () => {
     await touch(target('d'));
     expect(closed).toEqual(['b@1', 'c@1']);
     await release();
+  });
+
+  it('evicts an upstream of the organization that has most, also for one of its own', async () => {
+    await touch(target('quiet', '1', 'other'));
+    for (const connectionId of ['a', 'b']) await touch(target(connectionId));
+    expect(closed).toEqual(['a@1']);
+    const release = hold(target('b'));
+    await touch(target('c'));
+    expect(created).toEqual(['quiet@1', 'a@1', 'b@1', 'c@1']);
+    expect(closed).toEqual(['a@1']);
+    await release();
+    expect(closed).toEqual(['a@1', 'b@1']);
   });
 
   it('lets active calls of an evicted upstream finish', async () => {

@@ -3,11 +3,11 @@ import type { StateOwner } from '../contract/callers.js';
 import type { Upstream } from '../contract/upstream.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { UpstreamError } from '../contract/upstream-error.js';
-import { findObstacle, LIMITED_HOLDER, type Shares, sharesOf } from '../stdio/program-slots.js';
+import { countsBy, findObstacle, LIMITED_HOLDER, type Shares, sharesOf } from '../stdio/program-slots.js';
 import { PoolEntry } from './pool-entry.js';
 
 interface UpstreamPoolLimits {
-  /** How many shared upstreams are kept; a new one evicts the least recently used. */
+  /** How many shared upstreams are kept; a new one evicts one of the organization that has most. */
   size: number;
   /** Milliseconds without use after which an upstream's session is closed. */
   idleMs: number;
@@ -152,8 +152,8 @@ export class UpstreamPool implements OnApplicationShutdown {
     const known = this.shared.get(key);
     if (known !== undefined) return known;
     this.endOtherRevisions(target);
-    if (this.shared.size >= this.limits.size) this.evictShared();
     const entry = this.newEntry(key, target, undefined);
+    if (this.shared.size >= this.limits.size) this.evictShared(entry);
     this.shared.set(key, entry);
     return entry;
   }
@@ -205,9 +205,15 @@ export class UpstreamPool implements OnApplicationShutdown {
     }
   }
 
-  private evictShared(): void {
-    const byLastUse = [...this.shared.values()].toSorted((a, b) => a.lastUse - b.lastUse);
-    const evicted = byLastUse.find(({ users }) => users === 0) ?? byLastUse[0];
+  /** Of the organization with the most, including the newcomer: the least recently used, preferably an idle one. */
+  private evictShared(newcomer: PoolEntry): void {
+    const entries = [...this.shared.values()];
+    const holders = [newcomer, ...entries].map(({ holder }) => holder);
+    const counts = countsBy(holders, ({ organizationId }) => organizationId);
+    const countOf = ({ holder }: PoolEntry): number => counts.get(holder.organizationId) ?? 0;
+    const [evicted] = entries.toSorted(
+      (a, b) => countOf(b) - countOf(a) || Math.min(a.users, 1) - Math.min(b.users, 1) || a.lastUse - b.lastUse,
+    );
     if (evicted !== undefined) this.retire(evicted);
   }
 

@@ -106,7 +106,10 @@ function callerOf({ callerId, connectionId }: ProgramHolder): string {
   return callerId ?? `shared ${connectionId}`;
 }
 
-function countsBy(holders: readonly ProgramHolder[], key: (holder: ProgramHolder) => string): Map<string, number> {
+export function countsBy(
+  holders: readonly ProgramHolder[],
+  key: (holder: ProgramHolder) => string,
+): Map<string, number> {
   const counts = new Map<string, number>();
   for (const holder of holders) counts.set(key(holder), (counts.get(key(holder)) ?? 0) + 1);
   return counts;
