@@ -9,6 +9,7 @@ import {
   type ConnectionOutline,
   ConnectionRepository,
   type ConnectionWithOrganization,
+  type StoredList,
 } from './connection.repository.js';
 import type { LastKnownTool } from './last-known-tool.js';
 
@@ -74,9 +75,12 @@ export class ConnectionDirectory {
     return this.repository.findOutlines(organizationId);
   }
 
-  /** The first connections by title that last listed a tool with this text in its name. */
-  findWithTool(organizationId: string, text: string, limit: number): Promise<string[]> {
-    return this.repository.findWithTool(organizationId, text, limit);
+  /**
+   * The lists of the first connections by title that last listed a tool with this text in its name.
+   * @throws DomainError as `LongReads.read`
+   */
+  findWithTool(organizationId: string, text: string, limit: number, callerLeft: AbortSignal): Promise<StoredList[]> {
+    return this.repository.findWithTool(organizationId, text, limit, callerLeft);
   }
 
   /** Connection id → last listed tools by name; connections that never listed tools are absent. */

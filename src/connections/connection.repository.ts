@@ -6,6 +6,7 @@ import { changeOrganization, requireRoom } from '../platform/database/organizati
 import { type ConnectionStatus, type ConnectionType, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import { ConnectionEntity } from './connection.entity.js';
+import { LongReads } from '../platform/database/long-reads.js';
 import { isPage, type LastKnownTool } from './last-known-tool.js';
 
 /** The name, and where `_meta` can have the address of a page. */
@@ -56,11 +57,19 @@ export interface ConnectionOutline extends Pick<ConnectionEntity, 'id' | 'title'
   readonly toolCount: number | null;
 }
 
+/** A stored list of tools. */
+export interface StoredList {
+  readonly id: string;
+  /** In bytes of JSON text. */
+  readonly size: number;
+}
+
 @Injectable()
 export class ConnectionRepository {
   constructor(
     @InjectRepository(ConnectionEntity) private readonly connections: Repository<ConnectionEntity>,
     private readonly changes: ConnectionChanges,
+    private readonly reads: LongReads,
   ) {}
 
   /** @throws DomainError `limit_reached` */
@@ -150,17 +159,24 @@ export class ConnectionRepository {
     );
   }
 
-  /** The first connections by title that last listed a tool with this text in its name, in upper or lower case. */
-  async findWithTool(organizationId: string, text: string, limit: number): Promise<string[]> {
-    const rows: { id: string }[] = await this.connections.query(
-      `SELECT id FROM connections
-        WHERE organization_id = $1 AND tools IS NOT NULL
-          AND EXISTS (SELECT FROM json_to_recordset(tools) AS tool(name text)
-                       WHERE position(lower($2) IN lower(name)) > 0)
-        ORDER BY title, id LIMIT $3`,
-      [organizationId, text, limit],
+  /**
+   * The lists of the first connections by title that last listed a tool with this text in its name, in upper or lower
+   * case. Unpacks all lists of the organization.
+   * @throws DomainError as `LongReads.read`
+   */
+  findWithTool(organizationId: string, text: string, limit: number, callerLeft: AbortSignal): Promise<StoredList[]> {
+    return this.reads.read(organizationId, callerLeft, (manager) =>
+      manager.query<StoredList[]>(
+        `SELECT id, octet_length(tools::text) AS size
+           FROM (SELECT id, title, tools FROM connections
+                  WHERE organization_id = $1 AND tools IS NOT NULL
+                    AND EXISTS (SELECT FROM json_to_recordset(tools) AS tool(name text)
+                                 WHERE position(lower($2) IN lower(name)) > 0)
+                  ORDER BY title, id LIMIT $3) AS found
+          ORDER BY title, id`,
+        [organizationId, text, limit],
+      ),
     );
-    return rows.map(({ id }) => id);
   }
 
   /** Deletes the connection. Foreign keys remove it from agents, and delete the agent of a VIRTUAL connection. */

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { LongReadsModule } from '../platform/database/long-reads.module.js';
 import { NetModule } from '../platform/net/net.module.js';
 import { VaultModule } from '../platform/vault/vault.module.js';
 import { ConnectionChanges } from './connection-changes.js';
@@ -22,7 +23,7 @@ import { VirtualConnections } from './virtual-connections.js';
 
 /** Connections to upstream MCP servers, and the connection rows of agents. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ConnectionEntity]), NetModule, VaultModule, DiscoveryModule],
+  imports: [TypeOrmModule.forFeature([ConnectionEntity]), LongReadsModule, NetModule, VaultModule, DiscoveryModule],
   providers: [
     ConnectionService,
     ConnectionRepository,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
-import { type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budget.js';
+import { HELD_PER_JSON_BYTE, type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budget.js';
 import { DomainError, faultAt } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { TimeSlices } from '../../core/time-slices.js';
@@ -39,46 +39,42 @@ export class AccessToTools {
     private readonly directory: ConnectionDirectory,
   ) {}
 
-  /** @throws DomainError `invalid_request`, `not_found`, `request_abandoned` */
+  /**
+   * @throws DomainError `invalid_request`, `not_found`, `answer_memory_exhausted`, `request_abandoned`, and as
+   *   `LongReads.read`
+   */
   async list(input: AccessToolsInput, asker: Principal, answer: HeldAnswer): Promise<AccessTools> {
     const { connection_id: id, search = '', limit = DEFAULT_PAGE, offset = 0 } = input;
     const organizationId = asker.organization.id;
     const caller = await this.callers.find(input, asker, answer);
-    const searched =
+    const offers =
       id === undefined
-        ? await this.search(organizationId, search, answer)
+        ? this.search(organizationId, search, answer)
         : [await this.offers.requireOffer(organizationId, id)];
     const wanted = search.toLowerCase();
-    const found = searched.flatMap(({ target, tools = [] }) =>
-      tools.filter(({ name }) => name.toLowerCase().includes(wanted)).map((tool) => ({ target, tool })),
-    );
-    return {
-      items: found.slice(offset, offset + limit).map(({ target, tool }) => ({
-        name: tool.name,
-        connection_id: tool.connection.id,
-        connection_title: tool.connection.title,
-        upstream_name: tool.upstreamName,
-        approval: target.type === 'VIRTUAL' ? tool.needsApproval : null,
-        public: tool.isPublic,
-        callable: caller === undefined ? null : caller.principal !== undefined && tool.permits(caller.principal),
-      })),
-      totalCount: found.length,
-      hasMore: offset + limit < found.length,
-    };
+    const items: AccessTools['items'] = [];
+    let totalCount = 0;
+    for await (const { target, tools = [] } of offers) {
+      endIfCallerLeft(answer);
+      for (const tool of tools) {
+        if (!tool.name.toLowerCase().includes(wanted)) continue;
+        if (totalCount >= offset && items.length < limit) items.push(itemOf(tool, target, caller));
+        totalCount++;
+      }
+    }
+    return { items, totalCount, hasMore: offset + limit < totalCount };
   }
 
-  /** The offers of the connections that have a tool with this text in its name. */
-  private async search(organizationId: string, text: string, answer: HeldAnswer): Promise<Offer[]> {
+  /** The offers of the connections that have a tool with this text in its name. No earlier one has to be kept. */
+  private async *search(organizationId: string, text: string, answer: HeldAnswer): AsyncGenerator<Offer> {
     if (text.length < MIN_SEARCH_LENGTH) {
       throw faultAt('search', 'min_length', 'Name a connection, or search for at least two characters.');
     }
-    const ids = await this.directory.findWithTool(organizationId, text, MAX_SEARCHED);
-    const offers: Offer[] = [];
-    for await (const offer of this.offers.offersOf(organizationId, ids)) {
-      endIfCallerLeft(answer);
-      offers.push(offer);
-    }
-    return offers;
+    const lists = await this.directory.findWithTool(organizationId, text, MAX_SEARCHED, answer.callerLeft);
+    // They are read one after another.
+    answer.reserve(Math.max(0, ...lists.map(({ size }) => size)) * HELD_PER_JSON_BYTE);
+    const ids = lists.map((list) => list.id);
+    yield* this.offers.offersOf(organizationId, ids);
   }
 
   /** @throws DomainError `not_found`, `request_abandoned` */
@@ -123,6 +119,23 @@ export class AccessToTools {
       truncated: truncated || ids.length > MAX_AGENTS,
     };
   }
+}
+
+function itemOf(
+  tool: OfferedTool,
+  target: Offer['target'],
+  caller: AccessCaller | undefined,
+): AccessTools['items'][number] {
+  const { name, connection, upstreamName, needsApproval, isPublic } = tool;
+  return {
+    name,
+    connection_id: connection.id,
+    connection_title: connection.title,
+    upstream_name: upstreamName,
+    approval: target.type === 'VIRTUAL' ? needsApproval : null,
+    public: isPublic,
+    callable: caller === undefined ? null : caller.principal !== undefined && tool.permits(caller.principal),
+  };
 }
 
 function toolOf({ tools = [] }: Offer, toolName: string): OfferedTool {

@@ -5,6 +5,7 @@ import type { ConnectionEntity } from '../../../src/connections/connection.entit
 import { ConnectionChanges } from '../../../src/connections/connection-changes.js';
 import { ConnectionRepository } from '../../../src/connections/connection.repository.js';
 import { dataSourceOptions } from '../../../src/platform/database/data-source-options.js';
+import type { LongReads } from '../../../src/platform/database/long-reads.js';
 import type { PinnedToolEntity } from '../../../src/upstreams/pins/pinned-tool.entity.js';
 import { PinnedToolRepository } from '../../../src/upstreams/pins/pinned-tool.repository.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
@@ -30,6 +31,7 @@ beforeAll(async () => {
   connections = new ConnectionRepository(
     statements as unknown as Repository<ConnectionEntity>,
     new ConnectionChanges(),
+    {} as LongReads,
   );
 });
 afterAll(async () => {
