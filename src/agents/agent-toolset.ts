@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
+import { AnswerRooms, type AnswerRoom, type OwnRoom } from '../core/answers/answer-room.js';
 import { throughOutage } from '../core/through-outage.js';
 import { unlessAborted } from '../core/with-timeout.js';
-import type { StateOwner, ToolCaller } from '../upstreams/contract/callers.js';
+import { keyOfCaller, type StateOwner, type ToolCaller } from '../upstreams/contract/callers.js';
 import type { ToolCall } from '../upstreams/tool-call.js';
 import { isTaskOnly } from '../upstreams/contract/tool-task.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
@@ -86,6 +87,8 @@ interface AgentToolCallOptions {
   readonly trace?: ToolCall['trace'];
   /** The `ToolTarget.place` that somebody has approved: a call that would reach another one is refused. */
   readonly approvedPlace?: string | undefined;
+  /** See `openRoom`; absent: the answer counts towards no memory. */
+  readonly room?: AnswerRoom;
 }
 
 /** A callable tool of an agent. */
@@ -113,6 +116,8 @@ export interface AgentTool {
   fillArguments(args: Record<string, unknown>): Record<string, unknown>;
   /** False if a call with these arguments would be refused because of them. */
   acceptsArguments(args: Record<string, unknown>): Promise<boolean>;
+  /** Room for the answer to one call, in the share of the caller. Leave it when the result is no longer needed. */
+  openRoom(): OwnRoom;
   /**
    * Rejects as `ToolInvoker.callTool` does, with DomainError `not_found` once the connection is deleted, and with
    * StorageLostError.
@@ -135,6 +140,7 @@ export class AgentToolset {
     private readonly compositions: AgentComposition,
     private readonly invoker: ToolInvoker,
     private readonly search: ToolSearch,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /**
@@ -147,17 +153,26 @@ export class AgentToolset {
       signal,
     );
     const { unavailable, pinnedTools } = composition;
+    const holder = { organization: { id: agent.organizationId }, callerId: keyOfCaller(caller) };
+    const openRoom = (): OwnRoom => this.rooms.open(holder);
     const offered = placesForModels(composition);
-    const tools = offered.map((place) => this.toAgentTool(agent.id, place, { caller, owner }));
+    const tools = offered.map((place) => this.toAgentTool(agent.id, place, { caller, owner, openRoom }));
     if ((await appliedMode(composition, offered)) === 'all') return { tools, unavailable, pinned: undefined };
     const permitted = new Set(offered.filter(({ isInactive }) => !isInactive));
-    const search = searchAsTool(agent.id, async (args) =>
-      toSummaries(await this.search.findTools(composition, toToolQuery(args), (place) => permitted.has(place))),
+    const search = searchAsTool(
+      agent.id,
+      async (args) =>
+        toSummaries(await this.search.findTools(composition, toToolQuery(args), (place) => permitted.has(place))),
+      openRoom,
     );
     return { tools: [search, ...tools], unavailable, pinned: new Set([search.name, ...pinnedTools]) };
   }
 
-  private toAgentTool(agentId: string, place: ToolPlace, { caller, owner }: ToolsetContext): AgentTool {
+  private toAgentTool(
+    agentId: string,
+    place: ToolPlace,
+    { caller, owner, openRoom }: ToolsetContext & Pick<AgentTool, 'openRoom'>,
+  ): AgentTool {
     const { name, upstreamName, tool, fault, isInactive, needsApproval, dressing } = place;
     const { id: connectionId, organizationId, title: connectionTitle } = place.connection;
     const { userId } = caller;
@@ -191,7 +206,8 @@ export class AgentToolset {
       acceptsArguments: async (args) =>
         refusalOf(args) === undefined &&
         (await this.invoker.acceptsArguments(place.connection, upstreamName, filled(args))),
-      call: async (args, { signal, trace = {}, approvedPlace } = {}) => {
+      openRoom,
+      call: async (args, { signal, trace = {}, approvedPlace, room } = {}) => {
         const connection = connectionOf(place, await findConnection());
         const isUnapproved = approvedPlace === undefined ? needsApproval : approvedPlace !== placeOf(connection, place);
         const refusal = refusalOf(args);
@@ -208,14 +224,18 @@ export class AgentToolset {
           trace,
           waitForLimit: { patienceMs: LIMIT_PATIENCE_MS, signal },
         };
-        return this.invoker.callTool(call, { signal });
+        return this.invoker.callTool(call, { signal, room });
       },
     };
   }
 }
 
 /** The search, which reaches no connection. */
-function searchAsTool(agentId: string, search: (args: unknown) => Promise<CallToolResult>): AgentTool {
+function searchAsTool(
+  agentId: string,
+  search: (args: unknown) => Promise<CallToolResult>,
+  openRoom: AgentTool['openRoom'],
+): AgentTool {
   const target = { connectionId: agentId, upstreamName: SEARCH_TOOLS, place: '', definition: null };
   return {
     name: SEARCH_TOOLS,
@@ -230,6 +250,7 @@ function searchAsTool(agentId: string, search: (args: unknown) => Promise<CallTo
     readTarget: () => Promise.resolve(target),
     fillArguments: (args) => args,
     acceptsArguments: () => Promise.resolve(true),
+    openRoom,
     call: search,
   };
 }

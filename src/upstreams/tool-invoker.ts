@@ -156,14 +156,15 @@ export class ToolInvoker {
    */
   async callTool(
     call: ToolCall,
-    { signal, onProgress }: Pick<CallToolOptions, 'signal' | 'onProgress'> = {},
+    { signal, onProgress, room }: Pick<CallToolOptions, 'signal' | 'onProgress' | 'room'> = {},
   ): Promise<CallToolResult> {
     const invocation = await throughOutage(() => this.admitCall(call), signal);
     try {
       const { toolName, connection, asTask } = call;
       const { requestId } = call.caller;
       const { traceHeaders } = invocation;
-      const options = { signal, onProgress, requestId, traceHeaders, asTask, caller: keyOfCaller(call.caller) };
+      const caller = keyOfCaller(call.caller);
+      const options = { signal, onProgress, requestId, traceHeaders, asTask, room, caller };
       // `admitCall` has validated them against the schema, which is of type object (MCP, "Tool").
       const args = (call.args ?? {}) as Record<string, unknown>;
       const result = await this.requests.useUpstream(

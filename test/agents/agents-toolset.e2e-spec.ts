@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { AgentToolset, type AgentTool, type OpenToolset } from '../../src/agents/agent-toolset.js';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
 import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 import { ToolInvoker } from '../../src/upstreams/tool-invoker.js';
 import { succeed } from '../support/agent-runs.js';
@@ -9,6 +10,7 @@ import { type EverythingServer, startEverything } from '../support/everything-se
 import { agentOf } from '../support/gateway-agents.js';
 import { connectTo } from '../support/proxy-connections.js';
 import { eventually } from '../support/eventually.js';
+import { legacyServer, sendResult } from '../support/scripted-upstream.js';
 import { DEAD_URL, Upstreams } from '../support/upstreams.js';
 import { useStarted } from '../support/use-started.js';
 
@@ -60,6 +62,22 @@ describe('the tools of an agent', () => {
     const result = await toolOf(opened, 'b').call({ text: 'hello' });
     expect(result).toEqual({ content: [{ type: 'text', text: 'b says hello' }] });
     expect(server.calls('tools/call')[0]?.headers).toMatchObject({ 'x-request-id': 'request-1' });
+  });
+
+  it('have large answers that count towards the memory for answers, until these are given back', async () => {
+    const { script } = legacyServer(({ message }, response) => {
+      const tools = [{ name: 'large', inputSchema: { type: 'object' } }];
+      if (message.method === 'tools/list') sendResult(response, message, { tools });
+      else sendResult(response, message, { content: [{ type: 'text', text: 'x'.repeat(100_000) }] });
+    });
+    const { url } = await upstreams.scripted(script);
+    const large = toolOf(await open(await agentOf(app, [await connectTo(app, url)])), 'large');
+    const budget = app.app.get(AnswerBudget, { strict: false });
+    const room = large.openRoom();
+    expect((await large.call({}, { room })).content).toHaveLength(1);
+    expect(budget.heldBytes).toBeGreaterThan(100_000);
+    room.leave();
+    expect(budget.heldBytes).toBe(0);
   });
 
   it('have the names of the real server', async () => {

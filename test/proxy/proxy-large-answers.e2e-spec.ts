@@ -118,7 +118,7 @@ describe('complete answers during sending', () => {
   function takeAllBut(bytes: number): () => void {
     const budget = app.app.get(AnswerBudget, { strict: false });
     const answers = Array.from({ length: 100 }, (_, n) =>
-      budget.openAnswer({ organization: { id: `o${n}`, slug: `o${n}` }, callerId: 'k' }),
+      budget.openAnswer({ organization: { id: `o${n}` }, callerId: 'k' }),
     );
     for (const answer of answers) {
       try {

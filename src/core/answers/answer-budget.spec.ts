@@ -6,7 +6,7 @@ import { AnswerBudget, type AnswerHolder } from './answer-budget.js';
 const TOTAL = 1000;
 
 function of(organization: string, callerId = 'key'): AnswerHolder {
-  return { organization: { id: organization, slug: organization }, callerId };
+  return { organization: { id: organization }, callerId };
 }
 
 /** Takes memory until it is refused; returns how much was granted. */

@@ -44,7 +44,9 @@ export interface HeldAnswer {
 export const HELD_PER_JSON_BYTE = 8;
 
 /** The holder of a response; all callers without a credential share one. */
-export type AnswerHolder = Pick<Principal, 'organization' | 'callerId' | 'keyLimits'> | undefined;
+export type AnswerHolder =
+  | (Pick<Principal, 'callerId' | 'keyLimits'> & { readonly organization: Pick<Principal['organization'], 'id'> })
+  | undefined;
 
 const NEVER = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AnswerBudget, type HeldAnswer } from './answer-budget.js';
+import { AnswerBudget, type AnswerHolder, type HeldAnswer } from './answer-budget.js';
 import { disconnectStalledReader } from './hold-until-sent.js';
 
 /** The response whose memory is reserved, and what reserves it. */
@@ -8,6 +8,38 @@ export interface AnsweredWithRoom {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly rooms: AnswerRooms;
+}
+
+/** The room of one answer, however many stages of its processing ask for it. */
+export interface AnswerRoom {
+  /**
+   * Waits for room; at once for an answer that has some.
+   * @param bytes of memory that the answer needs at most
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  enter(bytes: number): Promise<void>;
+}
+
+/** Room for an answer that this service uses itself. Whoever opened it gives it back. */
+export class OwnRoom implements AnswerRoom {
+  private readonly left = new AbortController();
+  private readonly held: HeldAnswer;
+  private entering: Promise<void> | undefined;
+
+  constructor(budget: AnswerBudget, holder: AnswerHolder) {
+    this.held = budget.openAnswer(holder, this.left.signal);
+  }
+
+  enter(bytes: number): Promise<void> {
+    this.entering ??= this.held.reserveInTurn(bytes);
+    return this.entering;
+  }
+
+  /** Gives the room back, and ends the wait for it. */
+  leave(): void {
+    this.held.release();
+    this.left.abort();
+  }
 }
 
 /** The room of one response. */
@@ -26,6 +58,16 @@ export class AnswerRooms {
   private readonly rooms = new WeakMap<FastifyReply, Room>();
 
   constructor(private readonly budget: AnswerBudget) {}
+
+  /** Room for an answer that no response passes on. Leave it. */
+  open(holder: AnswerHolder): OwnRoom {
+    return new OwnRoom(this.budget, holder);
+  }
+
+  /** The room of a response, for those who know neither. */
+  roomOf(request: FastifyRequest, reply: FastifyReply): AnswerRoom {
+    return { enter: (bytes) => this.enter(request, reply, bytes) };
+  }
 
   /** True if the response has room, false while it waits for some. */
   has(reply: FastifyReply): boolean {

@@ -56,6 +56,11 @@ export class ParseCost {
     return this.signs > MAX_PARSED_SIGNS || this.size > this.maxBytes || this.deepest > MAX_DEPTH;
   }
 
+  /** The bytes of the text so far, up to the limit; of an event stream, those of the current event. */
+  get bytes(): number {
+    return this.size;
+  }
+
   /** Counts the next bytes of a text. */
   add(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length && !this.isTooHigh;) {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { CallDeadline } from '../../upstreams/contract/call-deadline.js';
+import { type AnswerRoom, AnswerRooms } from '../../core/answers/answer-room.js';
 import type { LogLevel } from '../../upstreams/contract/log-level.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../../upstreams/messages/upstream-channel.js';
 import {
@@ -67,6 +67,7 @@ export class UpstreamSender implements MessageSender {
     private readonly channels: UpstreamChannels,
     private readonly health: UpstreamHealth,
     private readonly sessions: SessionStreams,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   sendMessage(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
@@ -74,9 +75,9 @@ export class UpstreamSender implements MessageSender {
   }
 
   private async post(context: McpRequestContext, headers: Readonly<Record<string, string>>): Promise<Sent> {
-    const { caller, route, message, deadline, receiver, answeringClient } = context;
+    const { caller, route, message, deadline, receiver } = context;
     const logLevel = context.logLevel ?? this.levelOf(context);
-    const options = new ExchangeUntilDeadline(headers, deadline, caller.key, receiver, answeringClient, logLevel);
+    const options = new ExchangeUntilDeadline(headers, context, this.rooms, logLevel);
     const sentId = message.kind === 'request' && isShared(context) ? (context.sentId ?? uniqueId()) : undefined;
     const outgoing = toOutgoing(message, sentId);
     if (route.kind !== 'pooled') {
@@ -137,19 +138,33 @@ export class UpstreamSender implements MessageSender {
 class ExchangeUntilDeadline implements ExchangeOptions {
   constructor(
     readonly headers: Readonly<Record<string, string>>,
-    private readonly deadline: CallDeadline,
-    readonly caller: string,
-    readonly receiver: RequestReceiver | undefined,
-    readonly answeringClient: AnsweringClient | undefined,
+    private readonly context: McpRequestContext,
+    private readonly rooms: AnswerRooms,
     readonly logLevel: LogLevel | undefined,
   ) {}
 
+  get caller(): string {
+    return this.context.caller.key;
+  }
+
+  get receiver(): RequestReceiver | undefined {
+    return this.context.receiver;
+  }
+
+  get answeringClient(): AnsweringClient | undefined {
+    return this.context.answeringClient;
+  }
+
   get signal(): AbortSignal {
-    return this.deadline.signal;
+    return this.context.deadline.signal;
+  }
+
+  get room(): AnswerRoom {
+    return this.rooms.roomOf(this.context.request, this.context.reply);
   }
 
   onStop(callback: () => void): void {
-    this.deadline.onStop(callback);
+    this.context.deadline.onStop(callback);
   }
 }
 

@@ -65,11 +65,11 @@ async function answerText(
   upstream: Upstream,
   { method, params }: Request,
   { id, asTask }: OutgoingMessage,
-  { signal, headers, caller, receiver, answeringClient }: ExchangeOptions,
+  { signal, headers, caller, receiver, answeringClient, room }: ExchangeOptions,
   listeners: Pick<CallToolOptions, 'onProgress' | 'log'> = {},
 ): Promise<string> {
   const requestId = headers?.['x-request-id'];
-  const options = { signal, caller, requestId, asTask, receiver, answeringClient, ...listeners };
+  const options = { signal, caller, requestId, asTask, receiver, answeringClient, room, ...listeners };
   try {
     const result = await resultOf(upstream, method, params ?? {}, options);
     return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

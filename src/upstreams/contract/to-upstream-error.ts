@@ -68,9 +68,11 @@ export function toUpstreamError(error: unknown, address: string, hasCredential =
   return new UpstreamError(kind, `The upstream at ${address} ${predicate}.`, details);
 }
 
-/** Converts an error of the account at the upstream (`AccountAccess`). */
+/** Converts an error of the account at the upstream (`AccountAccess`), or of the room for its answer (`AnswerRoom`). */
 function fromDomainError({ code, message, data }: DomainError): UpstreamError {
   if (code === 'upstream_unauthorized') return new UpstreamError('unauthorized', message, { status: 401 });
+  if (code === 'answer_memory_exhausted') return new UpstreamError('busy', message);
+  if (code === 'request_abandoned') return new UpstreamError('cancelled', message);
   if (code !== 'upstream_authorization_required') return new UpstreamError('unreachable', message);
   const url = data['authorization_url'];
   return new UpstreamError('authorization_required', message, {

@@ -1,5 +1,6 @@
 import type { CallToolResult, Implementation, Progress, Tool, ServerCapabilities } from '@modelcontextprotocol/client';
 import type { ChangeListener, Listening, WantedChanges } from './change-listener.js';
+import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { LogLevel } from './log-level.js';
 import type { AnsweringClient, RequestReceiver } from './upstream-request.js';
 import { isRecord } from '../../core/is-record.js';
@@ -49,6 +50,8 @@ export interface CallToolOptions {
    * Which log messages of the call are wanted. Those that name no call are passed on only in a session of one caller.
    */
   log?: CallLog | undefined;
+  /** The room for the answer of an upstream over HTTP; absent: the answer counts towards no memory. */
+  room?: AnswerRoom | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;
 }

@@ -1,8 +1,9 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { isForbiddenHeader } from '../../platform/net/forbidden-headers.js';
 import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
-import { type AnswerBody, beginningOf, chunksOf, discard } from '../messages/answer-body.js';
+import { type AnswerBody, beginningOf, chunksOf, discard, memoryFor } from '../messages/answer-body.js';
 import type { HttpAnswer } from '../sockets/http-answer.js';
+import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
@@ -17,6 +18,8 @@ const RELAYED_HEADERS = ['content-type', 'location', 'mcp-session-id'];
 export interface AnswerObserver {
   /** True if the answer is an event stream, so that messages can arrive until it ends. */
   streaming: boolean;
+  /** The room without which a large answer is not read further; absent: the answer counts towards no memory. */
+  readonly room?: AnswerRoom | undefined;
   /** Why the answer could not be read to its end. */
   fault?: unknown;
 }
@@ -75,7 +78,7 @@ function toResponse(answer: HttpAnswer, observed: AnswerObserver | undefined): R
   return new Response(ReadableStream.from(bytes), { status, headers });
 }
 
-/** The bytes of an answer; fails if it has too many bytes or values. */
+/** The bytes of an answer; fails if it has too many bytes or values. A large one waits for room. */
 async function* whole(body: AnswerBody, observed: AnswerObserver | undefined): AsyncGenerator<Uint8Array> {
   const cost = new ParseCost(observed?.streaming);
   let size = 0;
@@ -85,6 +88,8 @@ async function* whole(body: AnswerBody, observed: AnswerObserver | undefined): A
       cost.add(chunk);
       if (size > maxAnswerBytes) throw new UpstreamMisbehaviour(`answered with more than ${maxAnswerBytes} bytes`);
       if (cost.isTooHigh) throw new UpstreamMisbehaviour('answered with more than the service accepts');
+      const memory = memoryFor(cost.bytes);
+      if (memory !== undefined) await observed?.room?.enter(memory);
       yield chunk;
     }
   } catch (error) {

@@ -12,6 +12,7 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import type { SessionTransport } from '../contract/session-transport.js';
+import { ROOM_OF_CALL } from '../session/room-of-call.js';
 import { LOG_OF_CALL } from '../session/session-logs.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
@@ -155,6 +156,7 @@ class Exchange implements AnswerObserver {
   fault?: unknown;
   /** Takes the log messages of the request; absent if nobody wants them. */
   readonly onLog = LOG_OF_CALL.getStore();
+  readonly room = ROOM_OF_CALL.getStore();
   /** Aborts the HTTP side. */
   readonly signal: AbortSignal;
 

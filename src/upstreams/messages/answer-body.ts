@@ -11,18 +11,27 @@ export const GATHERED_BYTES = 64 * 1024;
 const COPIES = 2;
 
 /**
- * Waits for room if this many bytes are more than what is buffered of every answer.
+ * The memory for an answer of which this many bytes are buffered; undefined if every answer may have them.
  * @param limit up to which the answer is buffered, in bytes; by default the limit on parsing
+ */
+export function memoryFor(bytes: number, limit = MAX_PARSED_BYTES): number | undefined {
+  return bytes <= GATHERED_BYTES ? undefined : Math.max(bytes, limit) * COPIES;
+}
+
+/**
+ * Waits for room if this many bytes are more than what is buffered of every answer.
+ * @param limit see `memoryFor`
  * @throws DomainError `answer_memory_exhausted`
  */
 export function requireRoom(
   answered: AnsweredWithRoom | undefined,
   bytes: number,
-  limit = MAX_PARSED_BYTES,
+  limit?: number,
 ): Promise<void> | undefined {
-  if (bytes <= GATHERED_BYTES || answered === undefined) return undefined;
+  const memory = memoryFor(bytes, limit);
+  if (memory === undefined || answered === undefined) return undefined;
   const { rooms, request, reply } = answered;
-  return rooms.enter(request, reply, Math.max(bytes, limit) * COPIES);
+  return rooms.enter(request, reply, memory);
 }
 
 /** The bytes of an answer: a buffer for a small one, a stream for one that is still arriving. */

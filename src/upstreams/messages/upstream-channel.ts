@@ -1,3 +1,4 @@
+import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { LogLevel } from '../contract/log-level.js';
 import type { AnsweringClient, RequestReceiver } from '../contract/upstream-request.js';
 import type { AnswerBody } from './answer-body.js';
@@ -40,6 +41,8 @@ export interface ExchangeOptions {
    * Only in sessions of the service.
    */
   readonly logLevel?: LogLevel | undefined;
+  /** The room for an answer that is read whole before it is passed on. It can be created on access. */
+  readonly room?: AnswerRoom | undefined;
 }
 
 /** An upstream's answer as an HTTP response: JSON for one message, an event stream (SSE) for several. */

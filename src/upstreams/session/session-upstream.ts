@@ -14,6 +14,7 @@ import type { LogLevel } from '../contract/log-level.js';
 import { toUpstreamError } from '../contract/to-upstream-error.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { completeInRounds, type RoundParams } from './input-rounds.js';
+import { ROOM_OF_CALL } from './room-of-call.js';
 import { LOG_OF_CALL } from './session-logs.js';
 
 const LIST_TIMEOUT_MS = 60_000;
@@ -221,17 +222,15 @@ export abstract class SessionUpstream implements Upstream {
     options: CallToolOptions,
     send: (session: McpSession, bounds: RequestBounds) => Promise<T>,
   ): Promise<T> {
-    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, answeringClient, log } = options;
+    const { signal, onProgress, requestId, traceHeaders, caller = SERVICE, answeringClient, log, room } = options;
     const timeoutMs = this.timeOf(options);
     return this.perform(signal, timeoutMs, (session, deadline) => {
       const sendRound = (added?: RoundParams): Promise<T> => {
         const logLevel = session.isModern ? log?.level : undefined;
         const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders, added, logLevel };
-        return this.inTurn(
-          caller,
-          deadline,
-          passing(session, options, () => send(session, bounds)),
-        );
+        const sendNow = (): Promise<T> => send(session, bounds);
+        const sendWithRoom = room === undefined ? sendNow : () => ROOM_OF_CALL.run(room, sendNow);
+        return this.inTurn(caller, deadline, passing(session, options, sendWithRoom));
       };
       return session.isModern && answeringClient !== undefined
         ? completeInRounds(sendRound, answeringClient, deadline)

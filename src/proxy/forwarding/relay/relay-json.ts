@@ -36,7 +36,7 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
   }
   const { outcome, message, ...complete } = completeAnswer(first, plan, status);
   await plan.settle(outcome, message);
-  return { ...complete, contentType };
+  return { ...complete, contentType, isHeld: plan.rooms.has(plan.reply) };
 }
 
 /** Buffers an answer whole, because it has to be parsed. */
