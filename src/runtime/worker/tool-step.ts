@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { UIMessageChunk } from 'ai';
 import type { AgentTool } from '../../agents/agent-toolset.js';
 import { isRecord } from '../../core/is-record.js';
+import { FairShare } from '../../core/sharing/fair-share.js';
 import { StorageLostError } from '../../core/through-outage.js';
 import { INTERRUPTED, NOT_LISTED, TOOL_ERROR } from '../../platform/telemetry/names.js';
 import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
@@ -15,6 +16,9 @@ import { toOutcome, type ToolOutcome } from './tool-output.js';
 
 export const UNKNOWN_OUTCOME = 'The attempt that made this call was interrupted, and the outcome is unknown.';
 const NOT_DECLARED = 'The call was not repeated, because the tool is not declared read-only or idempotent.';
+
+/** How many calls of a step are made at a time. */
+const CALLS_AT_ONCE = 16;
 
 /** An outcome, and the chunks that name its files in the answer. */
 type CallOutcome = ToolOutcome & { files?: UIMessageChunk[] };
@@ -31,8 +35,8 @@ export interface ToolStepOptions {
 }
 
 /**
- * Executes tool calls concurrently. Each outcome is streamed when it arrives and stored soon after.
- * All outcomes are stored before the promise resolves.
+ * Executes tool calls concurrently, up to a number of them. Each outcome is streamed when it arrives and stored soon
+ * after. All outcomes are stored before the promise resolves.
  */
 export async function executeToolCalls(
   answer: RunAnswer,
@@ -41,18 +45,26 @@ export async function executeToolCalls(
   options: ToolStepOptions,
 ): Promise<void> {
   const { signal } = options;
+  const turns = FairShare.ofTurns(CALLS_AT_ONCE);
   // All calls settle before anything else is streamed, even if one fails.
   const settled = await Promise.allSettled(
-    calls.map(async (call) => {
-      const outcome = await executeInSpan(call, tools.get(call.toolName), options);
-      await answer.push(toChunk(call, outcome));
-      for (const file of outcome.files ?? []) await answer.push(file);
-      answer.saveSoon();
-    }),
+    calls.map((call) => turns.within([''], () => executeAndPush(answer, call, tools, options), signal)),
   );
   signal.throwIfAborted();
   for (const result of settled) if (result.status === 'rejected') throw result.reason;
   await answer.save();
+}
+
+async function executeAndPush(
+  answer: RunAnswer,
+  call: PendingToolCall,
+  tools: ReadonlyMap<string, AgentTool>,
+  options: ToolStepOptions,
+): Promise<void> {
+  const outcome = await executeInSpan(call, tools.get(call.toolName), options);
+  await answer.push(toChunk(call, outcome));
+  for (const file of outcome.files ?? []) await answer.push(file);
+  answer.saveSoon();
 }
 
 /** Executes a call in a span of the run. A refusal is an outcome too. */
@@ -85,8 +97,9 @@ async function execute(
   signal.throwIfAborted();
   const refusal = await refuse?.(call, tool);
   if (refusal !== undefined) return { errorText: refusal };
+  const room = tool.openRoom();
   try {
-    const result = await tool.call(call.input, { signal, trace, approvedPlace: approvedPlaces?.get(call) });
+    const result = await tool.call(call.input, { signal, trace, approvedPlace: approvedPlaces?.get(call), room });
     return await outcomeOf(result, files, signal);
   } catch (error) {
     // A run that is handed over leaves the call without an outcome: the next attempt decides what to do.
@@ -94,6 +107,8 @@ async function execute(
     // So does a call that cannot be recorded: the tool may have done its work, which must not be repeated unchecked.
     if (isStorageLost(error)) throw new StorageLostError('The call could not be recorded.', { cause: error });
     return { errorText: describeToolFailure(error, tool) };
+  } finally {
+    room.leave();
   }
 }
 
