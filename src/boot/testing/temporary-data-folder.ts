@@ -48,10 +48,7 @@ export class TemporaryDataFolder {
   async remove(): Promise<void> {
     const [pid, paths] = [this.endServer(), this.findPaths()];
     // Until the server has ended, its processes write files.
-    const deadline = Date.now() + END_WITHIN_MS;
-    while (pid !== undefined && Date.now() < deadline && (await isPostmasterOf(pid, paths[0] ?? this.path))) {
-      await sleep(POLL_MS);
-    }
+    if (pid !== undefined) await untilEnded(pid, paths[0] ?? this.path);
     await Promise.all(paths.map((path) => rm(path, REMOVAL)));
     folders.delete(this);
     if (folders.size === 0) unwatchProcess();
@@ -71,6 +68,12 @@ export class TemporaryDataFolder {
     this.cluster ??= realPathOf(join(this.path, 'postgres'));
     return this.cluster === undefined ? [this.path] : [this.cluster, this.path];
   }
+}
+
+/** Waits until the server of the cluster has ended, for ten seconds at most. */
+async function untilEnded(pid: number, cluster: string): Promise<void> {
+  const deadline = Date.now() + END_WITHIN_MS;
+  while (Date.now() < deadline && (await isPostmasterOf(pid, cluster))) await sleep(POLL_MS);
 }
 
 /** Retries, because at the end of the process, which cannot wait, the server can still write files briefly. */
