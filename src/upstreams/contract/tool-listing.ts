@@ -23,7 +23,7 @@ export async function collectTools(fetchPage: (cursor: string | undefined) => Pr
   let cursor: string | undefined;
   do {
     const page = await fetchPage(cursor);
-    // The list is stored as a whole, and parsed again when it is read from the database. All cursors are kept meanwhile.
+    // The list is stored as a whole, and parsed again when it is read from the database. The cursors are kept too.
     cost.add(Buffer.from(JSON.stringify([page.tools, page.nextCursor])));
     if (cost.isTooHigh)
       throw new UpstreamMisbehaviour('lists its tools with more text or values than the service accepts');

@@ -3,8 +3,8 @@
  * serve (429, 5xx) · `unauthorized` it does not accept the stored credential · `timeout` no answer in time · `protocol`
  * its answer violates MCP or exceeds the limits · `rpc` it answered with a JSON-RPC error · `refused_address` the
  * address policy refuses it · `cancelled` the service ended the request · `session_lost` it no longer knows the session
- * and did not process the request · `busy` no socket, process or memory is free for it · `authorization_required` a person has
- * to authorize the account at it first.
+ * and did not process the request · `busy` no socket, process or memory is free for it · `authorization_required` a
+ * person has to authorize the account at it first.
  */
 export type UpstreamErrorKind =
   | 'unreachable'
