@@ -3,10 +3,8 @@ import { readFileSync, realpathSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { isPostmasterOf } from '../../platform/embedded-postgres/postmaster.js';
+import { postmasterEndsWithin } from '../../platform/embedded-postgres/postmaster.js';
 
-const POLL_MS = 20;
 /** The server kills its processes after five seconds. */
 const END_WITHIN_MS = 10_000;
 
@@ -48,7 +46,7 @@ export class TemporaryDataFolder {
   async remove(): Promise<void> {
     const [pid, paths] = [this.endServer(), this.findPaths()];
     // Until the server has ended, its processes write files.
-    if (pid !== undefined) await untilEnded(pid, paths[0] ?? this.path);
+    if (pid !== undefined) await postmasterEndsWithin(pid, paths[0] ?? this.path, END_WITHIN_MS);
     await Promise.all(paths.map((path) => rm(path, REMOVAL)));
     folders.delete(this);
     if (folders.size === 0) unwatchProcess();
@@ -68,12 +66,6 @@ export class TemporaryDataFolder {
     this.cluster ??= realPathOf(join(this.path, 'postgres'));
     return this.cluster === undefined ? [this.path] : [this.cluster, this.path];
   }
-}
-
-/** Waits until the server of the cluster has ended, for ten seconds at most. */
-async function untilEnded(pid: number, cluster: string): Promise<void> {
-  const deadline = Date.now() + END_WITHIN_MS;
-  while (Date.now() < deadline && (await isPostmasterOf(pid, cluster))) await sleep(POLL_MS);
 }
 
 /** Retries, because at the end of the process, which cannot wait, the server can still write files briefly. */

@@ -68,13 +68,19 @@ export async function stopPostmaster(folder: string): Promise<void> {
   if (!postmaster || !(await isPostmasterOf(postmaster.pid, folder))) return;
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     sendSignal(postmaster.pid, signal);
-    const deadline = Date.now() + GRACE_MS;
-    while (Date.now() < deadline) {
-      if (!(await isPostmasterOf(postmaster.pid, folder))) return;
-      await sleep(POLL_MS);
-    }
+    if (await postmasterEndsWithin(postmaster.pid, folder, GRACE_MS)) return;
   }
   throw new EmbeddedPostgresError(`The PostgreSQL server of ${folder} (process id ${postmaster.pid}) did not stop.`);
+}
+
+/** Waits until the server of this cluster has ended. False if it still runs after `milliseconds`. */
+export async function postmasterEndsWithin(pid: number, folder: string, milliseconds: number): Promise<boolean> {
+  const deadline = Date.now() + milliseconds;
+  while (Date.now() < deadline) {
+    if (!(await isPostmasterOf(pid, folder))) return true;
+    await sleep(POLL_MS);
+  }
+  return false;
 }
 
 /** Requests a fast shutdown, which the server completes alone: for the end of this process, which cannot wait. */
