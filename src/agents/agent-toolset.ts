@@ -4,7 +4,7 @@ import { AnswerRooms, type AnswerRoom, type OwnRoom } from '../core/answers/answ
 import { throughOutage } from '../core/through-outage.js';
 import { unlessAborted } from '../core/with-timeout.js';
 import { keyOfCaller, type StateOwner, type ToolCaller } from '../upstreams/contract/callers.js';
-import type { ToolCall } from '../upstreams/tool-call.js';
+import type { ToolCall } from '../upstreams/invocation.js';
 import { isTaskOnly } from '../upstreams/contract/tool-task.js';
 import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';

@@ -13,9 +13,8 @@ import { Deprecation, LegacyController } from './http/legacy.controller.js';
 import { DirectController } from './http/direct.controller.js';
 import { GatewayController } from './http/gateway.controller.js';
 import { McpErrorResponder } from './http/mcp-error-responder.js';
-import { McpRequestHandler } from './http/mcp-request-handler.js';
+import { McpRequestHandler, SessionHandler } from './http/mcp-request-handler.js';
 import { McpRoutes } from './http/mcp-routes.js';
-import { SessionHandler } from './http/session-handler.js';
 import { ToolCallHandler } from './http/tool-call-handler.js';
 
 /** The MCP endpoints of connections and agents: routes, origin and header rules, errors as JSON-RPC. */

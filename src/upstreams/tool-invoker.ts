@@ -6,12 +6,20 @@ import { throughOutage } from '../core/through-outage.js';
 import { type Connection, requireActive } from '../connections/connection.js';
 import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
-import { ArgumentChecker } from './arguments/argument-checker.js';
-import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
+import { ArgumentChecker, type ArgumentVerdict, refusalOf } from './arguments/argument-checker.js';
 import { ToolCatalog, ToolLister } from './catalog/tool-catalog.js';
 import type { KnownTool } from './catalog/tool-list.js';
-import { InvocationLog, type Invocation, outcomeOf, resultOf, SUCCESS, TOOL_FAILED } from './invocation.js';
-import type { ConnectionRef, ToolCall, LimitPatience } from './tool-call.js';
+import {
+  InvocationLog,
+  type Invocation,
+  outcomeOf,
+  resultOf,
+  SUCCESS,
+  TOOL_FAILED,
+  type ConnectionRef,
+  type ToolCall,
+  type LimitPatience,
+} from './invocation.js';
 import { keyOfCaller, type ToolCaller } from './contract/callers.js';
 import { ToolPins } from './pins/tool-pins.js';
 import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';

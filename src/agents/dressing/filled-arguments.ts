@@ -1,7 +1,7 @@
 import { isRecord } from '../../core/is-record.js';
 import { DomainError, type FieldError } from '../../core/domain-error.js';
 import { memberRange, withMember } from '../../core/json/json-member.js';
-import { refusalOf, verdictOn } from '../../upstreams/arguments/argument-verdict.js';
+import { refusalOf, verdictOn } from '../../upstreams/arguments/argument-checker.js';
 import type { ArgumentPath, DressedArguments, ToolDressing } from './tool-dressing.js';
 
 /**

@@ -9,6 +9,15 @@ import { ApiKeyVerifier } from '../../identity/api-keys/api-key.verifier.js';
 import { MemberService } from '../../identity/organizations/member.service.js';
 import { MembershipSource } from '../../identity/organizations/membership.source.js';
 import type { AccessCallerItem } from './access.dto.js';
+import type { Connection } from '../../connections/connection.js';
+import { hasRunAccess } from '../../core/run-access.js';
+import {
+  endpointPathOf,
+  gatewayPathOf,
+  hasScopeFor,
+  opensResource,
+  organizationPathOf,
+} from '../../identity/auth/protected-resource.js';
 
 /** People of one organization that an answer covers; the number of keys has a limit of its own. */
 const MAX_PEOPLE = 5_000;
@@ -113,4 +122,17 @@ export class AccessCallers {
     } while (cursor !== null && people.length < MAX_PEOPLE);
     return { people, truncated: cursor !== null };
   }
+}
+
+/** True if the credential admits requests to an MCP endpoint of the connection or agent, whatever they ask for. */
+export function opensEndpoint(principal: Principal, { id }: Pick<Connection, 'id'>): boolean {
+  const { slug } = principal.organization;
+  const paths = [endpointPathOf(slug, id), gatewayPathOf(slug, id), endpointPathOf(undefined, id)];
+  return hasScopeFor(principal, 'mcp') && paths.some((path) => opensResource(principal, path));
+}
+
+/** True if the caller can post messages to the agent. */
+export function canRun(principal: Principal, agentId: string): boolean {
+  const isOpen = opensResource(principal, organizationPathOf(principal.organization.slug));
+  return isOpen && hasScopeFor(principal, 'organization') && hasRunAccess(principal, agentId);
 }

@@ -11,9 +11,8 @@ import { TimeSlices } from '../../core/time-slices.js';
 import type { ApprovalPath } from '../../runtime/runs/run-stats.repository.js';
 import { RunStatsService } from '../../runtime/runs/run-stats.service.js';
 import { holdsAnyOf } from '../agent-server/offering/agent-permissions.js';
-import { AccessCallers } from './access-callers.js';
+import { AccessCallers, canRun, opensEndpoint } from './access-callers.js';
 import type { AccessGraph, AccessGraphInput } from './access.dto.js';
-import { canRun, opensEndpoint } from './credential-reach.js';
 
 const DAY_MS = 86_400_000;
 const MAX_PATHS = 2_000;

@@ -5,9 +5,8 @@ import { type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budg
 import type { Principal } from '../../core/principal.js';
 import { TimeSlices } from '../../core/time-slices.js';
 import { holdsAnyOf } from '../agent-server/offering/agent-permissions.js';
-import { AccessCallers } from './access-callers.js';
+import { AccessCallers, opensEndpoint } from './access-callers.js';
 import type { AccessOfCaller, AccessOfCallerInput } from './access.dto.js';
-import { opensEndpoint } from './credential-reach.js';
 import { type Offer, ToolOffers } from './tool-offers.js';
 
 /** Connections and agents of one page: the tools of each are read. */

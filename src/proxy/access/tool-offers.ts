@@ -8,7 +8,7 @@ import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { isOpen, sees } from '../agent-server/offering/agent-permissions.js';
 import { mayAsk } from '../agent-server/ask/ask-definition.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
-import { canRun, opensEndpoint } from './credential-reach.js';
+import { canRun, opensEndpoint } from './access-callers.js';
 
 /** A tool that a connection or agent offers. */
 export interface OfferedTool {

@@ -7,8 +7,7 @@ import { allowsNothing } from '../../core/permissions.js';
 import { withTimeout } from '../../core/with-timeout.js';
 import { type McpRequestContext, pooledRoute, type PooledRoute } from '../forwarding/upstream-router.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
-import { toStoredInitialize } from '../forwarding/session/initialize-request.js';
-import { SealedSessions } from '../forwarding/session/sealed-sessions.js';
+import { toStoredInitialize, SealedSessions } from '../forwarding/session/sealed-sessions.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import {
   declaresApps,

@@ -24,7 +24,7 @@ import { SessionComposition } from './client-upstream-sessions/session-compositi
 import { SessionResources } from './client-upstream-sessions/session-resources.js';
 import { AgentAnswers } from './agent-answers.js';
 import { AgentOwnTools } from './agent-own-tools.js';
-import { AgentSourceRequests } from './agent-source-requests.js';
+import { AgentSourceRequests, AgentTaskRouter } from './agent-source-requests.js';
 import { AgentToolSearch } from './agent-tool-search.js';
 import { AskApprovals } from './ask/ask-approvals.js';
 import { AskTasks } from './ask/ask-tasks.js';
@@ -32,18 +32,15 @@ import { AskTool, CallQuestions } from './ask/ask-tool.js';
 import { AskedRuns } from './ask/asked-runs.js';
 import { AskedTaskEntity } from './ask/asked-task.entity.js';
 import { AskedTasks } from './ask/asked-tasks.repository.js';
-import { LegacyAskTasks } from './ask/legacy-ask-tasks.js';
-import { LegacyTaskResults } from './ask/legacy-task-results.js';
+import { LegacyAskTasks, LegacyTaskResults } from './ask/legacy-ask-tasks.js';
 import { SessionQuestions } from './ask/session-questions.js';
 import { LegacyAskRequests } from './legacy-ask-requests.js';
 import { AgentCapabilities } from './offering/agent-capabilities.js';
 import { AgentMcpServer } from './offering/agent-mcp-server.js';
-import { AgentNotificationStream } from './offering/agent-notification-stream.js';
+import { AgentNotificationStream, ListChanges } from './offering/agent-notification-stream.js';
 import { AgentPromptsAndResources } from './offering/agent-prompts-and-resources.js';
 import { AgentSubscriptions } from './offering/agent-subscriptions.js';
-import { AgentTaskRouter } from './offering/agent-task-router.js';
 import { AgentToolRouter } from './offering/agent-tool-router.js';
-import { ListChanges } from './offering/list-changes.js';
 
 /**
  * Serves an agent as an MCP server: what it offers a caller, and the sessions with its connections in that caller's

@@ -7,8 +7,7 @@ import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-rout
 import { type InboundMessage, type InboundRequest, takesStream } from '../protocol/inbound-message.js';
 import { sendNoAnswer } from '../protocol/no-answer.js';
 import type { AskCall } from './ask/ask-tool.js';
-import { LegacyAskTasks } from './ask/legacy-ask-tasks.js';
-import { LegacyTaskResults } from './ask/legacy-task-results.js';
+import { LegacyAskTasks, LegacyTaskResults } from './ask/legacy-ask-tasks.js';
 import { SessionQuestions } from './ask/session-questions.js';
 
 type LegacyMessage<M extends InboundMessage = InboundMessage> = McpRequestContext<M, PooledRoute>;

@@ -20,8 +20,7 @@ import { type McpRequestContext, type Route, hasOwnTools } from './upstream-rout
 import { AskedClients } from './asked-clients/asked-client.js';
 import { CallerFilters } from './caller-filters.js';
 import { ReplyWriter } from './reply-writer.js';
-import { declaresCapabilities, toStoredInitialize } from './session/initialize-request.js';
-import { SealedSessions } from './session/sealed-sessions.js';
+import { declaresCapabilities, toStoredInitialize, SealedSessions } from './session/sealed-sessions.js';
 import { SessionTools, pooledSession } from './session/session-tools.js';
 import { standInFor, standInRefusal } from './sign-in-stand-in.js';
 import { createdTask } from './tasks/task-messages.js';

@@ -13,7 +13,7 @@ import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';
 import type { InboundMessage, InboundRequest } from '../protocol/inbound-message.js';
 import type { ProxyCaller } from '../protocol/proxy-caller.js';
 import { type McpRequestContext, isShared, type Route } from './upstream-router.js';
-import { storedInitialize } from './session/initialize-request.js';
+import { storedInitialize } from './session/sealed-sessions.js';
 import { SessionStreams } from './session/session-streams.js';
 import { randomBytes } from 'node:crypto';
 

@@ -1,8 +1,7 @@
 import { Controller, Delete, Get, Post, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { McpRequestHandler } from './mcp-request-handler.js';
-import { SessionHandler } from './session-handler.js';
+import { McpRequestHandler, SessionHandler } from './mcp-request-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 
 /** One agent as an MCP server (streamable HTTP), with the tools of its connections under their composed names. */

@@ -1,8 +1,7 @@
 import { Controller, Delete, Get, Post, Req, Res, Injectable, Logger } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { McpRequestHandler } from './mcp-request-handler.js';
-import { SessionHandler } from './session-handler.js';
+import { McpRequestHandler, SessionHandler } from './mcp-request-handler.js';
 import { ToolCallHandler } from './tool-call-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { urlWithoutCredentials } from '../../core/credential-forms.js';

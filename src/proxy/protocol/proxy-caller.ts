@@ -4,7 +4,7 @@ import type { Principal } from '../../core/principal.js';
 import type { Connection } from '../../connections/connection.js';
 import { keyOfCaller, type ToolCaller } from '../../upstreams/contract/callers.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
-import type { ToolCall } from '../../upstreams/tool-call.js';
+import type { ToolCall } from '../../upstreams/invocation.js';
 import { isMarkedPublic } from '../../upstreams/catalog/tool-list.js';
 import type { InboundMessage } from './inbound-message.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { processorTime } from './processor-time.js';
+import { processorTime } from './check-thread.js';
 
 const TIME_MS = 20;
 

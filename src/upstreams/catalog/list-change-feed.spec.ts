@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ListChangeFeed } from './list-change-feed.js';
+import { ListChangeFeed } from './tool-catalog.js';
 
 describe('ListChangeFeed', () => {
   beforeEach(() => void jest.useFakeTimers());

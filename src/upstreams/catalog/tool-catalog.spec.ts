@@ -2,9 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import type { ConnectionDirectory } from '../../connections/connection-directory.js';
-import { ListChangeFeed } from './list-change-feed.js';
+import { ListChangeFeed, type ToolLister, ToolCatalog } from './tool-catalog.js';
 import type { OfferedTools } from './offered-tools.js';
-import { type ToolLister, ToolCatalog } from './tool-catalog.js';
 
 Logger.overrideLogger(false);
 

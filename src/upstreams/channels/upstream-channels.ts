@@ -2,19 +2,18 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import type { SessionCaller, StateOwner } from '../contract/callers.js';
-import type { WantedChanges } from '../contract/change-listener.js';
+import type { WantedChanges } from '../contract/list-change.js';
 import { StdioSessions } from '../stdio/stdio-sessions.js';
 import { StdioUpstream } from '../stdio/stdio-upstream.js';
 import { UpstreamPool, type BorrowOptions } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
-import { HttpChannel } from '../http/http-channel.js';
+import { HttpChannel, HttpUpstream, type LentSession } from '../http/http-upstream.js';
 import type {
   OutgoingMessage,
   UpstreamChannel,
   ExchangeOptions,
   UpstreamAnswer,
 } from '../messages/upstream-channel.js';
-import { HttpUpstream, type LentSession } from '../http/http-upstream.js';
 import type { LogLevel } from '../contract/log-level.js';
 import type { ServerDescription, Upstream } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';

@@ -1,8 +1,6 @@
-import type { ChangeListener, Listening, WantedChanges } from '../contract/change-listener.js';
-import type { ListedKind } from '../contract/list-change.js';
-import { toUpstreamError } from '../contract/to-upstream-error.js';
+import type { ChangeListener, Listening, WantedChanges, ListedKind } from '../contract/list-change.js';
+import { toUpstreamError, UpstreamError } from '../contract/upstream-error.js';
 import type { ListenOptions } from '../contract/upstream.js';
-import { UpstreamError } from '../contract/upstream-error.js';
 import { STABLE_MS } from '../notifications/notification-stream.js';
 import type { Loan } from '../pool/upstream-pool.js';
 

@@ -1,4 +1,5 @@
 import { isRecord } from '../../core/is-record.js';
+import type { UpstreamError } from './upstream-error.js';
 
 /** The lists whose changes an MCP server can announce (`listChanged`). */
 export const LISTED_KINDS = ['tools', 'prompts', 'resources'] as const;
@@ -29,4 +30,30 @@ export function changeIn({ method, params }: Readonly<Record<string, unknown>>):
 /** The parameters of `subscriptions/listen` for these lists (MCP 2026-07-28). */
 export function subscriptionTo(kinds: readonly ListedKind[]): Record<string, true> {
   return Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true as const]));
+}
+
+/** What somebody listens for in a session with an upstream. */
+export interface WantedChanges {
+  readonly kinds: readonly ListedKind[];
+  /** The resources to subscribe to. */
+  readonly uris: readonly string[];
+}
+
+/** Hears of the changes that an upstream reports in one session. */
+export interface ChangeListener {
+  listChanged(kind: ListedKind): void;
+  /** @param uri of a resource that this listener or another one has subscribed to, or of a part of it */
+  resourceUpdated(uri: string): void;
+  /** Changes may have been missed: everything counts as changed. */
+  missed(): void;
+  /** Nothing follows. @param fault undefined if a new session can be opened */
+  ended(fault: UpstreamError | undefined): void;
+}
+
+/** Somebody who listens in one session. */
+export interface Listening {
+  /** The wanted resources that the upstream has subscribed to. */
+  readonly uris: readonly string[];
+  /** Ends it, and the subscriptions that nobody else has in the session. Never rejects. */
+  stop(): Promise<void>;
 }

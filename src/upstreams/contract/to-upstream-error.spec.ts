@@ -8,8 +8,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { errors } from 'undici';
 import { AddressRefusedError } from '../../platform/net/address-policy.js';
-import { addressLabel, toUpstreamError } from './to-upstream-error.js';
-import { UpstreamError, UpstreamMisbehaviour } from './upstream-error.js';
+import { addressLabel, toUpstreamError, UpstreamError, UpstreamMisbehaviour } from './upstream-error.js';
 
 const ADDRESS = 'example.com:443';
 

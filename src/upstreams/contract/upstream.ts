@@ -1,5 +1,5 @@
 import type { CallToolResult, Implementation, Progress, Tool, ServerCapabilities } from '@modelcontextprotocol/client';
-import type { ChangeListener, Listening, WantedChanges } from './change-listener.js';
+import type { ChangeListener, Listening, WantedChanges } from './list-change.js';
 import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { LogLevel } from './log-level.js';
 import type { AnsweringClient, RequestReceiver } from './upstream-request.js';

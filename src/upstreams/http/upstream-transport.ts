@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/client';
 import type { SessionTransport } from '../contract/session-transport.js';
 import { ROOM_OF_CALL } from '../session/room-of-call.js';
-import { LOG_OF_CALL } from '../session/session-logs.js';
+import { LOG_OF_CALL } from '../session/session-messages.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import { createUpstreamFetch, type AnswerObserver } from './upstream-fetch.js';

@@ -1,10 +1,37 @@
-import type { ChangeListener, Listening } from '../contract/change-listener.js';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+} from '@modelcontextprotocol/client';
+import type { ChangeListener, Listening } from '../contract/list-change.js';
 import type { ListenOptions } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
-import type { McpSession } from '../session/mcp-session.js';
+import { type McpSession, CLIENT_INFO } from '../session/mcp-session.js';
 import { followNotifications } from './notification-stream.js';
-import { subscriptionMessage } from './subscription-message.js';
+
+const LISTEN = 'subscriptions/listen';
+
+/** The headers of a subscription over HTTP. */
+export const LISTEN_HEADERS = { 'mcp-method': LISTEN };
+
+/**
+ * The request for a subscription (MCP 2026-07-28). The modern era has no sessions, so the request describes the client.
+ * @param notifications the filter
+ */
+export function subscriptionMessage(
+  { protocolVersion }: Pick<McpSession, 'protocolVersion'>,
+  notifications: object,
+  id = LISTEN,
+): OutgoingMessage {
+  const _meta = {
+    [PROTOCOL_VERSION_META_KEY]: protocolVersion,
+    [CLIENT_INFO_META_KEY]: CLIENT_INFO,
+    [CLIENT_CAPABILITIES_META_KEY]: {},
+  };
+  const body = JSON.stringify({ jsonrpc: '2.0', id, method: LISTEN, params: { _meta, notifications } });
+  return { body: Buffer.from(body), method: LISTEN, id: JSON.stringify(id) };
+}
 
 /** Sends the request for a subscription to the upstream. */
 type Send = (message: OutgoingMessage, options: Pick<ExchangeOptions, 'signal' | 'caller'>) => Promise<UpstreamAnswer>;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { StreamOpening } from './stream-opening.js';
+import { StreamOpening } from './upstream-listener.js';
 
 beforeEach(() => {
   jest.useFakeTimers();

@@ -8,9 +8,48 @@ import {
   type NotificationSource,
   STABLE_MS,
 } from './notification-stream.js';
-import { StreamOpening } from './stream-opening.js';
-import { LISTEN_HEADERS, subscriptionMessage } from './subscription-message.js';
+import { LISTEN_HEADERS, subscriptionMessage } from './resource-listener.js';
 import { discard } from '../messages/answer-body.js';
+import type { UpstreamRequest } from '../contract/upstream-request.js';
+import { answerRequest } from '../messages/answer-request.js';
+import { withTimeout } from '../../core/with-timeout.js';
+
+/** How long the stream is waited for: a server drops messages that it cannot send. */
+const OPENING_MS = 1_000;
+
+/** Whether a stream of notifications is open, for those who need it. */
+export class StreamOpening {
+  private readonly first = Promise.withResolvers<boolean>();
+  private state = this.first.promise;
+  /** True if somebody did not wait until the stream was open. */
+  private isLate = false;
+
+  /** @param missed called when the stream opens later than somebody waited: changes may have been missed until then */
+  constructor(private readonly missed: () => void) {
+    this.first.promise.catch(() => undefined);
+  }
+
+  /**
+   * Resolves with false if the upstream does not offer the stream, otherwise once it is open, or after a second.
+   * @throws what `fail` was called with
+   */
+  isOpen(): Promise<boolean> {
+    return withTimeout(this.state, OPENING_MS, (): true => (this.isLate = true), { ref: false });
+  }
+
+  /** @param isOpen false if the upstream refuses the stream */
+  settle(isOpen: boolean): void {
+    this.first.resolve(isOpen);
+    this.state = Promise.resolve(isOpen);
+    if (this.isLate && isOpen) this.missed();
+    this.isLate = false;
+  }
+
+  /** The first attempt has failed, and another one may follow. */
+  fail(error: Error): void {
+    this.first.reject(error);
+  }
+}
 
 const PONG_TIMEOUT_MS = 10_000;
 /** After this many sessions in a row that were lost soon after opening, the service stops listening. */
@@ -125,4 +164,82 @@ function pongThrough(channel: UpstreamChannel, signal: AbortSignal): Notificatio
       )
       .finally(() => (isPending = false));
   };
+}
+
+/** How many requests are passed on at a time; further ones are refused. */
+const MAX_ACTIVE = 16;
+
+interface ListeningSession {
+  readonly channel: UpstreamChannel;
+  readonly session: Pick<McpSession, 'requests' | 'changes'>;
+  /** Whose session it is: its socket counts among those of this caller. */
+  readonly caller: string | undefined;
+  /** Called when the upstream no longer knows the session. */
+  readonly onLost: () => void;
+}
+
+/**
+ * Receives what an HTTP upstream of the legacy era sends in a session on its stream of unsolicited messages: changes,
+ * and the requests for which a server does not say to which call they belong.
+ */
+export class SessionListener {
+  private active = 0;
+  private readonly opening: StreamOpening;
+
+  /** @param signal ends it */
+  constructor(
+    private readonly listening: ListeningSession,
+    signal: AbortSignal,
+  ) {
+    this.opening = new StreamOpening(() => listening.session.changes.missed());
+    void this.follow(signal);
+  }
+
+  /** See `StreamOpening.isOpen`. @throws UpstreamError `busy` while no socket is free for the stream */
+  receives(): Promise<boolean> {
+    return this.opening.isOpen();
+  }
+
+  private async follow(signal: AbortSignal): Promise<void> {
+    const { session, onLost } = this.listening;
+    const { changes } = session;
+    const end = await followNotifications(
+      {
+        open: () => this.open(signal),
+        changed: (kind) => changes.listChanged(kind),
+        updated: (uri) => changes.resourceUpdated(uri),
+        reopened: () => changes.missed(),
+        asked: (id, request) => this.answer(id, request),
+      },
+      [],
+      signal,
+    );
+    this.opening.settle(false);
+    if (end === 'lost') onLost();
+    else if (!signal.aborted)
+      changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
+  }
+
+  private async open(signal: AbortSignal): Promise<UpstreamAnswer> {
+    const { channel, caller } = this.listening;
+    try {
+      const answer = await channel.listen({ signal, ...(caller !== undefined && { caller }) });
+      this.opening.settle(isNotificationStream(answer));
+      return answer;
+    } catch (error) {
+      if (error instanceof UpstreamError && error.kind === 'busy') this.opening.fail(error);
+      throw error;
+    }
+  }
+
+  private answer(id: string | number, request: UpstreamRequest): void {
+    const { channel, session, caller } = this.listening;
+    this.active++;
+    const answering = this.active > MAX_ACTIVE ? undefined : answerTo(request, session);
+    void answerRequest(channel, id, answering, caller).finally(() => this.active--);
+  }
+}
+
+async function answerTo(request: UpstreamRequest, { requests }: ListeningSession['session']): Promise<object> {
+  return request.method === 'ping' ? {} : requests.answer(request);
 }

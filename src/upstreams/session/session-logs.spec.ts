@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SessionLogs } from './session-logs.js';
+import { SessionLogs } from './session-messages.js';
 
 /** What each of two calls in a session gets of a message. */
 function heardIn(logs: SessionLogs): object[][] {

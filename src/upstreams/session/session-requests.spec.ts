@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { RequestReceiver } from '../contract/upstream-request.js';
-import { SessionRequests } from './session-requests.js';
+import { SessionRequests } from './session-messages.js';
 
 const REQUEST = { method: 'roots/list', params: undefined };
 

@@ -1,5 +1,5 @@
 import { type CallToolResult, type Implementation, ProtocolError } from '@modelcontextprotocol/client';
-import type { ChangeListener, Listening, WantedChanges } from '../contract/change-listener.js';
+import type { ChangeListener, Listening, WantedChanges } from '../contract/list-change.js';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import type {
   ServerDescription,
@@ -11,11 +11,10 @@ import type {
 import type { McpSession, RequestBounds } from './mcp-session.js';
 import { SERVICE } from '../contract/callers.js';
 import type { LogLevel } from '../contract/log-level.js';
-import { toUpstreamError } from '../contract/to-upstream-error.js';
-import { UpstreamError } from '../contract/upstream-error.js';
+import { toUpstreamError, UpstreamError } from '../contract/upstream-error.js';
 import { completeInRounds, type RoundParams } from './input-rounds.js';
 import { ROOM_OF_CALL } from './room-of-call.js';
-import { LOG_OF_CALL } from './session-logs.js';
+import { LOG_OF_CALL } from './session-messages.js';
 
 const LIST_TIMEOUT_MS = 60_000;
 const SUBSCRIBE_TIMEOUT_MS = 30_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { LineSplitter } from './line-splitter.js';
+import { LineSplitter } from './program-output.js';
 
 /** The lines of these chunks; a truncated one ends with `…`. */
 function split(chunks: readonly string[], maxBytes = 1_000): string[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { OutputBudget } from './output-budget.js';
+import { OutputBudget } from './program-output.js';
 
 describe('OutputBudget', () => {
   it('allows a short burst, and a fifth of the time in the long run', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RestartBackoff } from './restart-backoff.js';
+import { RestartBackoff } from './stdio-processes.js';
 
 describe('RestartBackoff', () => {
   let now = 1_000;

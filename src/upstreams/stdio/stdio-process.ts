@@ -2,8 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
-import { LineSplitter } from './line-splitter.js';
-import type { OutputBudget } from './output-budget.js';
+import { LineSplitter, type OutputBudget } from './program-output.js';
 import { ProgramLog } from './program-log.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 

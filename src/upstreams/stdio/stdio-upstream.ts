@@ -1,7 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 import type { StateOwner } from '../contract/callers.js';
-import type { ChangeListener, Listening } from '../contract/change-listener.js';
-import type { OnListChanged } from '../contract/list-change.js';
+import type { ChangeListener, Listening, OnListChanged } from '../contract/list-change.js';
 import type { ListenOptions } from '../contract/upstream.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';

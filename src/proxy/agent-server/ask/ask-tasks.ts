@@ -8,9 +8,8 @@ import { SealedTaskIds } from '../../forwarding/tasks/sealed-task-ids.js';
 import { requireTasksExtension, unknownTask } from '../../forwarding/tasks/task-messages.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import { AskApprovals } from './ask-approvals.js';
-import { toToolResult } from './ask-result.js';
+import { toToolResult, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 import { type AskCall, AskTool } from './ask-tool.js';
-import { AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 
 export const POLL_MS = 1_000;
 

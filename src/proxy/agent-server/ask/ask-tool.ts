@@ -9,10 +9,9 @@ import { type Invocation, InvocationLog, outcomeOf, SUCCESS, TOOL_FAILED } from 
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import { toolFailure } from '../../protocol/to-proxy-error.js';
 import { agentCallOf } from '../agent-call.js';
-import { namingRun, toToolResult } from './ask-result.js';
+import { namingRun, toToolResult, type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 import { AskApprovals, mayAnswer } from './ask-approvals.js';
 import { type SessionRequest, SessionQuestions } from './session-questions.js';
-import { type AskedRun, AskedRuns, type AskExchange, principalOf } from './asked-runs.js';
 import { isRecord } from '../../../core/is-record.js';
 import type { RunEntity } from '../../../runtime/runs/records/run.entity.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';

@@ -28,8 +28,7 @@ import { renameContents, renameUri } from '../offering/renamed-resource.js';
 import { type ClientUpstreamSession, headersOf, type SessionOwner } from './client-upstream-session.js';
 import { setLevel } from './client-upstream-session-opener.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
-import { RequestIdCodec, type UpstreamRequestId } from './request-id.codec.js';
-import { rewriteEventIds } from './rewrite-event-ids.js';
+import { RequestIdCodec, type UpstreamRequestId, rewriteEventIds } from './request-id.codec.js';
 import { SessionComposition } from './session-composition.js';
 import { SessionResources } from './session-resources.js';
 

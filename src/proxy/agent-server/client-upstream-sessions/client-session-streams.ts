@@ -19,8 +19,7 @@ import { AgentNotificationStream } from '../offering/agent-notification-stream.j
 import { isUpdate } from '../offering/renamed-resource.js';
 import { headersOf, type ClientUpstreamSession, type SessionOwner } from './client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
-import { type EventIdRewriter, rewriteEventIds } from './rewrite-event-ids.js';
-import { RequestIdCodec } from './request-id.codec.js';
+import { type EventIdRewriter, rewriteEventIds, RequestIdCodec } from './request-id.codec.js';
 import { SessionComposition } from './session-composition.js';
 import { SessionResources } from './session-resources.js';
 import { type AnswerBody, discard } from '../../../upstreams/messages/answer-body.js';

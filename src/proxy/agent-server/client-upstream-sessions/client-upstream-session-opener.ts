@@ -7,7 +7,7 @@ import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { UpstreamHealth } from '../../../upstreams/pool/upstream-health.js';
 import { parseRecord } from '../../../core/is-record.js';
-import { storedInitialize } from '../../forwarding/session/initialize-request.js';
+import { storedInitialize } from '../../forwarding/session/sealed-sessions.js';
 import { headersOf, type ClientUpstreamSession } from './client-upstream-session.js';
 import { discard } from '../../../upstreams/messages/answer-body.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type EventIdRewriter, rewriteEventIds } from './rewrite-event-ids.js';
+import { type EventIdRewriter, rewriteEventIds } from './request-id.codec.js';
 
 const rewriter: EventIdRewriter = {
   request: (id) => (id === 'far too long' ? undefined : `sealed-${id}`),

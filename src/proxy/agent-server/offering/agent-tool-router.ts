@@ -15,8 +15,7 @@ import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
 import { connectionFor } from '../../../connections/connection-account.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
-import { outcomeOf, InvocationLog } from '../../../upstreams/invocation.js';
-import type { ToolCall } from '../../../upstreams/tool-call.js';
+import { outcomeOf, InvocationLog, type ToolCall } from '../../../upstreams/invocation.js';
 import {
   type InboundMessage,
   type InboundRequest,

@@ -2,7 +2,7 @@ import type { AnsweredWithRoom } from '../../../core/answers/answer-room.js';
 import { DomainError } from '../../../core/domain-error.js';
 import type { AskedRequest } from '../../../upstreams/channels/upstream-channels.js';
 import type { LogLevel } from '../../../upstreams/contract/log-level.js';
-import { toUpstreamError } from '../../../upstreams/contract/to-upstream-error.js';
+import { toUpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { InvocationOutcome } from '../../../upstreams/invocation.js';
 import type { CallerFilter } from '../../protocol/proxy-caller.js';
 import type { TaskIdMapping } from '../tasks/task-messages.js';

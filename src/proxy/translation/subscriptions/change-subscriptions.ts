@@ -4,7 +4,7 @@ import { atMost, half, Shares } from '../../../core/sharing/shares.js';
 import { UpstreamChannels } from '../../../upstreams/channels/upstream-channels.js';
 import type { ChangeReader } from '../../../upstreams/channels/upstream-subscription.js';
 import type { StateOwner } from '../../../upstreams/contract/callers.js';
-import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
+import type { WantedChanges } from '../../../upstreams/contract/list-change.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import { UpstreamHealth } from '../../../upstreams/pool/upstream-health.js';

@@ -1,5 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
+import {
+  type WantedChanges,
+  type ListedKind,
+  listChangedMethod,
+  RESOURCE_UPDATED,
+} from '../../../upstreams/contract/list-change.js';
 import type { ServerDescription } from '../../../upstreams/contract/upstream.js';
 import type { McpRequestContext } from '../../forwarding/upstream-router.js';
 import type { Sent } from '../../forwarding/upstream-sender.js';
@@ -8,7 +13,6 @@ import { ChangeSubscriptions } from './change-subscriptions.js';
 import { offeredChanges, filterOf } from './subscription-filter.js';
 import type { Implementation } from '@modelcontextprotocol/client';
 import type { ChangeReader } from '../../../upstreams/channels/upstream-subscription.js';
-import { type ListedKind, listChangedMethod, RESOURCE_UPDATED } from '../../../upstreams/contract/list-change.js';
 import type { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import { SERVER_INFO } from '../to-modern-answer.js';

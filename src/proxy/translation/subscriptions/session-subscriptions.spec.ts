@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ChangeReader } from '../../../upstreams/channels/upstream-subscription.js';
-import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
+import type { WantedChanges } from '../../../upstreams/contract/list-change.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import type { Session } from '../../forwarding/session/sealed-sessions.js';
 import type { SessionStreams } from '../../forwarding/session/session-streams.js';

@@ -1,8 +1,12 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import { DomainError } from '../../../core/domain-error.js';
 import { isRecord } from '../../../core/is-record.js';
-import type { WantedChanges } from '../../../upstreams/contract/change-listener.js';
-import { LISTED_KINDS, type ListedKind, subscriptionTo } from '../../../upstreams/contract/list-change.js';
+import {
+  type WantedChanges,
+  LISTED_KINDS,
+  type ListedKind,
+  subscriptionTo,
+} from '../../../upstreams/contract/list-change.js';
 import type { InboundRequest } from '../../protocol/inbound-message.js';
 import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { isUri, URI_FORM } from '../../protocol/protocol-eras.js';

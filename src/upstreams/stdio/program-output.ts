@@ -52,3 +52,42 @@ export class LineSplitter {
     this.onLine(line.at(-1) === CR && !isCut ? line.subarray(0, -1) : line, isCut);
   }
 }
+
+/** The share of the process's time for reading the output of one organization's programs, in the long run. */
+const SHARE = 0.2;
+/** How many milliseconds they can take in a burst. */
+const BURST_MS = 250;
+/** The estimated cost of forwarding: a fixed time for each line, and a factor on the reading time. */
+const PER_LINE_MS = 0.05;
+const FORWARDING_FACTOR = 2;
+const LONGEST_PAUSE_MS = 2_000;
+/** The limit on all their unfinished lines, in bytes; a single line can have half of it. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
+
+/** Limits the cost of the output of one organization's programs: time of the event loop, and memory. */
+export class OutputBudget {
+  private spentMs = 0;
+  private countedAt: number;
+  private heldBytes = 0;
+
+  constructor(private readonly now: () => number = () => performance.now()) {
+    this.countedAt = now();
+  }
+
+  /** Records the processor time that reading these lines took. Returns for how many milliseconds the reader has to pause. */
+  spend(milliseconds: number, lines: number): number {
+    const now = this.now();
+    this.spentMs =
+      Math.max(0, this.spentMs - (now - this.countedAt) * SHARE) +
+      milliseconds * FORWARDING_FACTOR +
+      lines * PER_LINE_MS;
+    this.countedAt = now;
+    return Math.min(LONGEST_PAUSE_MS, Math.max(0, (this.spentMs - BURST_MS) / SHARE));
+  }
+
+  /** Records that a program's unfinished line has grown or shrunk. Returns false if all of them exceed the limit. */
+  hold(bytes: number): boolean {
+    this.heldBytes += bytes;
+    return this.heldBytes <= MAX_HELD_BYTES;
+  }
+}

@@ -1,0 +1,154 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type ChangeListener, changeIn, type ListedKind } from '../contract/list-change.js';
+import type { UpstreamError } from '../contract/upstream-error.js';
+import { methodNotFound, type RequestReceiver, type UpstreamRequest } from '../contract/upstream-request.js';
+
+/** Passes the changes that an upstream reports in one session to everyone who listens in it. */
+export class SessionChanges {
+  private readonly listeners = new Set<ChangeListener>();
+
+  /** Returns a function that removes the listener. */
+  add(listener: ChangeListener): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  /** Passes a change on that the answer to a call reports. @param notification the upstream's message */
+  report(notification: Readonly<Record<string, unknown>>): void {
+    const change = changeIn(notification);
+    if (change === undefined) return;
+    if ('kind' in change) this.listChanged(change.kind);
+    else this.resourceUpdated(change.uri);
+  }
+
+  listChanged(kind: ListedKind): void {
+    for (const listener of this.listeners) listener.listChanged(kind);
+  }
+
+  resourceUpdated(uri: string): void {
+    for (const listener of this.listeners) listener.resourceUpdated(uri);
+  }
+
+  /** Call when notifications may have been missed. */
+  missed(): void {
+    for (const listener of this.listeners) listener.missed();
+  }
+
+  /** Call when the session, or its stream of notifications, has ended. @param fault see `ChangeListener.ended` */
+  end(fault?: UpstreamError): void {
+    const ended = [...this.listeners];
+    this.listeners.clear();
+    for (const listener of ended) listener.ended(fault);
+  }
+}
+
+interface Subscribed {
+  /** How many listeners want it. */
+  count: number;
+  /** Settles with whether the upstream has the subscription, once all requests so far are answered. */
+  state: Promise<boolean>;
+}
+
+/** Sends `resources/subscribe` or `resources/unsubscribe`. Resolves with false if the upstream refuses. */
+type Send = (method: 'resources/subscribe' | 'resources/unsubscribe', uri: string) => Promise<boolean>;
+
+/**
+ * The resources that a session is subscribed to (MCP 2025-11-25, "Subscriptions"). A session has one subscription to a
+ * resource, however many listeners want it.
+ */
+export class ResourceSubscriptions {
+  private readonly subscribed = new Map<string, Subscribed>();
+
+  /** Resolves with false if the upstream refuses. Call `remove` in any case. Rejects with what `send` rejects with. */
+  add(uri: string, send: Send): Promise<boolean> {
+    const entry = this.subscribed.get(uri) ?? { count: 0, state: Promise.resolve(false) };
+    this.subscribed.set(uri, entry);
+    entry.count++;
+    if (entry.count === 1) {
+      entry.state = entry.state
+        .catch(() => false)
+        .then((isSubscribed) => isSubscribed || send('resources/subscribe', uri));
+    }
+    return entry.state;
+  }
+
+  /** Never rejects. */
+  async remove(uri: string, send: Send): Promise<void> {
+    const entry = this.subscribed.get(uri);
+    if (entry === undefined || --entry.count > 0) return;
+    entry.state = entry.state
+      .catch(() => false)
+      .then(async (isSubscribed) => {
+        // Another listener may want it again.
+        if (!isSubscribed || entry.count > 0) return isSubscribed;
+        await send('resources/unsubscribe', uri).catch(() => undefined);
+        return false;
+      });
+    await entry.state;
+    if (entry.count === 0 && this.subscribed.get(uri) === entry) this.subscribed.delete(uri);
+  }
+}
+
+/**
+ * The requests of an upstream that do not name the call during which they are sent: those of programs, and those on the
+ * stream of unsolicited messages. The oldest call whose client can be asked at once gets them. All calls of the session
+ * are of one caller.
+ */
+export class SessionRequests {
+  private readonly calls = new Set<RequestReceiver>();
+
+  /** @param isOfOneCaller false for a session that callers share, whose calls cannot be told apart: none is asked */
+  constructor(private readonly isOfOneCaller: boolean) {}
+
+  /** Passes requests on to this call until the returned function is called. */
+  passTo(call: RequestReceiver): () => void {
+    if (this.isOfOneCaller) this.calls.add(call);
+    return () => void this.calls.delete(call);
+  }
+
+  /**
+   * Rejects with the error that the upstream gets.
+   * @param cancelled aborted when the upstream does not wait for the answer any more
+   */
+  async answer(request: UpstreamRequest, cancelled?: AbortSignal): Promise<object> {
+    const ended = new Set<RequestReceiver>();
+    for (;;) {
+      const calls = [...this.calls].filter((call) => !ended.has(call));
+      const call = calls.find(({ isWaitedFor }) => isWaitedFor) ?? calls[0];
+      if (call === undefined) throw methodNotFound();
+      const answer = await call.receiveRequest(request, cancelled);
+      if (answer !== undefined) return answer;
+      ended.add(call);
+    }
+  }
+}
+
+/** A call whose client asked for log messages. @param params of the message */
+type LogReader = (params: object) => void;
+
+/** The call for which a request is sent, by which a transport with a stream for each request passes its messages on. */
+export const LOG_OF_CALL = new AsyncLocalStorage<LogReader>();
+
+/**
+ * The log messages that an upstream sends outside of its answers, as every program does. They name no call: the oldest
+ * one whose client asked for log messages gets them. All calls of the session are of one caller.
+ */
+export class SessionLogs {
+  private readonly readers = new Set<LogReader>();
+
+  /**
+   * @param isOfOneCaller false for a session that callers share, whose calls cannot be told apart: none gets messages
+   */
+  constructor(private readonly isOfOneCaller: boolean) {}
+
+  /** Passes messages to this call until the returned function is called. */
+  passTo(reader: LogReader): () => void {
+    if (this.isOfOneCaller) this.readers.add(reader);
+    return () => void this.readers.delete(reader);
+  }
+
+  logged(params: object): void {
+    const [oldest] = this.readers;
+    oldest?.(params);
+  }
+}
