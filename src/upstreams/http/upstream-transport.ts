@@ -12,8 +12,7 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import type { SessionTransport } from '../contract/session-transport.js';
-import { ROOM_OF_CALL } from '../session/room-of-call.js';
-import { LOG_OF_CALL } from '../session/session-messages.js';
+import { LOG_OF_CALL, ROOM_OF_CALL } from '../session/call-context.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import { createUpstreamFetch, type AnswerObserver } from './upstream-fetch.js';

@@ -1,7 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChangeListener, changeIn, type ListedKind } from '../contract/list-change.js';
 import type { UpstreamError } from '../contract/upstream-error.js';
 import { methodNotFound, type RequestReceiver, type UpstreamRequest } from '../contract/upstream-request.js';
+import type { LogReader } from './call-context.js';
 
 /** Passes the changes that an upstream reports in one session to everyone who listens in it. */
 export class SessionChanges {
@@ -122,12 +122,6 @@ export class SessionRequests {
     }
   }
 }
-
-/** A call whose client asked for log messages. @param params of the message */
-type LogReader = (params: object) => void;
-
-/** The call for which a request is sent, by which a transport with a stream for each request passes its messages on. */
-export const LOG_OF_CALL = new AsyncLocalStorage<LogReader>();
 
 /**
  * The log messages that an upstream sends outside of its answers, as every program does. They name no call: the oldest

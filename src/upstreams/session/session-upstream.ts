@@ -13,8 +13,7 @@ import { SERVICE } from '../contract/callers.js';
 import type { LogLevel } from '../contract/log-level.js';
 import { toUpstreamError, UpstreamError } from '../contract/upstream-error.js';
 import { completeInRounds, type RoundParams } from './input-rounds.js';
-import { ROOM_OF_CALL } from './room-of-call.js';
-import { LOG_OF_CALL } from './session-messages.js';
+import { LOG_OF_CALL, ROOM_OF_CALL } from './call-context.js';
 
 const LIST_TIMEOUT_MS = 60_000;
 const SUBSCRIBE_TIMEOUT_MS = 30_000;
