@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { AnswerRooms, type AnswerRoom, type OwnRoom } from '../core/answers/answer-room.js';
-import { throughOutage } from '../core/through-outage.js';
+import { throughOutage } from '../core/retry.js';
 import { unlessAborted } from '../core/with-timeout.js';
 import { keyOfCaller, type StateOwner, type ToolCaller } from '../upstreams/contract/callers.js';
 import type { ToolCall } from '../upstreams/invocation.js';
@@ -13,15 +13,13 @@ import type { Connection } from '../connections/connection.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { SEARCH_TOOLS } from './composition/tool-naming.js';
-import { refusalOfChange } from './dressing/shown-schema.js';
-import { fillArguments, refusalOfArguments } from './dressing/filled-arguments.js';
+import { refusalOfChange, fillArguments, refusalOfArguments, type ToolDressing } from './dressing/tool-dressing.js';
 import { connectionOf, type ToolPlace, type UnavailableMember, placesForModels } from './composition/composition.js';
 import { SEARCH_FOR_MODELS, toSummaries, toToolQuery } from './search/search-tools.js';
 import { appliedMode } from './search/tool-mode.js';
 import { ToolSearch } from './search/tool-search.js';
 import { hash } from 'node:crypto';
 import { canonicalText } from '../core/json/canonical-text.js';
-import type { ToolDressing } from './dressing/tool-dressing.js';
 
 /** What a call of a tool reaches: an approval is for this, and for the call's arguments. */
 export interface ToolTarget {

@@ -13,7 +13,7 @@ import { OrganizationsModule } from '../identity/organizations/organizations.mod
 import { OrganizationsService } from '../identity/organizations/organizations.service.js';
 import { Ownership } from '../identity/organizations/ownership.js';
 import { PasswordResets } from '../identity/organizations/password-resets.js';
-import { runningDatabaseUrl } from './running-database.js';
+import { runningDatabaseUrl } from './database.js';
 import { sentenceFor } from './start-failure.js';
 
 /** What the operator's commands work with. */

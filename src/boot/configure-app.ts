@@ -16,7 +16,7 @@ import { AnonymousConnections } from '../platform/http/anonymous-connections.js'
 import type { Peers } from '../platform/http/peers.js';
 import { registerUnreadBodies } from '../platform/http/unread-bodies.js';
 import { registerFileBody } from '../runtime/files/file-body.js';
-import { registerFormBody } from '../platform/pages/form-body.js';
+import { registerFormBody } from '../platform/pages/form.js';
 import { McpRoutes } from '../proxy/http/mcp-routes.js';
 import { OauthRoutes } from '../identity/oauth/oauth-routes.js';
 import { serveOpenApi } from '../api/openapi/openapi-document.js';

@@ -7,7 +7,7 @@
 // Loading the modules registers the migrations of extensions.
 import '../app.module.js';
 import { readSettings } from '../core/config/settings.js';
-import { runningDatabaseUrl } from './running-database.js';
+import { runningDatabaseUrl } from './database.js';
 import { migrateStorage } from './storage.js';
 import { sentenceFor } from './start-failure.js';
 

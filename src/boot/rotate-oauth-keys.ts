@@ -8,7 +8,7 @@ import { readSettings } from '../core/config/settings.js';
 import { OauthSigningKeyEntity } from '../identity/oauth/records/oauth-signing-key.entity.js';
 import { SigningKeys } from '../identity/oauth/signing-keys.js';
 import { VaultService } from '../platform/vault/vault.service.js';
-import { installedKeys, runningDatabaseUrl } from './running-database.js';
+import { installedKeys, runningDatabaseUrl } from './database.js';
 import { sentenceFor } from './start-failure.js';
 
 try {

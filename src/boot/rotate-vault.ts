@@ -10,7 +10,7 @@ import { readSettings } from '../core/config/settings.js';
 import { SEALED_COLUMNS, type SealedColumn } from '../platform/vault/sealed-columns.js';
 import { rotateColumn, type UnreadableEnvelope } from '../platform/vault/vault-rotation.js';
 import { VaultService } from '../platform/vault/vault.service.js';
-import { installedKeys, runningDatabaseUrl } from './running-database.js';
+import { installedKeys, runningDatabaseUrl } from './database.js';
 import { sentenceFor } from './start-failure.js';
 
 try {

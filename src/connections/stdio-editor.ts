@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError, faultAt, refuseFaults } from '../core/domain-error.js';
 import type { Principal } from '../core/principal.js';
 import { requirePermission } from '../core/require-permission.js';
-import { declarePermissions } from '../core/self-permissions.js';
+import { declarePermissions } from '../core/permissions.js';
 import { AppConfig } from '../core/config/app-config.js';
 import { refuseEnvironmentForNewProgram } from './credential-origin-check.js';
 import type { StdioInput } from './connection.dto.js';

@@ -5,7 +5,7 @@ import type { HeldAnswer } from '../core/answers/answer-budget.js';
 import type { ListInput } from '../core/paging/list-input.js';
 import type { ListSpec } from '../core/paging/list-spec.js';
 import { type Page, paginate } from '../core/paging/paginate.js';
-import type { SqlClause } from '../core/paging/sql-clause.js';
+import type { SqlClause } from '../core/paging/where-clause.js';
 import { requireRoom } from '../platform/database/organization-locks.js';
 import { CONNECTION_STATUSES, type ConnectionStatus, MAX_CONNECTIONS } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';

@@ -2,9 +2,8 @@ import { applyDecorators, type CanActivate, type ExecutionContext, SetMetadata, 
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { DomainError } from './domain-error.js';
-import { allows, SELF } from './permissions.js';
+import { allows, SELF, declarePermissions } from './permissions.js';
 import type { Principal } from './principal.js';
-import { declarePermissions } from './self-permissions.js';
 
 /** The permissions that a route or its controller requires, as a list. */
 export const REQUIRED_PERMISSIONS = 'signalbox:required-permissions';

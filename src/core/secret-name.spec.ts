@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isSecretName } from './secret-name.js';
+import { isSecretName } from './redact-text.js';
 
 describe('a secret name', () => {
   it.each([

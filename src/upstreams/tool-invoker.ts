@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { suggestionFor } from '../core/closest-name.js';
 import { DomainError } from '../core/domain-error.js';
-import { throughOutage } from '../core/through-outage.js';
+import { throughOutage } from '../core/retry.js';
 import { type Connection, requireActive } from '../connections/connection.js';
 import { connectionFor } from '../connections/connection-account.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
@@ -26,8 +26,7 @@ import type { CallToolOptions, UpstreamTool } from './contract/upstream.js';
 import { UpstreamError } from './contract/upstream-error.js';
 import { UpstreamRequests } from './upstream-requests.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { refusalOf as refusalByLimits } from '../platform/limits/limit-headers.js';
-import { type RateLimit, RateLimits } from '../platform/limits/rate-limits.js';
+import { refusalOf as refusalByLimits, type RateLimit, RateLimits } from '../platform/limits/rate-limits.js';
 
 /** Counts tool calls against the limits of their connection, whatever entry point they come through. */
 @Injectable()

@@ -1,5 +1,9 @@
-import type { ModelBehaviour } from '../../src/boot/testing/model-behaviour.js';
-import { type ModelApi, type ModelServer, startModelServer } from '../../src/boot/testing/model-server.js';
+import {
+  type ModelBehaviour,
+  type ModelApi,
+  type ModelServer,
+  startModelServer,
+} from '../../src/boot/testing/model-server.js';
 import type { Findings } from './field-client.js';
 import type { FieldTask } from './field-target.js';
 

@@ -1,4 +1,4 @@
-export { type ModelBehaviour as Behaviour, PROVIDER_SECRET } from '../../src/boot/testing/model-behaviour.js';
+export { type ModelBehaviour as Behaviour, PROVIDER_SECRET } from '../../src/boot/testing/model-server.js';
 export {
   type ScriptedModel as FakeOpenAI,
   startScriptedModel as startFakeOpenAI,

@@ -1,4 +1,4 @@
-import { settingForms } from '../../src/api/docs/settings-reference.js';
+import { settingForms } from '../../src/api/docs/reference.js';
 
 /** The name of every setting: of each variable that `readSettings` reads. Sorted. */
 export function settingNames(): string[] {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AddressPolicy } from '../../src/platform/net/address-policy.js';
-import { parseAllowList } from '../../src/platform/net/allow-list.js';
+import { AddressPolicy, parseAllowList } from '../../src/platform/net/address-policy.js';
 import { GuardedDispatcher } from '../../src/platform/net/guarded-dispatcher.js';
 import type { UpstreamErrorKind } from '../../src/upstreams/contract/upstream-error.js';
 import { UpstreamSockets } from '../../src/upstreams/sockets/upstream-sockets.js';

@@ -6,8 +6,13 @@ import type { LastKnownTool } from '../../connections/last-known-tool.js';
 import { definitionSize, type KnownTool } from '../../upstreams/catalog/tool-list.js';
 import { pagesOf } from '../../upstreams/contract/app-tool.js';
 import { ToolDresser } from '../dressing/tool-dresser.js';
-import { type AgentConnection, type ApprovalRule, DEFAULT_TOOL_MODE, type RunnableAgent } from '../records/agent.js';
-import { toolOf } from '../records/selected-tool.js';
+import {
+  type AgentConnection,
+  type ApprovalRule,
+  DEFAULT_TOOL_MODE,
+  type RunnableAgent,
+  toolOf,
+} from '../records/agent.js';
 import { type AgentParts, MAX_DEPTH, MAX_SIZE, TOO_LARGE } from './agent-parts.js';
 import {
   type AskOffer,
@@ -16,8 +21,8 @@ import {
   type Source,
   type ToolPlace,
   type UnavailableMember,
+  dressedPlace,
 } from './composition.js';
-import { dressedPlace } from './dressed-place.js';
 import type { MemberList } from './member-lists.js';
 import { type Composed, withAddresses } from './resource-addresses.js';
 

@@ -1,8 +1,9 @@
 import type { Connection } from '../../connections/connection.js';
-import type { ToolMode } from '../records/agent.js';
+import type { ToolMode, DressedTool } from '../records/agent.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
-import type { ToolDressing } from '../dressing/tool-dressing.js';
+import { type ToolDressing, argumentsOf } from '../dressing/tool-dressing.js';
 import { isAppOnly } from '../../upstreams/contract/app-tool.js';
+import type { Dressed } from '../dressing/tool-dresser.js';
 
 /** A permission map entry that allows calling a tool: its resource and its name there. */
 interface Grant {
@@ -130,4 +131,25 @@ export function placesForModels({ places }: Composition): ToolPlace[] {
 /** False for a tool that only apps of its server call. */
 export function isForModels({ tool }: ToolPlace): boolean {
   return tool === undefined || !isAppOnly(tool.definition);
+}
+
+/**
+ * The place of a tool as an agent dresses it. What nested agents fix stays: their covered arguments are not among those
+ * that the tool has. A dressing that does not fit makes the tool unavailable.
+ * @param dressed the place's tool with the dressing
+ */
+export function dressedPlace(place: ToolPlace, selected: DressedTool, dressed: Dressed): ToolPlace {
+  const own = argumentsOf(selected);
+  const { dressing: inner, tool, connection } = place;
+  const misfit = inner?.misfit ?? dressed.misfit;
+  const dressing: ToolDressing = {
+    // The last one put in counts.
+    fixed: [...own.fixed, ...(inner?.fixed ?? [])],
+    covered: [...own.covered, ...(inner?.covered ?? [])],
+    upstreamDefinition: inner?.upstreamDefinition ?? tool?.definition,
+    ...(misfit !== undefined && { misfit }),
+  };
+  const { id: connectionId, title } = connection;
+  const fault = dressed.misfit === undefined ? place.fault : { connectionId, title, reason: dressed.misfit };
+  return { ...place, name: selected.name ?? place.name, tool: dressed.tool, fault, dressing };
 }

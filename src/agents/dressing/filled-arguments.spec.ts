@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { fillArguments, fillRequestText, refusalOfArguments } from './filled-arguments.js';
-import { argumentsOf, type ToolDressing } from './tool-dressing.js';
+import { fillArguments, fillRequestText, refusalOfArguments, argumentsOf, type ToolDressing } from './tool-dressing.js';
 
 function dressing(fixed: Record<string, unknown>, hidden: string[] = []): ToolDressing {
   return { ...argumentsOf({ tool: 'x', arguments: { fixed, hidden } }), upstreamDefinition: undefined };

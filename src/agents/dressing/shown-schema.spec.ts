@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { dressSchema, refusalOfChange } from './shown-schema.js';
-import { argumentsOf, type ToolDressing } from './tool-dressing.js';
+import { dressSchema, refusalOfChange, argumentsOf, type ToolDressing } from './tool-dressing.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
 

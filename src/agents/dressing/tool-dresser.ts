@@ -3,10 +3,17 @@ import type { Connection } from '../../connections/connection.js';
 import type { FieldError } from '../../core/domain-error.js';
 import { ArgumentChecker } from '../../upstreams/arguments/argument-checker.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
-import type { DressedTool } from '../records/selected-tool.js';
-import { fillArguments, refusalOfArguments } from './filled-arguments.js';
-import { type DressedSchema, dressSchema, SchemaMisfit } from './shown-schema.js';
-import { argumentsOf, type DressedArguments, type ToolDressing } from './tool-dressing.js';
+import type { DressedTool } from '../records/agent.js';
+import {
+  fillArguments,
+  refusalOfArguments,
+  type DressedSchema,
+  dressSchema,
+  SchemaMisfit,
+  argumentsOf,
+  type DressedArguments,
+  type ToolDressing,
+} from './tool-dressing.js';
 
 /** A dressed tool, undefined while it cannot be listed, or why the dressing does not fit it, in a sentence. */
 export type Dressed =

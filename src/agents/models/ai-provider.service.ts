@@ -12,7 +12,7 @@ import {
 } from './ai-provider.dto.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
 import { type AiProviderColumns, AiProviderRepository } from './ai-provider.repository.js';
-import { ModelKinds } from './model-kinds.js';
+import { ModelKinds } from './model-kind.js';
 import { changedColumns, shownFields, MASKED_KEY } from './provider-columns.js';
 import { fieldFaults, SECRET_FIELDS, toSettings } from './provider-fields.js';
 import { isSameOrigin } from '../../platform/net/same-origin.js';

@@ -2,7 +2,7 @@ import { APICallError, InvalidResponseDataError, JSONParseError } from 'ai';
 import { isObject } from '../../core/is-record.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 import type { ProviderSettings } from './model-kind.js';
-import { AnswerTooLargeError } from './answer-bounds.js';
+import { AnswerTooLargeError } from './provider-fetch.js';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,9 @@
-import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import { applyDecorators, Injectable, SetMetadata, type OnModuleInit } from '@nestjs/common';
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
-import type { StreamFraming } from './answer-bounds.js';
+import { DiscoveryService } from '@nestjs/core';
+import type { StreamFraming } from './provider-fetch.js';
 import type { FieldRules, FieldSettings } from './provider-fields.js';
+import { byName, type Contribution, contributedProviders } from '../../core/contributions.js';
 
 /** A provider's protocol: the name of a class with `@ModelKind`. */
 export type ProviderKind = string;
@@ -62,7 +64,7 @@ export interface LanguageModels {
   listModels?(settings: ProviderSettings): Promise<readonly string[]>;
 }
 
-export const MODEL_KIND = 'signalbox:model-kind';
+const MODEL_KIND = 'signalbox:model-kind';
 
 /**
  * Registers a class that implements `LanguageModels` as a kind of AI provider. Callers send its name as `kind`. Names
@@ -73,4 +75,30 @@ export function ModelKind(name: string): ClassDecorator {
   // Schemas and validation rules are created once per process from the list of names.
   if (!PROVIDER_KINDS.includes(name)) PROVIDER_KINDS.push(name);
   return applyDecorators(Injectable(), SetMetadata(MODEL_KIND, name));
+}
+
+/** `ai_providers.kind` */
+const NAME = /^[a-z][a-z0-9-]{0,31}$/;
+
+/** Every `@ModelKind` of the application, discovered at startup. A duplicate name stops the start. */
+@Injectable()
+export class ModelKinds implements OnModuleInit {
+  private kinds = new Map<ProviderKind, Contribution<ProviderKind, LanguageModels>>();
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    const kinds = contributedProviders<ProviderKind, LanguageModels>(this.discovery, MODEL_KIND);
+    this.kinds = byName(kinds, { sort: 'model kind', form: NAME });
+  }
+
+  /** Undefined for a kind that no module of the application provides, such as that of a removed extension. */
+  findByName(kind: ProviderKind): LanguageModels | undefined {
+    return this.kinds.get(kind)?.value;
+  }
+
+  /** All names. */
+  names(): ProviderKind[] {
+    return [...this.kinds.keys()];
+  }
 }

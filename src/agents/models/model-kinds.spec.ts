@@ -7,8 +7,7 @@ import { createEchoModel } from './builtin/echo-model.js';
 import { AnthropicModels } from './kinds/anthropic.js';
 import { OpenAiCompatibleModels } from './kinds/openai-compatible.js';
 import { OpenAiModels } from './kinds/openai.js';
-import { type LanguageModels, ModelKind, PROVIDER_KINDS } from './model-kind.js';
-import { ModelKinds } from './model-kinds.js';
+import { type LanguageModels, ModelKind, PROVIDER_KINDS, ModelKinds } from './model-kind.js';
 
 const OWN = [OpenAiCompatibleModels, OpenAiModels, AnthropicModels];
 

@@ -18,7 +18,7 @@ import { MistralModels } from './kinds/mistral.js';
 import { OpenAiCompatibleModels } from './kinds/openai-compatible.js';
 import { OpenAiModels } from './kinds/openai.js';
 import { ModelHealth } from './model-health.js';
-import { ModelKinds } from './model-kinds.js';
+import { ModelKinds } from './model-kind.js';
 import { ModelTierEntity } from './model-tier.entity.js';
 import { ModelTiersRepository } from './model-tiers.repository.js';
 import { ModelTiersService } from './model-tiers.service.js';

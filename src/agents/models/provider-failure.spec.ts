@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { APICallError, InvalidPromptError, InvalidToolInputError, NoOutputGeneratedError, NoSuchToolError } from 'ai';
 import { AddressRefusedError } from '../../platform/net/address-policy.js';
-import { BuiltinFailure } from './builtin/builtin-failure.js';
-import { AnswerTooLargeError } from './answer-bounds.js';
+import { BuiltinFailure } from './builtin/directives.js';
+import { AnswerTooLargeError } from './provider-fetch.js';
 import { describeProviderFailure } from './provider-failure.js';
 
 const SECRET = 'sk-test-secret';

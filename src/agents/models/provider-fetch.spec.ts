@@ -4,8 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
 import { eventStreamMessage } from '../../../test/support/model-apis/event-stream-message.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
-import type { StreamFraming } from './answer-bounds.js';
-import { createProviderFetch, hidingKey } from './provider-fetch.js';
+import { type StreamFraming, createProviderFetch, hidingKey } from './provider-fetch.js';
 
 const closers: (() => void)[] = [];
 

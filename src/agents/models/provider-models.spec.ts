@@ -6,7 +6,7 @@ import { type FakeOpenAI, startFakeOpenAI } from '../../../test/support/fake-ope
 import { AddressPolicy } from '../../platform/net/address-policy.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
 import { OpenAiCompatibleModels } from './kinds/openai-compatible.js';
-import { ModelKinds } from './model-kinds.js';
+import { ModelKinds } from './model-kind.js';
 import { probe } from './provider-tester.js';
 import { describeProviderFailure } from './provider-failure.js';
 import { apiKeyContext } from './provider-columns.js';

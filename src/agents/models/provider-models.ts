@@ -5,12 +5,10 @@ import { AddressPolicy } from '../../platform/net/address-policy.js';
 import { GuardedDispatcher } from '../../platform/net/guarded-dispatcher.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
 import { VaultService } from '../../platform/vault/vault.service.js';
-import type { StreamFraming } from './answer-bounds.js';
+import { type StreamFraming, createProviderFetch, hidingKey } from './provider-fetch.js';
 import type { AiProviderEntity } from './ai-provider.entity.js';
-import type { LanguageModels, ProviderSettings } from './model-kind.js';
-import { ModelKinds } from './model-kinds.js';
+import { type LanguageModels, type ProviderSettings, ModelKinds } from './model-kind.js';
 import { openFields } from './provider-columns.js';
-import { createProviderFetch, hidingKey } from './provider-fetch.js';
 import { SECRET_FIELDS, toSettings } from './provider-fields.js';
 
 /** The most bytes of a list of models. That of a service with the models of all providers has less than 1 MiB. */

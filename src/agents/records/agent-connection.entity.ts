@@ -1,6 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import type { ApprovalRule } from './agent.js';
-import type { SelectedTool } from './selected-tool.js';
+import type { ApprovalRule, SelectedTool } from './agent.js';
 
 /** A connection's place in an agent. The connection can itself be an agent. */
 @Entity('agent_connections')

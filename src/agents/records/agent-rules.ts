@@ -1,6 +1,6 @@
 import { isRecord } from '../../core/is-record.js';
 import { type PropertySchema, rule } from '../../core/validation/rule.js';
-import { type SelectedTool, wantedNameOf } from './selected-tool.js';
+import { type SelectedTool, wantedNameOf } from './agent.js';
 import { exceededLimit, type JsonLimits } from '../../core/json-size.js';
 
 const MAX_SELECTED_TOOLS = 1000;

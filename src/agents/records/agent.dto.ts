@@ -42,10 +42,10 @@ import {
   MIN_APPROVAL_TIMEOUT_S,
   TOOL_MODES,
   type ToolMode,
+  type SelectedTool,
 } from './agent.js';
 import { IsApprovalRule, IsSelectedTools, IsOutputSchema } from './agent-rules.js';
 import { IsAgentSlug } from './agent-slug.js';
-import type { SelectedTool } from './selected-tool.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 
 const MAX_DESCRIPTION_LENGTH = 2000;

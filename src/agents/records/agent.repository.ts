@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, type QueryDeepPartialEntity, Repository } from 'typeorm';
-import type { SqlClause } from '../../core/paging/sql-clause.js';
+import type { SqlClause } from '../../core/paging/where-clause.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
 import type { AgentConnection, ApprovalRule, RunnableAgent } from './agent.js';
 import type { NestedSelection } from './selection-rights.js';

@@ -1,7 +1,6 @@
 import type { ModelRecording } from '../../core/model-recording.js';
 import type { Tier } from '../../core/tier.js';
 import type { ConnectionStatus } from '../../connections/connection.js';
-import type { SelectedTool } from './selected-tool.js';
 
 export const DEFAULT_MAX_STEPS = 20;
 export const MAX_MAX_STEPS = 100;
@@ -77,4 +76,36 @@ export interface RunnableAgent {
   readonly modelRecording: ModelRecording;
   /** In the order given by the caller. */
   readonly connections: readonly AgentConnection[];
+}
+
+/** Changes to the arguments of a tool. Paths are JSON Pointers (RFC 6901) of argument names, such as `/filter/repo`. */
+interface DressedArguments {
+  /** Values that every call has, by path. Callers neither see nor set these arguments. */
+  readonly fixed?: Readonly<Record<string, unknown>>;
+  /** Arguments that callers neither see nor set. */
+  readonly hidden?: readonly string[];
+}
+
+/** A selected tool with a name, a description or arguments that the agent gives it. */
+export interface DressedTool {
+  /** The upstream's own name, or the name in the nested agent. */
+  readonly tool: string;
+  /** By default `tool`. */
+  readonly name?: string;
+  /** By default the upstream's. */
+  readonly description?: string;
+  readonly arguments?: DressedArguments;
+}
+
+/** A tool that an agent selects of a connection. */
+export type SelectedTool = string | DressedTool;
+
+/** The name under which the connection has the tool. */
+export function toolOf(selected: SelectedTool): string {
+  return typeof selected === 'string' ? selected : selected.tool;
+}
+
+/** The name that the agent wants for the tool. */
+export function wantedNameOf(selected: SelectedTool): string {
+  return typeof selected === 'string' ? selected : (selected.name ?? selected.tool);
 }

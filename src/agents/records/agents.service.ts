@@ -19,12 +19,11 @@ import {
   type RunnableAgent,
 } from './agent.js';
 import type { AgentCreateData, AgentItem, AgentListInput, AgentPage, AgentUpdateData } from './agent.dto.js';
-import { toConnections, toHistory, toItem } from './agent-item.js';
+import { toConnections, toHistory, toItem, contentOf } from './agent-item.js';
 import { isSlug, slugFromTitle, slugTaken } from './agent-slug.js';
 import { OutputSchemas } from '../output-schemas.js';
 import { addedSelections, missingGrants, type Selection } from './selection-rights.js';
 import type { AgentEntity } from './agent.entity.js';
-import { contentOf } from './agent-content.js';
 import { AgentVersionsRepository, type VersionAuthor } from './agent-versions.repository.js';
 import {
   AGENT_BYTES,

@@ -1,7 +1,6 @@
 import { canonicalText } from '../../core/json/canonical-text.js';
 import { allows, ANY, type PermissionMap } from '../../core/permissions.js';
-import { type AgentConnection, type ApprovalRule, MAX_AGENTS } from './agent.js';
-import { type SelectedTool, toolOf } from './selected-tool.js';
+import { type AgentConnection, type ApprovalRule, MAX_AGENTS, type SelectedTool, toolOf } from './agent.js';
 
 /** The selected tools of one connection; null selects all. */
 export type Selection = Pick<AgentConnection, 'connectionId' | 'selectedTools'>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ToolPlace } from '../composition/composition.js';
-import { ToolIndex } from './tool-index.js';
+import { ToolIndex } from './tool-search.js';
 
 const place = (name: string, definition: object = {}): ToolPlace =>
   ({ name, tool: { definition: { name, inputSchema: { type: 'object' }, ...definition } } }) as unknown as ToolPlace;

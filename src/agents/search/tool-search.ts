@@ -1,8 +1,124 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import MiniSearch from 'minisearch';
 import type { Composition, ToolPlace } from '../composition/composition.js';
 import type { ToolQuery } from './search-tools.js';
-import { ToolIndex } from './tool-index.js';
+import { isRecord } from '../../core/is-record.js';
+import { TimeSlices } from '../../core/time-slices.js';
+
+/** How much of each text of a tool is looked at, in characters. */
+const MAX_TEXT_LENGTH = 2_000;
+/** The words of a tool that are searched. Upstreams choose them, and each distinct one costs about a kilobyte. */
+const MAX_NAME_WORDS = 16;
+const MAX_WORDS = 100;
+/** Of the distinct words of an index. Tools that come after them are found by their names only. */
+const MAX_TERMS_PER_INDEX = 100_000;
+const MAX_TERM_LENGTH = 32;
+/** Of a query: each costs a look at all words of the index. */
+const MAX_QUERY_TERMS = 12;
+/** Shorter words begin too many others. */
+const MIN_PREFIX_LENGTH = 4;
+/** Words of these lengths are found despite one wrong letter. The time that takes grows with the length. */
+const FUZZY_LENGTHS = { min: 5, max: 20 };
+
+/** Words of almost every description: they would make every tool a candidate and decide nothing. */
+const COMMON_WORDS = new Set(
+  'a an and are as at be by can for from if in is it its of on or that the their this to with you your'.split(' '),
+);
+
+const FIELDS = ['name', 'title', 'arguments', 'description'] as const;
+type IndexedTool = Record<(typeof FIELDS)[number], string> & { readonly id: string };
+
+/** A search over this much is short enough to run at once. */
+const SHARD = { terms: 5_000, tools: 1_000 };
+
+/** Finds tools of one composition by words, ranked by BM25. Lets other work run between its shards. */
+export class ToolIndex {
+  private readonly shards: MiniSearch<IndexedTool>[] = [];
+
+  private constructor() {}
+
+  /** Lets other work run between slices of the indexing. */
+  static async of(places: Iterable<ToolPlace>): Promise<ToolIndex> {
+    const index = new ToolIndex();
+    const slices = new TimeSlices();
+    for (const place of places) {
+      index.add(place);
+      if (slices.isOver) await slices.next();
+    }
+    return index;
+  }
+
+  /** The number of distinct words, which take most of its memory. */
+  get terms(): number {
+    return this.shards.reduce((sum, { termCount }) => sum + termCount, 0);
+  }
+
+  /** The names of the best tools among those that are permitted, best first. */
+  async find(query: string, limit: number, isPermitted: (name: string) => boolean): Promise<string[]> {
+    const slices = new TimeSlices();
+    const found: { id: unknown; score: number }[] = [];
+    for (const shard of this.shards) {
+      found.push(...shard.search(query, { filter: ({ id }) => isPermitted(String(id)) }).slice(0, limit));
+      if (slices.isOver) await slices.next();
+    }
+    return found
+      .toSorted((a, b) => b.score - a.score)
+      .slice(0, limit)
+      .map(({ id }) => String(id));
+  }
+
+  private add(place: ToolPlace): void {
+    let shard = this.shards.at(-1);
+    const isFull = shard !== undefined && (shard.termCount >= SHARD.terms || shard.documentCount >= SHARD.tools);
+    const hasRoom = this.terms < MAX_TERMS_PER_INDEX;
+    if (shard === undefined || isFull) this.shards.push((shard = newShard()));
+    shard.add(toIndexed(place, hasRoom ? MAX_WORDS : 0));
+  }
+}
+
+function newShard(): MiniSearch<IndexedTool> {
+  return new MiniSearch<IndexedTool>({
+    fields: [...FIELDS],
+    tokenize: (text) => text.split(' '),
+    processTerm: (term) => term,
+    searchOptions: {
+      boost: { name: 3, title: 2 },
+      prefix: (term) => term.length >= MIN_PREFIX_LENGTH,
+      fuzzy: ({ length }) => (length >= FUZZY_LENGTHS.min && length <= FUZZY_LENGTHS.max ? 1 : false),
+      tokenize: (query) => [...new Set(termsOf(query))].slice(0, MAX_QUERY_TERMS),
+    },
+  });
+}
+
+/** The words of each field, separated by spaces. @param maxWords of all fields but the name */
+function toIndexed({ name, tool }: ToolPlace, maxWords: number): IndexedTool {
+  const { title, description, inputSchema } = tool?.definition ?? {};
+  const properties = isRecord(inputSchema?.properties) ? Object.keys(inputSchema.properties).join(' ') : '';
+  let left = maxWords;
+  const wordsOf = (text: unknown): string => {
+    const words = left === 0 || typeof text !== 'string' ? [] : termsOf(text.slice(0, MAX_TEXT_LENGTH)).slice(0, left);
+    left -= words.length;
+    return words.join(' ');
+  };
+  return {
+    id: name,
+    name: termsOf(name).slice(0, MAX_NAME_WORDS).join(' '),
+    title: wordsOf(title),
+    arguments: wordsOf(properties),
+    description: wordsOf(description),
+  };
+}
+
+/** The words that are searched of a text, or of a name such as `create_issue`, `createIssue` or `create-issue`. */
+function termsOf(text: string): string[] {
+  return text
+    .replaceAll(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, ' ')
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '' && word.length <= MAX_TERM_LENGTH)
+    .map((word) => word.toLowerCase())
+    .filter((word) => !COMMON_WORDS.has(word));
+}
 
 /** Limits the distinct words of all cached indexes together; each takes about a kilobyte. */
 const MAX_TERMS = 200_000;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { ERROR_CODES } from '../../core/error-codes.js';
 import { RUN_FAILURE_CODES } from '../../runtime/worker/run-failure-codes.js';
-import { errorReference } from './error-reference.js';
+import { errorReference } from './reference.js';
 
 describe('docs/api/errors.md', () => {
   it('is what `npm run docs:reference` writes', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { SETTING_TEXTS } from '../../core/config/setting-texts.js';
-import { configurationPage, environmentExample, settingForms } from './settings-reference.js';
+import { configurationPage, environmentExample, settingForms } from './reference.js';
 
 describe('the settings', () => {
   it('that are read are those that have a text', () => {

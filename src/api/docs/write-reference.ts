@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { errorReference } from './error-reference.js';
-import { configurationPage, environmentExample } from './settings-reference.js';
+import { errorReference, configurationPage, environmentExample } from './reference.js';
 
 // npm runs this in the project's folder; the build that it is part of can be anywhere below.
 await writeFile('docs/api/errors.md', errorReference());

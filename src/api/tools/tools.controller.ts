@@ -2,8 +2,7 @@ import { Body, Controller, Get, HttpCode, Param, Post, Req, Res } from '@nestjs/
 import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
-import { AnswerBudget } from '../../core/answers/answer-budget.js';
-import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
+import { AnswerBudget, holdUntilSent } from '../../core/answers/answer-budget.js';
 import { Caller } from '../../core/caller.js';
 import type { Principal } from '../../core/principal.js';
 import { OpenToThreadTokens } from '../../core/thread-access.js';

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { LongReads } from '../../platform/database/long-reads.js';
-import type { StatsRange } from '../../core/paging/stats-range.js';
-import type { TimeRange } from '../../core/paging/time-range.js';
+import type { StatsRange, TimeRange } from '../../core/paging/time-range.js';
 import type { CallGrouping } from './monitoring.dto.js';
 
 /** Counts of a set of records. `latency` holds p50, p95 and p99 in milliseconds, without denied calls. */

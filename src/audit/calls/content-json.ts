@@ -1,6 +1,5 @@
 import { HIDDEN } from '../../core/credential-forms.js';
-import { redactText } from '../../core/redact-text.js';
-import { isSecretName } from '../../core/secret-name.js';
+import { redactText, isSecretName } from '../../core/redact-text.js';
 
 /** Size limit of the recorded arguments, and of the recorded result, in bytes of UTF-8. */
 const MAX_BYTES = 16 * 1024;

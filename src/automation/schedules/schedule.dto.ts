@@ -3,9 +3,8 @@ import { CALLER_ID } from '../../core/ids.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { RUN_STATUSES, type RunStatus } from '../../core/run-status.js';
 import { type Tier, TIERS } from '../../core/tier.js';
-import { ChangeOf } from '../../core/validation/change-of.js';
+import { ChangeOf, MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { Nested } from '../../core/validation/nested.js';
-import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { type Overlap, OVERLAPS } from './schedule.entity.js';
 
 const MAX_MESSAGE_LENGTH = 100_000;

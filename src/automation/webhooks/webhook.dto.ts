@@ -13,9 +13,8 @@ import {
   MaxLength,
 } from 'class-validator';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
-import { ChangeOf } from '../../core/validation/change-of.js';
+import { ChangeOf, MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { Nested } from '../../core/validation/nested.js';
-import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { DELIVERY_STATUSES, type DeliveryStatus } from './webhook-delivery.entity.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from './webhook.entity.js';
 

@@ -5,7 +5,7 @@ import type { Settings } from '../../core/config/settings.js';
 import { createLogger } from '../../platform/logging/pino.js';
 import type { OpenTelemetry } from '../../platform/telemetry/open-telemetry.js';
 import { type RunningApplication, startApplication } from '../application.js';
-import { installedKeys, runningDatabaseUrl } from '../running-database.js';
+import { installedKeys, runningDatabaseUrl } from '../database.js';
 import type { RunningService } from '../running-service.js';
 import { sentenceFor } from '../start-failure.js';
 import { migrateStorage } from '../storage.js';

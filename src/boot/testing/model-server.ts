@@ -1,7 +1,56 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listenOnLoopback } from './loopback-server.js';
-import type { ModelBehaviour, ModelToolCall, ModelUsage } from './model-behaviour.js';
+
+/** How the model answers one request. */
+export type ModelBehaviour =
+  /** Streams the deltas. */
+  | ({ kind: 'text'; deltas: string[] } & Paced)
+  /** Calls tools, all in one answer, after the deltas. Script the answer to their results as the next behaviour. */
+  | ({ kind: 'tool-calls'; calls: ModelToolCall[]; deltas?: string[] } & Paced)
+  /** Refuses with an HTTP status and an error document: by default one of the API that quotes the credential. */
+  | { kind: 'status'; status: number; headers?: Record<string, string>; document?: unknown }
+  /** Answers every request with this body. */
+  | { kind: 'body'; body: string; contentType?: string }
+  /** Takes the request and never answers. */
+  | { kind: 'hang' }
+  /** Streams the deltas and the beginning of the call, and leaves the response open. */
+  | { kind: 'hang-after'; deltas: string[]; call?: ModelToolCall }
+  /** Streams the deltas and the beginning of the call, then destroys the connection. */
+  | { kind: 'break-after'; deltas: string[]; call?: ModelToolCall }
+  /** Streams the deltas and the beginning of the call, then a frame that is not JSON. */
+  | { kind: 'malformed-after'; deltas: string[]; call?: ModelToolCall }
+  /** Streams the deltas and the beginning of the call, then an error frame of the API. */
+  | { kind: 'error-after'; deltas: string[]; call?: ModelToolCall; error: object }
+  /** Streams the deltas and the beginning of the call, and ends the response without a finish reason. */
+  | { kind: 'cut-after'; deltas: string[]; call?: ModelToolCall };
+
+/** How fast an answer comes, and what it reports. */
+interface Paced {
+  /** A pause before each delta. */
+  delayMs?: number;
+  /** What the answer waits for after its deltas, before it goes on. */
+  until?: Promise<unknown>;
+  usage?: ModelUsage;
+}
+
+/** A call of a tool by its name in the agent. */
+export interface ModelToolCall {
+  name: string;
+  arguments: object;
+  id?: string;
+}
+
+/** The token usage that one answer reports. */
+export interface ModelUsage {
+  inputTokens: number;
+  outputTokens: number;
+  /** The part of the input that came from the provider's cache. */
+  cachedInputTokens?: number;
+}
+
+/** Part of every malformed frame. The service must never forward it to a caller. */
+export const PROVIDER_SECRET = 'words-of-the-provider';
 
 /** A request as it arrived, for `ModelApi.refusalOf`. */
 export interface ReceivedRequest {
@@ -154,4 +203,22 @@ async function readText(request: IncomingMessage): Promise<string> {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
   return Buffer.concat(pieces).toString();
+}
+
+/** The answer of an API that streams server-sent events. Each frame is flushed before the next one is written. */
+export class ServerSentFrames {
+  constructor(private readonly response: ServerResponse) {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  }
+
+  write(data: string, event?: string): Promise<void> {
+    return new Promise((resolve) => {
+      const name = event === undefined ? '' : `event: ${event}\n`;
+      this.response.write(`${name}data: ${data}\n\n`, () => resolve());
+    });
+  }
+
+  end(): void {
+    this.response.end();
+  }
 }

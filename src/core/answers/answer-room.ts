@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AnswerBudget, type AnswerHolder, type HeldAnswer } from './answer-budget.js';
-import { disconnectStalledReader } from './hold-until-sent.js';
+import { AnswerBudget, type AnswerHolder, type HeldAnswer, disconnectStalledReader } from './answer-budget.js';
 
 /** The response whose memory is reserved, and what reserves it. */
 export interface AnsweredWithRoom {

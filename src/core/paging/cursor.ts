@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { DomainError } from '../domain-error.js';
 import { type FieldValue, readFieldValue } from './field-value.js';
 import type { OrderTerm } from './list-order.js';
-import type { SqlClause } from './sql-clause.js';
+import type { SqlClause } from './where-clause.js';
 
 /** The scope of a cursor: any other list, order or filter refuses it. */
 export interface CursorScope {

@@ -13,6 +13,7 @@ import {
 import { JSONSchema } from 'class-validator-jsonschema';
 import { type SortDirection, SORT_DIRECTIONS } from './list-spec.js';
 import { NestedList } from '../validation/nested.js';
+import { DomainError } from '../domain-error.js';
 
 export const MAX_LIMIT = 1000;
 export const DEFAULT_LIMIT = 100;
@@ -82,4 +83,9 @@ export class ListInput {
       'contains ignore case; matches searches for words; not matches items that do not match all of its conditions.',
   })
   where?: Record<string, unknown> | null;
+}
+
+/** One fault in the input of a LIST tool. The message never quotes the input. */
+export function listFault(path: string, code: string, message: string): DomainError {
+  return new DomainError('invalid_request', message, [{ path, code, message }]);
 }

@@ -1,5 +1,4 @@
-import { listFault } from './list-fault.js';
-import type { ListOrder } from './list-input.js';
+import { listFault, type ListOrder } from './list-input.js';
 import { findField, type ListField, type ListSpec, type SortDirection } from './list-spec.js';
 
 /** One term of a total order. */

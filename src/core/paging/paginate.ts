@@ -3,11 +3,9 @@ import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../answers/answer-budget.js
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { type OrderTerm, orderColumn, resolveOrder } from './list-order.js';
 import { type FieldValue, readFieldValue } from './field-value.js';
-import { listFault } from './list-fault.js';
-import { DEFAULT_LIMIT, type ListInput } from './list-input.js';
+import { listFault, DEFAULT_LIMIT, type ListInput } from './list-input.js';
 import type { ListSpec } from './list-spec.js';
-import { compileWhere } from './where-clause.js';
-import { placeholder, type SqlClause } from './sql-clause.js';
+import { compileWhere, placeholder, type SqlClause } from './where-clause.js';
 
 /** A page ends before the row that would exceed this size as JSON text; a single larger row is a page of its own. */
 export const MAX_PAGE_BYTES = 4_194_304;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../domain-error.js';
-import { readStatsRange } from './stats-range.js';
+import { readStatsRange } from './time-range.js';
 
 const NOW = new Date('2026-03-04T05:06:07.000Z');
 

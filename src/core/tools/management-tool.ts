@@ -1,5 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
-import { declarePermissions } from '../self-permissions.js';
+import { declarePermissions } from '../permissions.js';
 import type { InputClass } from '../validation/validate-input.js';
 
 /** Hints about a tool's behavior, as MCP names them (specification 2025-11-25, ToolAnnotations). */

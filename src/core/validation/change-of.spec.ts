@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { IsInt, IsString, Min } from 'class-validator';
 import { schemaOf } from './schema-of.js';
-import { ChangeOf } from './change-of.js';
-import { MayBeAbsent, MayBeNull } from './presence.js';
+import { ChangeOf, MayBeAbsent, MayBeNull } from './presence.js';
 import { validateInput } from './validate-input.js';
 
 class Data {

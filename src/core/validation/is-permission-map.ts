@@ -2,8 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ValidateBy } from 'class-validator';
 import { suggestionFor } from '../closest-name.js';
 import { isRecord } from '../is-record.js';
-import { ANY, SELF } from '../permissions.js';
-import { declaredPermissions, isDeclaredPermission } from '../self-permissions.js';
+import { ANY, SELF, declaredPermissions, isDeclaredPermission } from '../permissions.js';
 import { rule } from './rule.js';
 
 const MAX_RESOURCES = 1000;

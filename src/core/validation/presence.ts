@@ -1,6 +1,7 @@
-import { Allow, ValidateIf } from 'class-validator';
+import { Allow, ValidateIf, getMetadataStorage } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { getMetadataSchema } from 'class-validator-jsonschema/build/decorators.js';
+import type { InputClass } from './validate-input.js';
 
 /** The properties that can be absent, and those that can be null, by the prototype of their class. */
 const absent = new WeakMap<object, Set<string>>();
@@ -48,4 +49,17 @@ export function AnyJson(): PropertyDecorator {
     Allow()(target, property);
     JSONSchema({})(target, property as string);
   };
+}
+
+/**
+ * A class with the properties and rules of another one, each of which can be absent, to be extended under a name of its
+ * own: `class WebhookChange extends ChangeOf(WebhookData) {}`.
+ */
+export function ChangeOf<T extends object>(data: InputClass<T>): InputClass<Partial<T>> {
+  class Change extends (data as InputClass) {}
+  const rules = getMetadataStorage().getTargetValidationMetadatas(data, '', false, false);
+  for (const property of new Set(rules.map(({ propertyName }) => propertyName))) {
+    MayBeAbsent()(Change.prototype, property);
+  }
+  return Change as InputClass<Partial<T>>;
 }

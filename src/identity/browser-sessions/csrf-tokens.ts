@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { equalSecrets } from '../../core/equal-secrets.js';
 import { DomainError } from '../../core/domain-error.js';
 import { readCookie, setCookie } from '../../platform/http/cookies.js';
-import { CSRF_FIELD, fieldOf, queryOf } from '../../platform/pages/form-body.js';
+import { CSRF_FIELD, fieldOf, queryOf } from '../../platform/pages/form.js';
 import { CookieNames } from './cookie-names.js';
 
 /** A token of one use is not valid for the other. */

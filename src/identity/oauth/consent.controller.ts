@@ -6,8 +6,7 @@ import type { SignedInUser } from '../browser-sessions/browser-session.repositor
 import { CsrfTokens } from '../browser-sessions/csrf-tokens.js';
 import { inertName } from '../../core/inert-name.js';
 import { DomainError } from '../../core/domain-error.js';
-import { AGAIN_FIELD, fieldOf } from '../../platform/pages/form-body.js';
-import { form } from '../../platform/pages/form.js';
+import { AGAIN_FIELD, fieldOf, form } from '../../platform/pages/form.js';
 import { html, type Html } from '../../platform/pages/html.js';
 import { GetPage, PostForm } from '../../platform/pages/page-route.js';
 import { sendPage } from '../../platform/pages/send-page.js';

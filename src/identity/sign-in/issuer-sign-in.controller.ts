@@ -5,7 +5,7 @@ import { databaseNow } from '../../core/database-time.js';
 import { CookieNames } from '../browser-sessions/cookie-names.js';
 import { DomainError } from '../../core/domain-error.js';
 import { cookieNamesWith, readCookie, setCookie } from '../../platform/http/cookies.js';
-import { AGAIN_FIELD, queryOf } from '../../platform/pages/form-body.js';
+import { AGAIN_FIELD, queryOf } from '../../platform/pages/form.js';
 import { localPathOf } from '../../platform/pages/local-path.js';
 import { GetPage } from '../../platform/pages/page-route.js';
 import { VaultService } from '../../platform/vault/vault.service.js';

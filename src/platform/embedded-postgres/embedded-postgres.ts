@@ -1,6 +1,12 @@
 import { locateBinaries, prepareBinaries } from './binaries.js';
-import { createCluster } from './cluster-creation.js';
-import { findClusterFolder, ownerOfCluster, type Cluster } from './cluster.js';
+import {
+  createCluster,
+  findClusterFolder,
+  ownerOfCluster,
+  type Cluster,
+  noteOwner,
+  removeAbandonedClusters,
+} from './cluster.js';
 import {
   findDataFolder,
   openDataFolder,
@@ -10,11 +16,9 @@ import {
   chooseUser,
 } from './data-folder.js';
 import { EmbeddedPostgresError, toEmbeddedPostgresError } from './embedded-postgres-error.js';
-import { OwnedServer } from './owned-server.js';
-import { connect, OwnerLock } from './owner-lock.js';
+import { OwnedServer, connect, OwnerLock } from './owned-server.js';
 import { findPostmaster, stopPostmaster } from './postmaster.js';
 import { ensureServer } from './server.js';
-import { noteOwner, removeAbandonedClusters } from './shared-clusters.js';
 
 interface EmbeddedPostgresOptions {
   /** DATA_DIR. Created if it is missing; the cluster is its folder `postgres`. */

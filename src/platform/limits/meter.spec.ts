@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type Counter, Meter, type Verdict } from './meter.js';
+import { type Counter, Meter, type Verdict } from './rate-limits.js';
 
 const START = 1_800_000_000_000;
 let clock = START;

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from '../../core/principal.js';
-import { announceLimits, refusalOf } from './limit-headers.js';
+import { announceLimits, refusalOf, type AppliedLimit, type RateLimit, RateLimits } from './rate-limits.js';
 import { OrganizationCaps } from './organization-caps.js';
-import { type AppliedLimit, type RateLimit, RateLimits } from './rate-limits.js';
 
 /** With these, an organization that has reached its limit can see and change it. */
 const EXEMPT_TOOLS: ReadonlySet<string> = new Set(['ORGANIZATION_GET', 'ORGANIZATION_UPDATE']);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { AddressPolicy, AddressRefusedError } from './address-policy.js';
-import { parseAllowList } from './allow-list.js';
+import { AddressPolicy, AddressRefusedError, parseAllowList } from './address-policy.js';
 
 const strict = new AddressPolicy({ allowPrivate: false, allow: [] });
 const open = new AddressPolicy({ allowPrivate: true, allow: [] });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { listsHost, normalizeHost, parseAllowList } from './allow-list.js';
+import { listsHost, normalizeHost, parseAllowList } from './address-policy.js';
 
 describe('parseAllowList', () => {
   it.each([

@@ -3,8 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { request } from 'undici';
-import { AddressPolicy, AddressRefusedError } from './address-policy.js';
-import { parseAllowList } from './allow-list.js';
+import { AddressPolicy, AddressRefusedError, parseAllowList } from './address-policy.js';
 import { GuardedDispatcher, type Resolve } from './guarded-dispatcher.js';
 
 describe('GuardedDispatcher', () => {

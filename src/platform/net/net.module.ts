@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
-import { AddressPolicy } from './address-policy.js';
-import { parseAllowList } from './allow-list.js';
+import { AddressPolicy, parseAllowList } from './address-policy.js';
 import { BoundedFetch } from './bounded-fetch.js';
 
 /** Provides the configured address policy, which applies to every outgoing connection, and a `fetch` under it. */

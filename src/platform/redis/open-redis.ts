@@ -5,8 +5,11 @@ import {
   type RedisOptions,
   type SentinelConnectionOptions,
   SentinelConnector,
+  AbstractConnector,
 } from 'ioredis';
-import type { RedisAddress, RedisTls } from '../../core/config/redis-address.js';
+import { type Socket, createConnection } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { RedisAddress, RedisTls, RedisNode } from '../../core/config/redis-address.js';
 
 /** A client whose commands reach the master, or the cluster node, that holds their keys. */
 export type RedisClient = Redis | Cluster;
@@ -35,7 +38,7 @@ export function openRedis(address: RedisAddress, options: RedisClientOptions): R
 }
 
 /** Opens a client for a single server, or for the master that the Sentinels name. */
-export function openServer(address: RedisAddress, options: RedisOptions): Redis {
+function openServer(address: RedisAddress, options: RedisOptions): Redis {
   return new Redis({
     ...serverOptions(address),
     reconnectOnError: (error) => (error.message.includes('READONLY') ? RECONNECT_AND_RESEND : false),
@@ -79,7 +82,7 @@ class ReconnectingSentinelConnector extends SentinelConnector {
 }
 
 /** What every connection to a server or cluster node needs. */
-export function credentials({ username, password, database, tls }: RedisAddress): RedisOptions {
+function credentials({ username, password, database, tls }: RedisAddress): RedisOptions {
   return {
     // Redis before 7.2 does not know CLIENT SETINFO, and a user needs a permission for it.
     disableClientInfo: true,
@@ -126,4 +129,45 @@ class TimedCluster extends Cluster {
     if (this.commandTimeout !== undefined) command.setTimeout(this.commandTimeout);
     return super.sendCommand(command, ...rest);
   }
+}
+
+/**
+ * Opens a connection for SUBSCRIBE, which reports `ready` and `close` also on a cluster. There, every node delivers
+ * what any node publishes: the connection is to one node, and after its loss to the next.
+ * @param client finds the nodes of a cluster
+ */
+export function openRedisSubscriber(address: RedisAddress, client: RedisClient, options: RedisClientOptions): Redis {
+  if (!(client instanceof Cluster)) return openServer(address, options);
+  return new Redis({
+    ...credentials(address),
+    ...options,
+    Connector: connectorTo(() => knownNodes(client, address)),
+  });
+}
+
+/** The nodes that the client knows of, then those of the address. */
+function knownNodes(client: Cluster, { nodes }: RedisAddress): readonly RedisNode[] {
+  const found = client.nodes('all').map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+  return [...found, ...nodes];
+}
+
+/** A connector that takes another node for each attempt, starting with a random one to share the load. */
+function connectorTo(nodes: () => readonly RedisNode[]): NonNullable<RedisOptions['Connector']> {
+  let attempt = Math.floor(Math.random() * 1_000);
+  return class extends AbstractConnector {
+    constructor(private readonly options: RedisOptions) {
+      super(options.disconnectTimeout ?? 0);
+    }
+
+    connect(): Promise<Socket> {
+      const known = nodes();
+      const { host, port } = known[attempt++ % known.length] as RedisNode;
+      const { tls } = this.options;
+      this.connecting = true;
+      const stream = tls === undefined ? createConnection({ host, port }) : connectTls({ host, port, ...tls });
+      stream.once('error', (error) => (this.firstError = error));
+      this.stream = stream;
+      return Promise.resolve(stream);
+    }
+  } as unknown as NonNullable<RedisOptions['Connector']>;
 }

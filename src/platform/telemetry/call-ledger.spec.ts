@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CallLedger, MAX_SERIES } from './call-ledger.js';
+import { CallLedger, MAX_SERIES } from './proxy-metrics.js';
 
 const CONNECTION = 'c1';
 

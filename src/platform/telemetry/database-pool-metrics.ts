@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { BoundedPool } from '../database/bounded-pool.js';
-import { Metering } from './metering.js';
+import { Metering } from './open-telemetry.js';
 import { DB_CONNECTION_STATE, DB_CONNECTIONS, DB_CONNECTIONS_MAX, DB_PENDING_REQUESTS, DB_POOL_NAME } from './names.js';
 
 /** The pool that all repositories share; the queue, the event bus and the audit log have connections of their own. */

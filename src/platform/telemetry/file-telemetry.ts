@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Histogram, type Span, SpanStatusCode } from '@opentelemetry/api';
 import { DomainError } from '../../core/domain-error.js';
 import { ERROR_TYPE, FILE_BYTES, FILE_OPERATION, FILE_STORE, FILE_TRANSFER_SIZE, NOT_LISTED } from './names.js';
-import { Metering } from './metering.js';
-import { Tracing } from './tracing.js';
+import { Metering, Tracing } from './open-telemetry.js';
 
 /** Powers of four from 1 KiB to 16 MiB. */
 const SIZE_BOUNDARIES = Array.from({ length: 8 }, (_, power) => 1024 * 4 ** power);

@@ -14,11 +14,9 @@ import {
   NOT_LISTED,
 } from './names.js';
 import { parentOf, type TraceContext, traceContextOf, validTraceContext } from './trace-context.js';
-import { Tracing } from './tracing.js';
+import { Tracing, Metering } from './open-telemetry.js';
 import type { CollectionResult, MetricProducer } from '@opentelemetry/sdk-metrics';
-import { DURATION_BOUNDARIES, DurationHistogram } from './duration-histogram.js';
-import { collected, histogramOf, hrTime } from './metric-data.js';
-import { Metering } from './metering.js';
+import { DURATION_BOUNDARIES, DurationHistogram, collected, histogramOf, hrTime } from './metric-data.js';
 
 const REQUEST_DURATION = { name: HTTP_REQUEST_DURATION, description: 'Duration of HTTP requests.' };
 const FIRST_BOUNDARY = DURATION_BOUNDARIES.indexOf(0.005);

@@ -1,8 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
-import { Metering } from './metering.js';
+import { Metering, OpenTelemetry } from './open-telemetry.js';
 import { MetricsServer } from './metrics-server.js';
-import { OpenTelemetry } from './open-telemetry.js';
 import { prometheusText } from './prometheus-text.js';
 import { ProxyMetrics } from './proxy-metrics.js';
 import { UnavailableLedger } from './unavailable-ledger.js';

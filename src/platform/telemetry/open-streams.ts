@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Metering } from './metering.js';
+import { Metering } from './open-telemetry.js';
 import { STREAMS_OPEN } from './names.js';
 
 /** Counts the open event streams of this process. */

@@ -1,9 +1,7 @@
 import { type DynamicModule, Module, type NestModule, type Type } from '@nestjs/common';
 import { OpenTelemetryModule as NestOtelModule } from 'nestjs-otel';
 import { AppConfig } from '../../core/config/app-config.js';
-import { Metering } from './metering.js';
-import { OpenTelemetry } from './open-telemetry.js';
-import { Tracing } from './tracing.js';
+import { Metering, OpenTelemetry, Tracing } from './open-telemetry.js';
 
 /**
  * Makes the providers of the application injectable everywhere, as well as `MetricService` and `TraceService` of

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
-import { CallLedger } from './call-ledger.js';
+import { CallLedger, ProxyMetrics } from './proxy-metrics.js';
 import { observeProcess } from './metrics-export.js';
 import { prometheusText } from './prometheus-text.js';
-import { ProxyMetrics } from './proxy-metrics.js';
 
 class Reader extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
-import { CallLedger } from './call-ledger.js';
-import { ProxyMetrics } from './proxy-metrics.js';
+import { CallLedger, ProxyMetrics } from './proxy-metrics.js';
 
 async function collect(ledger: CallLedger): Promise<Map<string, MetricData>> {
   const { resourceMetrics } = await new ProxyMetrics(ledger).collect();

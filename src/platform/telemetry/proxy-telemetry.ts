@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import { withoutCredentials } from '../../core/credential-forms.js';
-import { CallLedger, type CallSeries } from './call-ledger.js';
+import { CallLedger, type CallSeries } from './proxy-metrics.js';
 import {
   CALL_STREAMABLE_TOOL_SPAN,
   CALL_TOOL_SPAN,
@@ -23,7 +23,7 @@ import {
   traceContextOf,
   validTraceContext,
 } from './trace-context.js';
-import { Tracing } from './tracing.js';
+import { Tracing } from './open-telemetry.js';
 
 /** One proxied request, as its entry point describes it. */
 export interface ProxiedCall {

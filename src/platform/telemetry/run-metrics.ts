@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Attributes, Histogram } from '@opentelemetry/api';
-import { Metering } from './metering.js';
+import { Metering } from './open-telemetry.js';
 import {
   CHAT,
   ERROR_TYPE,

@@ -50,7 +50,7 @@ import {
   traceContextOf,
   validTraceContext,
 } from './trace-context.js';
-import { Tracing } from './tracing.js';
+import { Tracing } from './open-telemetry.js';
 
 /** Longer span attributes are truncated. */
 const MAX_ATTRIBUTE_LENGTH = 256;

@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
-import { CallLedger } from './call-ledger.js';
+import { CallLedger, ProxyMetrics } from './proxy-metrics.js';
 import { DatabasePoolMetrics } from './database-pool-metrics.js';
 import { FileTelemetry } from './file-telemetry.js';
 import { HttpMetrics, HttpTelemetry } from './http-telemetry.js';
 import { MetricsExport } from './metrics-export.js';
 import { OpenStreams } from './open-streams.js';
-import { ProxyMetrics } from './proxy-metrics.js';
 import { ProxyTelemetry } from './proxy-telemetry.js';
 import { RunMetrics } from './run-metrics.js';
 import { RunTelemetry } from './run-telemetry.js';

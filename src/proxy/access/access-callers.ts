@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type HeldAnswer, endIfCallerLeft } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
-import { listFault } from '../../core/paging/list-fault.js';
-import { MAX_LIMIT } from '../../core/paging/list-input.js';
+import { listFault, MAX_LIMIT } from '../../core/paging/list-input.js';
 import type { Principal } from '../../core/principal.js';
 import { ApiKeyService } from '../../identity/api-keys/api-key.service.js';
 import { ApiKeyVerifier } from '../../identity/api-keys/api-key.verifier.js';

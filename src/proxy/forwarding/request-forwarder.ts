@@ -31,7 +31,7 @@ import { relayJson } from './relay/relay-json.js';
 import type { RelayedAnswer, RelayPlan } from './relay/relay-plan.js';
 import { DomainError } from '../../core/domain-error.js';
 import { networkOf } from '../../core/network-of.js';
-import { announceLimits } from '../../platform/limits/limit-headers.js';
+import { announceLimits } from '../../platform/limits/rate-limits.js';
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
 import { ToolInvoker } from '../../upstreams/tool-invoker.js';

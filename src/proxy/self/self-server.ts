@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import { AnswerBudget, type HeldAnswer } from '../../core/answers/answer-budget.js';
-import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
+import { AnswerBudget, type HeldAnswer, holdUntilSent } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
 import { toDomainError } from '../../core/to-domain-error.js';
 import { untilClosed } from '../../platform/http/once-closed.js';

@@ -1,6 +1,10 @@
 import type { RedisAddress } from '../../core/config/redis-address.js';
-import { openRedis, type RedisClient, type RedisClientOptions } from '../../platform/redis/open-redis.js';
-import { openRedisSubscriber } from '../../platform/redis/open-redis-subscriber.js';
+import {
+  openRedis,
+  type RedisClient,
+  type RedisClientOptions,
+  openRedisSubscriber,
+} from '../../platform/redis/open-redis.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import type { FramePosition } from './frame-position.js';
 import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM, type RedisScript } from './redis-stream-scripts.js';

@@ -9,7 +9,7 @@ import { Caller } from '../../core/caller.js';
 import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { requirePermission } from '../../core/require-permission.js';
-import { declarePermissions } from '../../core/self-permissions.js';
+import { declarePermissions } from '../../core/permissions.js';
 import { OpenToThreadTokens, requireThreadPermission } from '../../core/thread-access.js';
 import { InputPipe, NoQuery } from '../../core/validation/input.pipe.js';
 import { schemaOf } from '../../core/validation/schema-of.js';

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AnswerBudget } from '../../core/answers/answer-budget.js';
-import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
+import { AnswerBudget, holdUntilSent } from '../../core/answers/answer-budget.js';
 import { DomainError } from '../../core/domain-error.js';
 import { RequestLimits } from '../../platform/limits/request-limits.js';
 import { OvertakenError } from '../runs/records/run-posting.js';

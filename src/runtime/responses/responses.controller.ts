@@ -2,8 +2,7 @@ import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, R
 import { ApiBody, ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
-import { AnswerBudget } from '../../core/answers/answer-budget.js';
-import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
+import { AnswerBudget, holdUntilSent } from '../../core/answers/answer-budget.js';
 import { Caller } from '../../core/caller.js';
 import type { Principal } from '../../core/principal.js';
 import { schemaOf } from '../../core/validation/schema-of.js';

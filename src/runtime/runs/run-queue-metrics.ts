@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { TtlCache } from '../../core/ttl-cache.js';
 import { withTimeout } from '../../core/with-timeout.js';
-import { Metering } from '../../platform/telemetry/metering.js';
+import { Metering } from '../../platform/telemetry/open-telemetry.js';
 import { RUN_QUEUE_AGE, RUN_STATE, RUNS_OPEN } from '../../platform/telemetry/names.js';
 import { type OpenRunCounts, OpenRuns } from './records/open-runs.js';
 

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
-import type { StatsRange } from '../../core/paging/stats-range.js';
+import type { StatsRange, TimeRange } from '../../core/paging/time-range.js';
 import { compileWhere } from '../../core/paging/where-clause.js';
-import type { TimeRange } from '../../core/paging/time-range.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { RUN_DURATION, RUN_LIST } from './records/run-list.js';
 import { RunEntity } from './records/run.entity.js';

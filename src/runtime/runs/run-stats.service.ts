@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { databaseDate } from '../../core/database-time.js';
-import { readStatsRange } from '../../core/paging/stats-range.js';
-import type { TimeRange } from '../../core/paging/time-range.js';
+import { readStatsRange, type TimeRange } from '../../core/paging/time-range.js';
 import type { Principal } from '../../core/principal.js';
 import { Names } from '../../core/names/names.js';
 import type { RunCounts, RunStats, RunStatsInput } from './run-stats.dto.js';

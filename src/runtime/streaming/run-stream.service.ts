@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { throughOutage } from '../../core/through-outage.js';
+import { throughOutage } from '../../core/retry.js';
 import { type FramePosition, STREAM_START } from '../events/frame-position.js';
 import { StreamExpiredError } from '../events/run-event-errors.js';
 import type { RunTopic } from '../events/run-event-store.js';

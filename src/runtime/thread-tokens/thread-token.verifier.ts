@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { databaseNow } from '../../core/database-time.js';
 import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
-import { type PermissionMap, allows, ANY, intersectionOf, SELF } from '../../core/permissions.js';
+import { type PermissionMap, allows, ANY, intersectionOf, SELF, declarePermissions } from '../../core/permissions.js';
 import { type Principal, principalOrganization, type ThreadPermission } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
 import { hashSecret, SecretForm } from '../../core/secret-form.js';
@@ -10,7 +10,6 @@ import { type CredentialSource, VerifiesCredentials } from '../../identity/crede
 import { CredentialSources } from '../../identity/credentials/credential-sources.js';
 import { permissionsDigest } from '../../identity/credentials/permissions-digest.js';
 import { type StoredThreadToken, ThreadTokenRepository } from './thread-token.repository.js';
-import { declarePermissions } from '../../core/self-permissions.js';
 
 /** The form of browser tokens: `sbt_` and 49 characters. */
 export const THREAD_TOKEN = new SecretForm('sbt_');

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import type { HeldAnswer } from '../../core/answers/answer-budget.js';
 import { databaseDate } from '../../core/database-time.js';
-import { readStatsRange, type StatsRange } from '../../core/paging/stats-range.js';
+import { readStatsRange, type StatsRange } from '../../core/paging/time-range.js';
 import { compileWhere } from '../../core/paging/where-clause.js';
 import type { Principal } from '../../core/principal.js';
 import { LongReads } from '../../platform/database/long-reads.js';

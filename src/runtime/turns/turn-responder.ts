@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AnswerBudget } from '../../core/answers/answer-budget.js';
-import { holdUntilSent } from '../../core/answers/hold-until-sent.js';
+import { AnswerBudget, holdUntilSent } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
 import { setRunLocation } from '../../core/run-location.js';
 import { requireThreadPermission } from '../../core/thread-access.js';

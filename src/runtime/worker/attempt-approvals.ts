@@ -1,4 +1,4 @@
-import { StorageLostError, throughOutage } from '../../core/through-outage.js';
+import { StorageLostError, throughOutage } from '../../core/retry.js';
 import { claimOf, type ClaimedRun } from '../runs/records/new-run.js';
 import type { ApprovalEnd } from '../runs/records/run-approval.entity.js';
 import type { ApprovalState, GatedCall, RunApprovals } from '../runs/records/run-approvals.js';

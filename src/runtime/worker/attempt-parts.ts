@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { throughOutage } from '../../core/through-outage.js';
+import { throughOutage } from '../../core/retry.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunApprovals } from '../runs/records/run-approvals.js';
 import { type AgentSession, AgentSessionService } from './agent-session.service.js';

@@ -1,4 +1,4 @@
-import { throughOutage } from '../../core/through-outage.js';
+import { throughOutage } from '../../core/retry.js';
 import type { ConversationMessage } from '../files/model-files.js';
 import { claimOf, type ClaimedRun } from '../runs/records/new-run.js';
 import type { RunSteering, SteerMessage } from '../runs/records/run-steering.js';

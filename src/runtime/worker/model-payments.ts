@@ -4,7 +4,7 @@ import { wrapLanguageModel } from 'ai';
 import { costOf, RESERVED_OUTPUT_TOKENS } from '../../agents/models/model-price.js';
 import type { TierModel } from '../../agents/models/models.service.js';
 import { mayHaveCost } from '../../agents/models/provider-failure.js';
-import { throughOutage } from '../../core/through-outage.js';
+import { throughOutage } from '../../core/retry.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import type { RunSpending } from '../runs/records/run-spending.js';
 import { countInputTokens } from './input-tokens.js';

@@ -1,5 +1,5 @@
 import type { LanguageModelUsage, UIMessage, UIMessageChunk } from 'ai';
-import { throughOutage } from '../../core/through-outage.js';
+import { throughOutage } from '../../core/retry.js';
 import { WorkTurns } from '../../core/work-turns.js';
 import type { RunEventPublisher } from '../events/run-event-publisher.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';

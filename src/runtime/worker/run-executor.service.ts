@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { UIMessageStreamError } from 'ai';
 import { LogContext } from '../../core/log-context.js';
-import { StorageLostError, throughOutage } from '../../core/through-outage.js';
+import { StorageLostError, throughOutage } from '../../core/retry.js';
 import { StaleWriterError } from '../events/run-event-errors.js';
 import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
 import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../../core/domain-error.js';
-import { StorageLostError } from '../../core/through-outage.js';
+import { StorageLostError } from '../../core/retry.js';
 import type { AnswerFiles } from '../files/answer-files.js';
 import type { ModelFiles } from '../files/model-files.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';

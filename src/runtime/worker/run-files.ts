@@ -1,6 +1,6 @@
 import type { FileUIPart } from 'ai';
 import { DomainError } from '../../core/domain-error.js';
-import { StorageLostError, throughOutage } from '../../core/through-outage.js';
+import { StorageLostError, throughOutage } from '../../core/retry.js';
 import type { AnswerFiles, MadeFile } from '../files/answer-files.js';
 import type { ConversationMessage, FilledConversation, ModelFiles } from '../files/model-files.js';
 import type { Takes } from '../files/model-parts.js';

@@ -3,7 +3,7 @@ import { APICallError } from 'ai';
 import { ModelHealth } from '../../agents/models/model-health.js';
 import type { TierModel } from '../../agents/models/models.service.js';
 import { DomainError } from '../../core/domain-error.js';
-import { StorageLostError } from '../../core/through-outage.js';
+import { StorageLostError } from '../../core/retry.js';
 import type { ModelPayments } from './model-payments.js';
 import { RunModels } from './run-models.js';
 

@@ -3,7 +3,7 @@ import { ModelHealth } from '../../agents/models/model-health.js';
 import { type TierModel, ModelsService } from '../../agents/models/models.service.js';
 import { mayBeOfModel } from '../../agents/models/provider-failure.js';
 import { DomainError } from '../../core/domain-error.js';
-import { StorageLostError, throughOutage } from '../../core/through-outage.js';
+import { StorageLostError, throughOutage } from '../../core/retry.js';
 import { ModelPayments } from './model-payments.js';
 import { AnswerInterruptedError } from './model-step.js';
 import { Injectable } from '@nestjs/common';

@@ -5,7 +5,7 @@ import { PeriodicTask } from '../../core/periodic-task.js';
 import { endsWithin } from '../../core/with-timeout.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import type { ServiceWorker } from '../../platform/queue/service-queue.js';
-import { throughOutage } from '../../core/through-outage.js';
+import { throughOutage } from '../../core/retry.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import type { Tenant } from '../runs/records/run-turns.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../../core/domain-error.js';
-import { StorageLostError } from '../../core/through-outage.js';
+import { StorageLostError } from '../../core/retry.js';
 import { UpstreamError, type UpstreamErrorKind } from '../../upstreams/contract/upstream-error.js';
 import { describeToolFailure, isStorageLost } from './tool-failure.js';
 

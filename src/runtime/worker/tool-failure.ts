@@ -1,6 +1,6 @@
 import type { AgentTool } from '../../agents/agent-toolset.js';
 import { DomainError } from '../../core/domain-error.js';
-import { StorageLostError } from '../../core/through-outage.js';
+import { StorageLostError } from '../../core/retry.js';
 import { toDomainError } from '../../core/to-domain-error.js';
 import { UpstreamError, type UpstreamErrorKind } from '../../upstreams/contract/upstream-error.js';
 

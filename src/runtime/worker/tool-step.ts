@@ -3,7 +3,7 @@ import type { UIMessageChunk } from 'ai';
 import type { AgentTool } from '../../agents/agent-toolset.js';
 import { isRecord } from '../../core/is-record.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
-import { StorageLostError } from '../../core/through-outage.js';
+import { StorageLostError } from '../../core/retry.js';
 import { INTERRUPTED, NOT_LISTED, TOOL_ERROR } from '../../platform/telemetry/names.js';
 import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
 import type { IncomingTraceContext } from '../../platform/telemetry/trace-context.js';

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { plainText } from '../../core/plain-text.js';
-import { redactText } from '../../core/redact-text.js';
-import { isSecretName } from '../../core/secret-name.js';
+import { redactText, isSecretName } from '../../core/redact-text.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 
 const MAX_LOGGED_LENGTH = 1024;

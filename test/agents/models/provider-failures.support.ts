@@ -1,4 +1,4 @@
-import type { ModelBehaviour } from '../../../src/boot/testing/model-behaviour.js';
+import type { ModelBehaviour } from '../../../src/boot/testing/model-server.js';
 
 /** A behaviour of the provider, and the error of the run. */
 export interface Failure {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ModelServer } from '../../../src/boot/testing/model-server.js';
-import { type ModelBehaviour, PROVIDER_SECRET } from '../../../src/boot/testing/model-behaviour.js';
+import { type ModelServer, type ModelBehaviour, PROVIDER_SECRET } from '../../../src/boot/testing/model-server.js';
 import { connect, createAgent, succeed, textOf, ThreadClient } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { startToolServer, type ToolServer } from '../../support/tool-server.js';

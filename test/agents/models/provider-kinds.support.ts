@@ -1,5 +1,9 @@
-import type { ModelBehaviour } from '../../../src/boot/testing/model-behaviour.js';
-import { type ModelApi, type ModelServer, startModelServer } from '../../../src/boot/testing/model-server.js';
+import {
+  type ModelBehaviour,
+  type ModelApi,
+  type ModelServer,
+  startModelServer,
+} from '../../../src/boot/testing/model-server.js';
 import { AzureApi } from '../../support/model-apis/azure-api.js';
 import { AWS_ACCESS, BEDROCK_FIELDS, BedrockApi } from '../../support/model-apis/bedrock-api.js';
 import { GoogleApi } from '../../support/model-apis/google-api.js';

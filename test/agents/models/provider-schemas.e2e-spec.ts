@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type ModelServer, startModelServer } from '../../../src/boot/testing/model-server.js';
-import type { ModelBehaviour } from '../../../src/boot/testing/model-behaviour.js';
+import { type ModelServer, startModelServer, type ModelBehaviour } from '../../../src/boot/testing/model-server.js';
 import { connect, createAgent, succeed, ThreadClient } from '../../support/agent-runs.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';
 import { AnthropicApi } from '../../support/model-apis/anthropic-api.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import type { UIMessageChunk } from 'ai';
 import { type McpUpstream, startMcpUpstream } from '../../../src/boot/testing/mcp-upstream.js';
-import type { ModelToolCall } from '../../../src/boot/testing/model-behaviour.js';
+import type { ModelToolCall } from '../../../src/boot/testing/model-server.js';
 import { connect, createAgent, type OpenedStream, type PostOptions, ThreadClient } from '../../support/agent-runs.js';
 import { eventually } from '../../support/eventually.js';
 import { type FakeOpenAI, startFakeOpenAI } from '../../support/fake-openai.js';

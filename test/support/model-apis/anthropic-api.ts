@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { type ModelToolCall, type ModelUsage, PROVIDER_SECRET } from '../../../src/boot/testing/model-behaviour.js';
-import type { ModelApi, ReceivedRequest, StreamedAnswer } from '../../../src/boot/testing/model-server.js';
-import { ServerSentFrames } from '../../../src/boot/testing/server-sent-frames.js';
+import {
+  type ModelToolCall,
+  type ModelUsage,
+  PROVIDER_SECRET,
+  type ModelApi,
+  type ReceivedRequest,
+  type StreamedAnswer,
+  ServerSentFrames,
+} from '../../../src/boot/testing/model-server.js';
 
 /** Anthropic's messages API. */
 export class AnthropicApi implements ModelApi<Record<string, unknown>> {

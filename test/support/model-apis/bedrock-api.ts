@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ModelToolCall, type ModelUsage, PROVIDER_SECRET } from '../../../src/boot/testing/model-behaviour.js';
-import type { ModelApi, ReceivedRequest, StreamedAnswer } from '../../../src/boot/testing/model-server.js';
+import {
+  type ModelToolCall,
+  type ModelUsage,
+  PROVIDER_SECRET,
+  type ModelApi,
+  type ReceivedRequest,
+  type StreamedAnswer,
+} from '../../../src/boot/testing/model-server.js';
 import { type AwsAccess, isSigned } from './aws-signature.js';
 import { eventStreamMessage } from './event-stream-message.js';
 

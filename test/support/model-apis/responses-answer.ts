@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { type ModelToolCall, type ModelUsage, PROVIDER_SECRET } from '../../../src/boot/testing/model-behaviour.js';
-import type { StreamedAnswer } from '../../../src/boot/testing/model-server.js';
-import { ServerSentFrames } from '../../../src/boot/testing/server-sent-frames.js';
+import {
+  type ModelToolCall,
+  type ModelUsage,
+  PROVIDER_SECRET,
+  type StreamedAnswer,
+  ServerSentFrames,
+} from '../../../src/boot/testing/model-server.js';
 
 /** A stream of events of OpenAI's responses API. */
 export class ResponsesAnswer implements StreamedAnswer {

@@ -8,10 +8,8 @@ import type {
 } from '@ai-sdk/provider';
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { BuiltinFailure } from './builtin-failure.js';
-import { parseDirectives, type Directive } from './directives.js';
-import { reportToolResult } from './tool-report.js';
-import { isRecord } from '../../../core/is-record.js';
+import { BuiltinFailure, parseDirectives, type Directive } from './directives.js';
+import { isRecord, isObject } from '../../../core/is-record.js';
 
 type Parts = AsyncGenerator<LanguageModelV4StreamPart, void>;
 type FinishReason = 'stop' | 'tool-calls' | 'error';
@@ -248,4 +246,34 @@ function countWords(text: string): number {
 /** Splits a text into words, each with the space that follows it. Joined, they give the original text. */
 function* splitWords(text: string): Generator<string> {
   for (const [piece] of text.matchAll(/\s*\S+\s*|\s+/g)) yield piece;
+}
+
+/** One line about the result of a tool: `<tool> returned: <text>`, or that it failed or was denied. */
+export function reportToolResult({ toolName, output }: LanguageModelV4ToolResultPart): string {
+  switch (output.type) {
+    case 'text':
+      return `${toolName} returned: ${output.value}`;
+    case 'json':
+      return `${toolName} ${isMcpError(output.value) ? 'failed' : 'returned'}: ${resultText(output.value)}`;
+    case 'content':
+      return `${toolName} returned: ${resultText({ content: output.value })}`;
+    case 'error-text':
+      return `${toolName} failed: ${output.value}`;
+    case 'error-json':
+      return `${toolName} failed: ${resultText(output.value)}`;
+    case 'execution-denied':
+      return output.reason ? `${toolName} was denied: ${output.reason}` : `${toolName} was denied.`;
+  }
+}
+
+/** The text blocks of an MCP tool result, one per line; for any other result, or one without text, its JSON. */
+function resultText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const blocks = isObject(value) && Array.isArray(value.content) ? value.content : [];
+  const texts = blocks.filter((block) => isObject(block) && typeof block.text === 'string').map((block) => block.text);
+  return texts.length > 0 ? texts.join('\n') : JSON.stringify(value);
+}
+
+function isMcpError(value: unknown): boolean {
+  return isObject(value) && value.isError === true && Array.isArray(value.content);
 }

@@ -1,6 +1,6 @@
 import type { LanguageModelV4ToolResultOutput } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
-import { reportToolResult } from './tool-report.js';
+import { reportToolResult } from './echo-answer.js';
 
 describe('reportToolResult', () => {
   it.each<[LanguageModelV4ToolResultOutput, string]>([

@@ -1,9 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { DomainError } from '../../../core/domain-error.js';
-import { withMediaAfterTools } from '../media-of-tools.js';
+import { withMediaAfterTools, withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind } from '../model-kind.js';
 import type { FieldRules } from '../provider-fields.js';
-import { withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 
 /** The versions of Azure's own API, which are dates; `v1` has none. */
 const DATED_VERSION = /^\d{4}-\d{2}-\d{2}(?:-preview)?$/;

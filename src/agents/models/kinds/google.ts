@@ -1,9 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { withMediaAfterTools } from '../media-of-tools.js';
+import { withMediaAfterTools, withToolMedia } from '../tool-media.js';
 import { readModels } from '../listed-models.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
 import type { FieldRules } from '../provider-fields.js';
-import { withToolMedia } from '../tool-media.js';
 
 /**
  * Gemini by the Gemini API (`generateContent`).

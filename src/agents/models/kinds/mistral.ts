@@ -1,9 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import { withMediaAfterTools } from '../media-of-tools.js';
+import { withMediaAfterTools, withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 import { readModelIds } from '../listed-models.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
 import type { FieldRules } from '../provider-fields.js';
-import { withToolMedia, IMAGES_AND_PDF } from '../tool-media.js';
 import { createHash } from 'node:crypto';
 import { wrapLanguageModel } from 'ai';
 

@@ -1,9 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { DomainError } from '../../../core/domain-error.js';
-import { withMediaAfterTools } from '../media-of-tools.js';
+import { withMediaAfterTools, withToolMedia } from '../tool-media.js';
 import { readModelIds } from '../listed-models.js';
 import { type LanguageModels, type LanguageModelSettings, ModelKind, type ProviderSettings } from '../model-kind.js';
-import { withToolMedia } from '../tool-media.js';
 
 /** Any server with OpenAI's chat completions API. `/chat/completions` is appended to the base URL. */
 @ModelKind('openai-compatible')

@@ -7,7 +7,7 @@ import { IdTokens } from '../../../identity/openid/id-tokens.js';
 import { OpenIdClient } from '../../../identity/openid/openid-client.js';
 import { Access } from '../../../core/access.js';
 import { DomainError } from '../../../core/domain-error.js';
-import { queryOf } from '../../../platform/pages/form-body.js';
+import { queryOf } from '../../../platform/pages/form.js';
 import { html } from '../../../platform/pages/html.js';
 import { GetPage } from '../../../platform/pages/page-route.js';
 import { sendPage } from '../../../platform/pages/send-page.js';

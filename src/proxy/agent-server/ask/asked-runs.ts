@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { DomainError } from '../../../core/domain-error.js';
-import { AnswerBudget } from '../../../core/answers/answer-budget.js';
-import { holdUntilSent } from '../../../core/answers/hold-until-sent.js';
+import { AnswerBudget, holdUntilSent } from '../../../core/answers/answer-budget.js';
 import type { Principal } from '../../../core/principal.js';
 import { requireRunAccess } from '../../../core/run-access.js';
 import { isOpenRunStatus } from '../../../core/run-status.js';

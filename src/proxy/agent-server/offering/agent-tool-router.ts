@@ -7,9 +7,12 @@ import {
   isForModels,
   placesForModels,
 } from '../../../agents/composition/composition.js';
-import { refusalOfChange } from '../../../agents/dressing/shown-schema.js';
-import { fillRequestText, refusalOfArguments } from '../../../agents/dressing/filled-arguments.js';
-import type { ToolDressing } from '../../../agents/dressing/tool-dressing.js';
+import {
+  refusalOfChange,
+  fillRequestText,
+  refusalOfArguments,
+  type ToolDressing,
+} from '../../../agents/dressing/tool-dressing.js';
 import { suggestionFor } from '../../../core/closest-name.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { throughOutage } from '../../../core/through-outage.js';
+import { throughOutage } from '../../../core/retry.js';
 import { endsWithin } from '../../../core/with-timeout.js';
 import { ModelRecordings, type SealedRecording } from '../../runs/records/model-recordings.js';
 

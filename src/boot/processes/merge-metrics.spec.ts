@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MeterProvider, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
 import type { Meter } from '@opentelemetry/api';
-import { growingMetrics, mergeMetrics } from './merge-metrics.js';
+import { growingMetrics, mergeMetrics } from './process-metrics.js';
 
 class Reader extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}
