@@ -14,6 +14,7 @@ import { registerRequestLog, REQUEST_ID_HEADER } from '../platform/http/request-
 import { registerPageHeaders } from '../platform/http/page-headers.js';
 import { AnonymousConnections } from '../platform/http/anonymous-connections.js';
 import type { Peers } from '../platform/http/peers.js';
+import { warnOfUntrustedProxy } from '../platform/http/untrusted-proxy.js';
 import { registerUnreadBodies } from '../platform/http/unread-bodies.js';
 import { registerFileBody } from '../runtime/files/file-body.js';
 import { registerFormBody } from '../platform/pages/form.js';
@@ -72,6 +73,7 @@ export function configureApp(app: NestFastifyApplication, config: AppConfig, log
   registerFileBody(fastify);
   registerRequestLog(fastify, logger);
   registerHostHeader(fastify);
+  if (config.settings.trustProxy.length === 0) warnOfUntrustedProxy(fastify, logger);
   if (config.servesApi) registerCors(fastify, config.settings.allowedOrigins);
   registerPageHeaders(fastify);
   app.get(HttpTelemetry, { strict: false }).serveOn(fastify, ({ config }) => config?.isMcpEndpoint === true);

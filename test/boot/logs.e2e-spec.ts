@@ -44,6 +44,18 @@ function lineOf(requestId: string): Promise<Line> {
   });
 }
 
+it('warns once of a proxy that TRUST_PROXY does not name', async () => {
+  const warnings = (): string[] => lines.filter((line) => line.includes('TRUST_PROXY'));
+  await supertest(service.url).get('/health/live').expect(200);
+  expect(warnings()).toEqual([]);
+  for (const requestId of ['log-proxy-1', 'log-proxy-2']) {
+    const headers = { 'x-forwarded-for': '203.0.113.7', 'x-request-id': requestId };
+    await supertest(service.url).get('/health/live').set(headers).expect(200);
+    await lineOf(requestId);
+  }
+  expect(warnings().map((line) => (JSON.parse(line) as Line)['level'])).toEqual(['warn']);
+});
+
 describe('the log line of a request', () => {
   const COMMON = {
     level: 'info',
