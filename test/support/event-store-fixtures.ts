@@ -2,9 +2,12 @@ import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions } from '../../src/platform/database/data-source-options.js';
-import { ExpiredStreams } from '../../src/runtime/events/expired-streams.js';
-import { LISTENER_APPLICATION_NAME } from '../../src/runtime/events/postgres-listener.js';
-import { PostgresRunEventStore, STORE_APPLICATION_NAME } from '../../src/runtime/events/postgres-run-event-store.js';
+import {
+  ExpiredStreams,
+  LISTENER_APPLICATION_NAME,
+  PostgresRunEventStore,
+  STORE_APPLICATION_NAME,
+} from '../../src/runtime/events/postgres-run-event-store.js';
 import { RedisRunEventStore } from '../../src/runtime/events/redis-run-event-store.js';
 import type { RunEventExpiry, RunEventStore } from '../../src/runtime/events/run-event-store.js';
 import { createTestDatabase } from './database.js';

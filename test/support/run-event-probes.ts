@@ -1,13 +1,14 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { UIMessageChunk } from 'ai';
-import { type FramePosition, STREAM_START } from '../../src/runtime/events/frame-position.js';
-import type {
-  FrameBatch,
-  RunEventStore,
-  RunSignal,
-  RunTopic,
-  StreamWriter,
+import {
+  type FramePosition,
+  STREAM_START,
+  type FrameBatch,
+  type RunEventStore,
+  type RunSignal,
+  type RunTopic,
+  type StreamWriter,
 } from '../../src/runtime/events/run-event-store.js';
 import { type FollowOptions, TopicReader } from '../../src/runtime/events/topic-reader.js';
 

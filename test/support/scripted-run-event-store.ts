@@ -1,7 +1,7 @@
 import { framePage, UNKNOWN_RUN } from '../../src/runtime/events/frame-page.js';
-import type { FramePosition } from '../../src/runtime/events/frame-position.js';
-import { StaleWriterError } from '../../src/runtime/events/run-event-errors.js';
 import {
+  type FramePosition,
+  StaleWriterError,
   type FrameBatch,
   type FramePage,
   type PreviousRun,

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { generateEncryptionKey } from '../../src/core/config/encryption-keys.js';
-import { LISTENER_APPLICATION_NAME } from '../../src/runtime/events/postgres-listener.js';
+import { LISTENER_APPLICATION_NAME } from '../../src/runtime/events/postgres-run-event-store.js';
 import { startTestApp, type TestApp } from './app.js';
 import { createTestDatabase } from './database.js';
 import { startRedisServer } from './redis-server.js';

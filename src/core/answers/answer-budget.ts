@@ -198,3 +198,17 @@ export function disconnectStalledReader(raw: FastifyReply['raw']): void {
     if ((raw.socket?.writableLength ?? 0) > 0) raw.destroy();
   });
 }
+
+/** Does work whose memory is not part of a response: it is released when the work has ended. */
+export async function withAnswer<T>(
+  budget: AnswerBudget,
+  holder: AnswerHolder,
+  work: (answer: HeldAnswer) => Promise<T>,
+): Promise<T> {
+  const answer = budget.openAnswer(holder);
+  try {
+    return await work(answer);
+  } finally {
+    answer.release();
+  }
+}

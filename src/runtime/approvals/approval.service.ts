@@ -3,7 +3,7 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isUuid } from '../../core/ids.js';
 import type { Principal } from '../../core/principal.js';
-import { type ApprovalAnswer, ApprovalAnswers, type ClosedApproval } from '../runs/records/approval-answers.js';
+import { type ApprovalAnswer, ApprovalAnswers, type ClosedApproval } from '../runs/records/approval-closing.js';
 import { RunQueue } from '../runs/run-queue.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { ApprovalAccepted } from './approval.dto.js';

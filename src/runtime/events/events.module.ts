@@ -1,7 +1,6 @@
 import { Logger, Module } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
-import { ExpiredStreams } from './expired-streams.js';
-import { PostgresRunEventStore } from './postgres-run-event-store.js';
+import { ExpiredStreams, PostgresRunEventStore } from './postgres-run-event-store.js';
 import { RedisRunEventStore } from './redis-run-event-store.js';
 import { RunEventStore } from './run-event-store.js';
 import { RunEvents } from './run-events.js';

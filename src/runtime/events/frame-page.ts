@@ -1,5 +1,4 @@
-import type { FramePosition } from './frame-position.js';
-import type { FramePage } from './run-event-store.js';
+import type { FramePosition, FramePage } from './run-event-store.js';
 import { splitFrames } from './signal-codec.js';
 
 /** The state of a stream in a backend, with the stored batches around the requested frames, oldest first. */

@@ -1,10 +1,13 @@
-import type { ClientBase, QueryResult, QueryResultRow } from 'pg';
+import type { ClientBase, QueryResult, QueryResultRow, Client } from 'pg';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
 import { PipelinedConnections } from '../../core/pipelined-connections.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
-import type { FramePosition } from './frame-position.js';
-import { PostgresListener } from './postgres-listener.js';
-import { EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
+  type FramePosition,
+  EventStoreClosedError,
+  StaleWriterError,
   type NoticeListener,
   DEFAULT_EXPIRY,
   type FrameBatch,
@@ -18,9 +21,60 @@ import {
   type RunTopic,
   type StreamWriter,
   type Unsubscribe,
+  errorName,
 } from './run-event-store.js';
 import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
-import { SignalHub } from './signal-hub.js';
+import { SignalHub, type SignalLink } from './signal-hub.js';
+import { KeptConnection } from '../../core/kept-connection.js';
+import { DeletesExpired } from '../../core/deletes-expired.js';
+
+const CHECK_EVERY_MS = 15_000;
+
+/** `pg_stat_activity` shows the connection under this name. */
+export const LISTENER_APPLICATION_NAME = 'signalbox-events-listener';
+
+/** The dedicated LISTEN connection of a process. */
+class PostgresListener {
+  private readonly connection: KeptConnection;
+
+  constructor(databaseUrl: string, hub: SignalHub, log: (message: string) => void) {
+    this.connection = new KeptConnection({
+      databaseUrl,
+      applicationName: LISTENER_APPLICATION_NAME,
+      checkEveryMs: CHECK_EVERY_MS,
+      onOpen: (client, fail) => {
+        client.on('notification', ({ channel, payload = '' }) => hub.receive(channel, payload));
+        hub.attach(linkTo(client, fail));
+      },
+      onEnd: () => hub.detach(),
+      onFailure: (error, failures) => {
+        if (failures === 1) log(`The connection for live events was lost; reconnecting (${errorName(error)})`);
+      },
+    });
+  }
+
+  /** Connects on the first call; later calls do nothing. */
+  start(): void {
+    this.connection.start();
+  }
+
+  close(): Promise<void> {
+    return this.connection.close();
+  }
+}
+
+/** Channel names need no escaping: they consist of letters, digits and underscores. */
+function linkTo(client: Client, onFailure: (error: unknown) => void): SignalLink {
+  return {
+    async apply(add, remove) {
+      const statements = [...remove.map((name) => `UNLISTEN "${name}"`), ...add.map((name) => `LISTEN "${name}"`)];
+      await client.query(statements.join(';')).catch((error: unknown) => {
+        onFailure(error);
+        throw error;
+      });
+    },
+  };
+}
 
 const NOTICE_CHANNEL = 'sbx_cancel';
 /** For writers and readers. */
@@ -194,4 +248,28 @@ export class PostgresRunEventStore extends RunEventStore {
 
 function topicChannel(topic: RunTopic): string {
   return `sbx_${topicHash(topic)}`;
+}
+
+const STREAMS_PER_STATEMENT = 200;
+const LONGEST_PAUSE_MS = 30_000;
+
+// A stream whose expiry its writer has just extended is locked, or checked against the new time, and is therefore kept.
+const DELETE = `
+  WITH expired AS (
+    SELECT run_id FROM run_event_streams WHERE expires_at < now() LIMIT ${STREAMS_PER_STATEMENT} FOR UPDATE SKIP LOCKED
+  ), batches AS (
+    DELETE FROM run_event_batches USING expired WHERE run_event_batches.run_id = expired.run_id
+  )
+  DELETE FROM run_event_streams USING expired WHERE run_event_streams.run_id = expired.run_id`;
+
+/** Deletes the expired streams of `PostgresRunEventStore`. */
+@Injectable()
+export class ExpiredStreams {
+  constructor(@InjectDataSource() private readonly database: DataSource) {}
+
+  @DeletesExpired('live events', ({ streamRetentionMs }) => Math.min(LONGEST_PAUSE_MS, streamRetentionMs / 2))
+  async deleteExpired(): Promise<number> {
+    const [, deleted]: [unknown, number] = await this.database.query(DELETE);
+    return deleted;
+  }
 }

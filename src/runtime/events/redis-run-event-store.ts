@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { RedisAddress } from '../../core/config/redis-address.js';
 import {
   openRedis,
@@ -6,12 +7,11 @@ import {
   openRedisSubscriber,
 } from '../../platform/redis/open-redis.js';
 import { framePage, UNKNOWN_RUN } from './frame-page.js';
-import type { FramePosition } from './frame-position.js';
-import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM, type RedisScript } from './redis-stream-scripts.js';
-import { RedisSubscriber } from './redis-subscriber.js';
-import { backoffMs } from '../../core/retry.js';
-import { errorName, EventStoreClosedError, StaleWriterError } from './run-event-errors.js';
 import {
+  type FramePosition,
+  errorName,
+  EventStoreClosedError,
+  StaleWriterError,
   type NoticeListener,
   DEFAULT_EXPIRY,
   type FrameBatch,
@@ -25,8 +25,83 @@ import {
   type StreamWriter,
   type Unsubscribe,
 } from './run-event-store.js';
+import { APPEND_BATCH, OPEN_STREAM, READ_BATCHES, START_STREAM, type RedisScript } from './redis-stream-scripts.js';
+import { backoffMs } from '../../core/retry.js';
 import { encodeBatch, joinFrames, topicHash } from './signal-codec.js';
-import { SignalHub } from './signal-hub.js';
+import { SignalHub, type SignalLink } from './signal-hub.js';
+
+const HEARTBEAT_MS = 15_000;
+
+/** The SUBSCRIBE connection of a process. ioredis keeps it open; the hub restores its subscriptions. */
+class RedisSubscriber {
+  private heartbeat: NodeJS.Timeout | undefined;
+
+  /** @param redis a connection that has not been opened and does not restore subscriptions itself */
+  constructor(
+    private readonly redis: Redis,
+    hub: SignalHub,
+    onLost: (error: unknown) => void,
+  ) {
+    let connected = true;
+    this.redis.on('error', (error) => {
+      if (connected) {
+        connected = false;
+        onLost(error);
+      }
+    });
+    this.redis.on('ready', () => {
+      connected = true;
+      hub.attach(this.link());
+    });
+    this.redis.on('close', () => hub.detach());
+    this.redis.on('message', (channel, payload) => hub.receive(channel, payload));
+  }
+
+  /** Connects on the first call; later calls do nothing. */
+  start(): void {
+    if (this.heartbeat) {
+      return;
+    }
+    // ioredis retries a failed attempt.
+    this.redis.connect().catch(() => undefined);
+    this.heartbeat = setInterval(() => this.checkConnection(), HEARTBEAT_MS).unref();
+  }
+
+  close(): void {
+    clearInterval(this.heartbeat);
+    this.redis.disconnect();
+  }
+
+  /** Detects a peer that vanished without closing: no reply within the command timeout ends the connection. */
+  private checkConnection(): void {
+    if (this.redis.status === 'ready') {
+      this.redis.ping().catch(() => this.reconnect());
+    }
+  }
+
+  /** Replaces an open connection. Disconnecting one that ioredis is still opening would end its attempts for ever. */
+  private reconnect(): void {
+    if (this.redis.status === 'ready') {
+      this.redis.disconnect(true);
+    }
+  }
+
+  private link(): SignalLink {
+    return {
+      apply: async (add, remove) => {
+        try {
+          await Promise.all([
+            remove.length > 0 ? this.redis.unsubscribe(...remove) : undefined,
+            add.length > 0 ? this.redis.subscribe(...add) : undefined,
+          ]);
+        } catch (error) {
+          this.reconnect();
+          throw error;
+        }
+      },
+    };
+  }
+}
 
 /** API callers wait for some of the commands; writers and followers retry them. */
 const ANSWER_WITHIN_MS = 2_000;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { by } from '../../../test/support/run-event-probes.js';
 import { ScriptedRunEventStore } from '../../../test/support/scripted-run-event-store.js';
-import { StaleWriterError } from './run-event-errors.js';
+import { StaleWriterError } from './run-event-store.js';
 import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
 
 const topic = { organizationId: 'o', threadId: 't' };

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UIMessageChunk } from 'ai';
 import { retry } from '../../core/retry.js';
-import { isRetryable, StaleWriterError } from './run-event-errors.js';
 import {
+  isRetryable,
+  StaleWriterError,
   MAX_BATCH_BYTES,
   MAX_BATCH_FRAMES,
   type PreviousRun,

@@ -1,4 +1,18 @@
-import type { FramePosition } from './frame-position.js';
+import { DomainError } from '../../core/domain-error.js';
+
+/**
+ * A frame as one reader knows it. Frames are numbered within their stream. A stream that has lost its tail assigns a
+ * number twice, so only number and writer epoch together identify a frame.
+ */
+export interface FramePosition {
+  /** 0 before the first frame. */
+  readonly n: number;
+  /** Epoch of the writer of frame `n`; `''` before the first frame. */
+  readonly epoch: string;
+}
+
+/** Before the first frame of any stream. */
+export const STREAM_START: FramePosition = { n: 0, epoch: '' };
 
 /** The thread whose runs a reader follows. Thread ids are unique within their organization. */
 export interface RunTopic {
@@ -134,4 +148,53 @@ export abstract class RunEventStore {
   abstract onNotice(listener: NoticeListener): Unsubscribe;
 
   abstract close(): Promise<void>;
+}
+
+/** The writer must stop: another attempt holds the run's stream, or the stream no longer exists. */
+export class StaleWriterError extends Error {
+  override readonly name = 'StaleWriterError';
+
+  constructor(readonly runId: string) {
+    super(`This writer no longer holds the stream of run ${runId}`);
+  }
+}
+
+/** The frames of a run have expired. Its messages remain in the transcript. */
+export class StreamExpiredError extends DomainError {
+  override readonly name = 'StreamExpiredError';
+
+  constructor(readonly runId: string) {
+    super('stream_expired');
+  }
+}
+
+/** The reader has frames that the store has lost, so the stored frames do not continue the reader's position. */
+export class StreamDivergedError extends Error {
+  override readonly name = 'StreamDivergedError';
+
+  constructor(readonly runId: string) {
+    super(`The stream of run ${runId} does not contain the frames that the reader has already received`);
+  }
+}
+
+/** The process is shutting down. Do not retry the call. */
+export class EventStoreClosedError extends Error {
+  override readonly name = 'EventStoreClosedError';
+
+  constructor() {
+    super('The run event store is closed');
+  }
+}
+
+/** True if repeating the call of the event store can succeed. */
+export function isRetryable(error: unknown): boolean {
+  return !(error instanceof StaleWriterError) && !(error instanceof EventStoreClosedError);
+}
+
+/** The loggable part of a driver's error: its code or name. Messages could contain parts of a connection string. */
+export function errorName(error: unknown): string {
+  if (error instanceof Error) {
+    return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  }
+  return 'unknown error';
 }

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type FramePosition, STREAM_START } from './frame-position.js';
-import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
 import {
+  type FramePosition,
+  STREAM_START,
   type FramePage,
   type PreviousRun,
   RunEventStore,
@@ -9,6 +9,7 @@ import {
   type StreamWriter,
   type Unsubscribe,
 } from './run-event-store.js';
+import { type PublisherOptions, RunEventPublisher } from './run-event-publisher.js';
 import { TopicReader } from './topic-reader.js';
 
 const PAGE_FRAMES = 1024;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EventStoreClosedError } from './run-event-errors.js';
-import type { RunSignal } from './run-event-store.js';
+import { EventStoreClosedError, type RunSignal } from './run-event-store.js';
 import { SignalHub, type SignalLink } from './signal-hub.js';
 
 /** A connection that records its subscriptions and replies when the test allows it. */

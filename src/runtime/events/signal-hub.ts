@@ -1,7 +1,12 @@
 import { storageUnavailable } from '../../core/domain-error.js';
 import { withTimeout } from '../../core/with-timeout.js';
-import { EventStoreClosedError } from './run-event-errors.js';
-import type { NoticeListener, RunSignal, RunSignalListener, Unsubscribe } from './run-event-store.js';
+import {
+  EventStoreClosedError,
+  type NoticeListener,
+  type RunSignal,
+  type RunSignalListener,
+  type Unsubscribe,
+} from './run-event-store.js';
 import { decodeSignal } from './signal-codec.js';
 
 /** The connection on which a process receives signals (LISTEN or SUBSCRIBE). */

@@ -1,5 +1,4 @@
-import type { FramePosition } from './frame-position.js';
-import type { FrameBatch, PreviousRun, RunSignal } from './run-event-store.js';
+import type { FramePosition, FrameBatch, PreviousRun, RunSignal } from './run-event-store.js';
 
 /** Limits of the signals that one reader buffers. */
 const MAX_WAITING_BYTES = 256 * 1024;

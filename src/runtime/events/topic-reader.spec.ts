@@ -1,9 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { by } from '../../../test/support/run-event-probes.js';
 import { ScriptedRunEventStore } from '../../../test/support/scripted-run-event-store.js';
-import { STREAM_START } from './frame-position.js';
-import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
-import type { FrameBatch } from './run-event-store.js';
+import {
+  STREAM_START,
+  EventStoreClosedError,
+  StreamDivergedError,
+  StreamExpiredError,
+  type FrameBatch,
+} from './run-event-store.js';
 import { TopicReader } from './topic-reader.js';
 
 const topic = { organizationId: 'o', threadId: 't' };

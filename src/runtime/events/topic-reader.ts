@@ -1,6 +1,15 @@
-import type { FramePosition } from './frame-position.js';
-import { EventStoreClosedError, isRetryable, StreamDivergedError, StreamExpiredError } from './run-event-errors.js';
-import type { FrameBatch, RunEventStore, RunSignal, RunTopic, Unsubscribe } from './run-event-store.js';
+import {
+  type FramePosition,
+  EventStoreClosedError,
+  isRetryable,
+  StreamDivergedError,
+  StreamExpiredError,
+  type FrameBatch,
+  type RunEventStore,
+  type RunSignal,
+  type RunTopic,
+  type Unsubscribe,
+} from './run-event-store.js';
 import { retry } from '../../core/retry.js';
 import { type SignalledRun, SignalInbox } from './signal-inbox.js';
 

@@ -11,13 +11,12 @@ import { FileChunkEntity, FileContentEntity, FileEntity, MessageFileEntity } fro
 import { FileLinks } from './file-links.js';
 import { FileRepository } from './file.repository.js';
 import { FileService } from './file.service.js';
-import { FileStore } from './file-store.js';
+import { FileStore, ObservedFileStore } from './file-store.js';
 import { FileTools } from './file.tools.js';
 import { FileUploads } from './file-uploads.js';
 import { FilesController } from './files.controller.js';
 import { MessageFiles } from './message-files.js';
 import { ModelFiles } from './model-files.js';
-import { ObservedFileStore } from './observed-file-store.js';
 import { PostgresFileStore } from './postgres-file-store.js';
 
 async function openStore(

@@ -9,7 +9,7 @@ import { FileRepository } from './file.repository.js';
 import { FileService } from './file.service.js';
 import { FileUploads } from './file-uploads.js';
 import { safeFilename } from './filename.js';
-import { obstacleOfType } from './model-parts.js';
+import { obstacleOfType } from './model-files.js';
 
 /** All files of one message: a model gets them in one request. */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;

@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { FairShare } from '../../core/sharing/fair-share.js';
-import { inChunks } from './chunks.js';
-import { type ByteRange, FileStore } from './file-store.js';
+import { inChunks, type ByteRange, FileStore } from './file-store.js';
 
 /** A process holds one chunk of each transfer. */
 const CHUNK_BYTES = 256 * 1024;

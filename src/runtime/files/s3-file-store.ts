@@ -2,8 +2,7 @@ import { S3mini, type UploadPart } from 's3mini';
 import type { S3Address } from '../../core/config/s3-address.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
 import { storageUnavailable } from '../../core/domain-error.js';
-import { inChunks } from './chunks.js';
-import { type ByteRange, FileStore } from './file-store.js';
+import { inChunks, type ByteRange, FileStore } from './file-store.js';
 
 /** The smallest part of a multipart upload that S3 accepts, except for the last one. */
 const PART_BYTES = 5 * 1024 * 1024;

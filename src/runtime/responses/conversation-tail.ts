@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { UIMessage } from 'ai';
-import { AnswerBudget } from '../../core/answers/answer-budget.js';
+import { AnswerBudget, withAnswer } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
 import type { MessageItem } from '../threads/thread.dto.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import { segmentsOf } from './output-items.js';
 import { type EarlierItem, fault, textOf } from './response-input.js';
-import { withAnswer } from './with-answer.js';
 
 /** One side's text in a conversation, with everything that one side has said in a row. */
 interface Turn {

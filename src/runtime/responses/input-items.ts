@@ -1,7 +1,6 @@
 import type { UIMessage } from 'ai';
 import type { MessageItem } from '../threads/thread.dto.js';
-import { isInstructions } from './question-id.js';
-import { approvalRequestId } from './response-ids.js';
+import { isInstructions, approvalRequestId } from './response-ids.js';
 import type { InputItemsQuery } from './response-query.js';
 
 /** An item of the input of a response, as `GET …/input_items` lists it. */

@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { AnswerBudget } from '../../core/answers/answer-budget.js';
+import { AnswerBudget, withAnswer } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { ThreadCopying } from '../threads/thread-copying.js';
 import { TranscriptService } from '../threads/transcript.service.js';
-import { factsOf } from './question-id.js';
+import { factsOf } from './response-ids.js';
 import { requireOver, ResponseReader, unknownResponse } from './response-reader.js';
-import { withAnswer } from './with-answer.js';
 
 const PATH = 'previous_response_id';
 

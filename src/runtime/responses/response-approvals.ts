@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AnswerBudget } from '../../core/answers/answer-budget.js';
+import { AnswerBudget, withAnswer } from '../../core/answers/answer-budget.js';
 import type { Principal } from '../../core/principal.js';
 import { requirePermission } from '../../core/require-permission.js';
 import { requireRunAccess } from '../../core/run-access.js';
@@ -8,7 +8,6 @@ import type { PendingApprovalItem } from '../runs/records/approval.dto.js';
 import type { RunEntity } from '../runs/records/run.entity.js';
 import { RunReader } from '../runs/records/run-reader.js';
 import { fault, type SentApproval } from './response-input.js';
-import { withAnswer } from './with-answer.js';
 
 /** Lets runs continue whose approval requests are answered. */
 @Injectable()

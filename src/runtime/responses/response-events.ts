@@ -2,7 +2,7 @@ import type { UIMessageChunk } from 'ai';
 import type { DomainError } from '../../core/domain-error.js';
 import { toDomainError } from '../../core/to-domain-error.js';
 import type { FrameForm } from '../streaming/frame-form.js';
-import { type CallEnd, messageItem, reasoningItem } from './output-items.js';
+import { type CallEnd, messageItem, reasoningItem, StepCalls } from './output-items.js';
 import { itemId, type ItemPlace } from './response-ids.js';
 import {
   type ApprovalOutput,
@@ -11,7 +11,6 @@ import {
   outputText,
   type ResponseObject,
 } from './response-object.js';
-import { StepCalls } from './step-calls.js';
 
 const DONE_FRAME = 'data: [DONE]\n\n';
 

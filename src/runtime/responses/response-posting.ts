@@ -1,22 +1,25 @@
 import { Injectable } from '@nestjs/common';
+import { isDeepStrictEqual } from 'node:util';
 import type { RunnableAgent } from '../../agents/records/agent.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import { isRecord } from '../../core/is-record.js';
 import { requirePermission } from '../../core/require-permission.js';
-import { idempotencyOf } from '../runs/idempotency.js';
+import {
+  idempotencyOf,
+  type AcceptedRun,
+  type RunRequestCall,
+  RunRequestService,
+} from '../runs/run-request.service.js';
 import type { RunRequest } from '../runs/run-request.dto.js';
-import { type AcceptedRun, type RunRequestCall, RunRequestService } from '../runs/run-request.service.js';
 import { ThreadService } from '../threads/thread.service.js';
 import { ConversationTail } from './conversation-tail.js';
-import { instructionsId, questionId, type QuestionMode } from './question-id.js';
+import { instructionsId, questionId, type QuestionMode, responseId, runOfItem } from './response-ids.js';
 import { ResponseApprovals } from './response-approvals.js';
-import { responseId, runOfItem } from './response-ids.js';
 import { asFaultOfInput, fault, type ParsedInput, parseInput, textOf } from './response-input.js';
 import { PreviousResponses } from './previous-responses.js';
 import type { ResponseRequest } from './response-request.dto.js';
-import { refuseTools, requireFormat } from './response-settings.js';
 
 const MAX_TITLE_LENGTH = 80;
 
@@ -256,4 +259,41 @@ function conversationOf({ conversation }: ResponseRequest): string | undefined {
 function titleOf({ question = [] }: ParsedInput): string {
   const [line = ''] = textOf(question).trim().split('\n', 1);
   return line.slice(0, MAX_TITLE_LENGTH).toWellFormed().trim() || 'Response';
+}
+
+/**
+ * Refuses what only the agent decides: its tools.
+ * @throws DomainError `tools_unsupported`
+ */
+function refuseTools({ tools, tool_choice: choice }: ResponseRequest): void {
+  const isEmpty = tools === undefined || tools === null || (Array.isArray(tools) && tools.length === 0);
+  if (!isEmpty)
+    throw fault('tools_unsupported', 'tools', 'The agent has its tools; those of the caller are not called.');
+  if (choice === undefined || choice === null || choice === 'auto') return;
+  throw fault('tools_unsupported', 'tool_choice', 'Must be auto: the agent has its tools.');
+}
+
+/**
+ * Refuses a format that the agent does not answer in.
+ * @throws DomainError `invalid_request`
+ */
+function requireFormat({ text }: ResponseRequest, { outputSchema }: Pick<RunnableAgent, 'outputSchema'>): void {
+  if (text === undefined || text === null) return;
+  if (!isRecord(text)) throw fault('invalid_request', 'text', 'Must be an object.');
+  const { format } = text;
+  if (format === undefined || format === null) return;
+  if (!isRecord(format)) throw fault('invalid_request', 'text.format', 'Must be an object.');
+  if (format['type'] === 'text') return;
+  if (format['type'] !== 'json_schema') {
+    throw fault(
+      'invalid_request',
+      'text.format.type',
+      'Must be text, or json_schema with the output schema of the agent.',
+    );
+  }
+  if (outputSchema === null) {
+    throw fault('invalid_request', 'text.format', 'The agent has no output schema: it answers with text.');
+  }
+  if (isDeepStrictEqual(format['schema'], JSON.parse(outputSchema))) return;
+  throw fault('invalid_request', 'text.format.schema', 'Must equal the output schema of the agent.');
 }

@@ -11,8 +11,7 @@ import type { MessageItem } from '../threads/thread.dto.js';
 import { TranscriptService } from '../threads/transcript.service.js';
 import { approvalItemsOf, type InputItem, inputItemsOf } from './input-items.js';
 import { type AnswerSegment, segmentsOf } from './output-items.js';
-import { factsOf, isInstructions } from './question-id.js';
-import { responseId, uuidOfResponse } from './response-ids.js';
+import { factsOf, isInstructions, responseId, uuidOfResponse } from './response-ids.js';
 import { DECIDED_BY_AGENT, type ResponseObject, type ResponseStatus, usageOf } from './response-object.js';
 import { fault, textOf } from './response-input.js';
 

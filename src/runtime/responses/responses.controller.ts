@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Post, Query, R
 import { ApiBody, ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Access } from '../../core/access.js';
-import { AnswerBudget, holdUntilSent } from '../../core/answers/answer-budget.js';
+import { AnswerBudget, holdUntilSent, withAnswer } from '../../core/answers/answer-budget.js';
 import { Caller } from '../../core/caller.js';
 import type { Principal } from '../../core/principal.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
@@ -15,10 +15,8 @@ import { ResponsePosting } from './response-posting.js';
 import { parseInputItemsQuery, parseResponseQuery } from './response-query.js';
 import { requireOver, ResponseReader } from './response-reader.js';
 import { ResponseRequest, ResponseRequestPipe } from './response-request.dto.js';
-import { type ResponseMode, ResponseResponder } from './response-responder.js';
+import { type ResponseMode, ResponseResponder, ResponseStreams } from './response-responder.js';
 import { DELETED_RESPONSE, DescribesObject, DescribesResponse, INPUT_ITEMS } from './response-schemas.js';
-import { ResponseStreams } from './response-streams.js';
-import { withAnswer } from './with-answer.js';
 
 /** Any valid credential of the organization may run its agents; a new thread needs the permission to make threads. */
 @ApiTags('responses')

@@ -16,8 +16,7 @@ import { ResponseApprovals } from './response-approvals.js';
 import { OpenAiModelsController } from './openai-models.controller.js';
 import { ResponsePosting } from './response-posting.js';
 import { ResponseReader } from './response-reader.js';
-import { ResponseResponder } from './response-responder.js';
-import { ResponseStreams, UnstoredResponses } from './response-streams.js';
+import { ResponseResponder, ResponseStreams, UnstoredResponses } from './response-responder.js';
 import { ResponsesController } from './responses.controller.js';
 
 /** OpenAI's Responses API: a face of threads and runs, without a store of its own. */

@@ -3,8 +3,7 @@ import { type HeldAnswer, HELD_PER_JSON_BYTE } from '../../core/answers/answer-b
 import type { Principal } from '../../core/principal.js';
 import { ManagementTool, READ_ONLY } from '../../core/tools/management-tool.js';
 import { ModelCallGetInput, ModelCallOutput } from './records/model-recording.dto.js';
-import { ModelRecordings } from './records/model-recordings.js';
-import type { RecordedCall } from './records/recorded-call.js';
+import { ModelRecordings, type RecordedCall } from './records/model-recordings.js';
 import { RunReader } from './records/run-reader.js';
 
 @Injectable()

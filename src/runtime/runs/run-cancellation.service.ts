@@ -5,7 +5,7 @@ import { RunEvents } from '../events/run-events.js';
 import { RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
 import type { RunDetails } from './records/run.dto.js';
 import type { RunEntity } from './records/run.entity.js';
-import { RunCancelling } from './records/run-cancelling.js';
+import { RunCancelling } from './records/run-ending.js';
 import { RunReader } from './records/run-reader.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunCancelRequest } from './run-request.dto.js';

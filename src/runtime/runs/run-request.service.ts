@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { isUUID } from 'class-validator';
+import { createHash } from 'node:crypto';
 import type { RunnableAgent } from '../../agents/records/agent.js';
 import { AgentsService } from '../../agents/records/agents.service.js';
 import type { Principal } from '../../core/principal.js';
@@ -8,16 +9,33 @@ import { DEFAULT_TIER, type Tier } from '../../core/tier.js';
 import type { TraceContext } from '../../platform/telemetry/trace-context.js';
 import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
 import type { NewRun } from './records/new-run.js';
-import { refuse, type RunRoom, RunPosting } from './records/run-posting.js';
-import { RunRegeneration } from './records/run-regeneration.js';
+import { refuse, type RunRoom, RunPosting, RunRegeneration } from './records/run-posting.js';
 import { ThreadService } from '../threads/thread.service.js';
 import type { RunRequest, RegenerateRequest, SteerRequest } from './run-request.dto.js';
-import { idempotencyOf } from './idempotency.js';
 import { RunQueue } from './run-queue.js';
-import { requireTokenRequest } from './token-request.js';
 import { ModelsService } from '../../agents/models/models.service.js';
 import { newId } from '../../core/ids.js';
 import { MessageFiles, type SentFilePart } from '../files/message-files.js';
+import { holdsCredential } from '../../core/credential-forms.js';
+import { faultAt, DomainError, type FieldError } from '../../core/domain-error.js';
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** The value of an `Idempotency-Key` header, and a hash of the request that it is used for. */
+interface Idempotency {
+  readonly key: string;
+  readonly hash: string;
+}
+
+/** @throws DomainError `invalid_request` for a malformed key */
+export function idempotencyOf(key: string | undefined, request: object): Idempotency | undefined {
+  if (key === undefined) return undefined;
+  if (!IDEMPOTENCY_KEY.test(key) || holdsCredential(key)) {
+    const rule = 'Must be 1 to 255 printable ASCII characters and must not contain a credential.';
+    throw faultAt('Idempotency-Key', 'matches', rule);
+  }
+  return { key, hash: createHash('sha256').update(JSON.stringify(request)).digest('hex') };
+}
 
 /** The messages of run requests, as they are stored. */
 @Injectable()
@@ -213,3 +231,30 @@ function holderOf({ apiKeyId, userId }: Principal): string {
 }
 
 type Messages = NewRun['messages'];
+
+/**
+ * Refuses what the holder of a browser token does not decide: instructions, the tier and the temperature. Visitors of a
+ * web page hold these tokens, and ask as users only.
+ * @throws DomainError `permission_denied`
+ */
+export function requireTokenRequest({ thread }: Principal, request: RunRequest): void {
+  if (thread === undefined) return;
+  const { messages, tier, temperature } = request;
+  const paths = [
+    ...messages.flatMap(({ role }, index) => (role === 'user' ? [] : [`messages[${index}].role`])),
+    ...(tier === undefined ? [] : ['tier']),
+    ...(temperature === undefined ? [] : ['temperature']),
+  ];
+  if (paths.length === 0) return;
+  const errors = paths.map((path): FieldError => ({ path, code: 'permission_denied', message: messageOf(path) }));
+  const detail =
+    'A browser token can post only messages with the role user, without tier and temperature: ' +
+    `${paths.join(', ')}.`;
+  throw new DomainError('permission_denied', detail, errors);
+}
+
+function messageOf(path: string): string {
+  return path.startsWith('messages')
+    ? 'A browser token can post messages with the role user only.'
+    : 'A browser token cannot set this property.';
+}

@@ -5,7 +5,7 @@ import { readStatsRange, type TimeRange } from '../../core/paging/time-range.js'
 import type { Principal } from '../../core/principal.js';
 import { Names } from '../../core/names/names.js';
 import type { RunCounts, RunStats, RunStatsInput } from './run-stats.dto.js';
-import { requireReadableTexts } from '../threads/message-search.js';
+import { requireReadableTexts } from '../threads/message-texts.js';
 import { RUN_TEXTS } from './records/run-list.js';
 import { type ApprovalPath, type CountedRuns, type CountedSet, RunStatsRepository } from './run-stats.repository.js';
 

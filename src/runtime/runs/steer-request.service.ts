@@ -2,10 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { AuditEvents } from '../../audit/events/audit-events.js';
 import { TIERS } from '../../core/tier.js';
 import { RunEvents } from '../events/run-events.js';
-import { idempotencyOf } from './idempotency.js';
+import { idempotencyOf, type AcceptedRun, type RunRequestCall, RunRequestService } from './run-request.service.js';
 import { RunSteering, type StoredSteer } from './records/run-steering.js';
 import type { SteerRequest } from './run-request.dto.js';
-import { type AcceptedRun, type RunRequestCall, RunRequestService } from './run-request.service.js';
 
 /** Accepts messages for runs under way. Without such a run, a message gets a run of its own. */
 @Injectable()

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import type { RunRequest } from './run-request.dto.js';
-import { requireTokenRequest } from './token-request.js';
+import { requireTokenRequest } from './run-request.service.js';
 
 const visitor = { thread: { id: 'thread', permissions: ['post'] } } as unknown as Principal;
 const key = {} as Principal;

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { UIMessageChunk } from 'ai';
 import { newEpoch } from '../../core/epochs.js';
 import { RunEvents } from '../events/run-events.js';
-import type { FinishedRun } from './records/run-finish.js';
+import type { FinishedRun } from './records/run-ending.js';
 import { RunQueue } from './run-queue.js';
 
 /** Ending a run waits only briefly for the event bus. */

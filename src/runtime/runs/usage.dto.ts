@@ -1,5 +1,5 @@
 import { IsBoolean, IsIn, IsInt, IsISO8601, IsNumber, IsString, IsUUID } from 'class-validator';
-import { SPEND_PERIODS, SPEND_SCOPES, type SpendPeriod, type SpendScope } from './records/spend-refusal.js';
+import { SPEND_PERIODS, SPEND_SCOPES, type SpendPeriod, type SpendScope } from './records/run-spending.js';
 import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 

@@ -1,5 +1,5 @@
 import { faultAt } from '../../core/domain-error.js';
-import { OLDEST_AI_VERSION } from './older-chunks.js';
+import { OLDEST_AI_VERSION } from './frame-form.js';
 
 /** How a caller asks for an event stream. */
 interface EventStreamRange {

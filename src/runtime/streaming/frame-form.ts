@@ -1,5 +1,91 @@
 import type { UIMessageChunk } from 'ai';
-import { OlderChunks } from './older-chunks.js';
+
+/** The version of the npm package `ai` that knows all chunks. */
+const CURRENT_AI_VERSION = 7;
+
+/** The oldest version that reads answers in parts. */
+export const OLDEST_AI_VERSION = 5;
+
+/** The first version with parts for these chunks. Without them, an older one misses nothing that it could show. */
+const READ_SINCE: Partial<Record<UIMessageChunk['type'], number>> = {
+  'tool-approval-request': 6,
+  'tool-approval-response': 7,
+  'steering-message': 7,
+  'reasoning-file': 7,
+  custom: 7,
+};
+const DENIED_SINCE = 6;
+
+const DENIED = 'The call was not approved.';
+const REPEATED = 'The call was interrupted. The step is repeated.';
+
+/**
+ * The chunks of one run for a reader with `ai` 5 or 6, which fails at a chunk that it does not know.
+ *
+ * These versions cannot drop what they have received of a step. Before the step is repeated, its open parts are closed
+ * instead: the reader shows what it had until it loads the transcript. Version 5 knows no approvals: a call that needs
+ * one is a call under way until it is answered elsewhere, and one that is denied has failed.
+ */
+export class OlderChunks {
+  /** The chunks that close the parts of the current step that are still open, by the part's id. */
+  private readonly open = new Map<string, UIMessageChunk>();
+
+  private constructor(private readonly version: number) {}
+
+  /** What translates for a reader of this version; undefined if it reads everything. */
+  static for(aiVersion: number | undefined): OlderChunks | undefined {
+    return aiVersion === undefined || aiVersion >= CURRENT_AI_VERSION ? undefined : new OlderChunks(aiVersion);
+  }
+
+  /** The chunks to send instead of this one, as JSON. */
+  translate(frame: string): readonly string[] {
+    const chunk = JSON.parse(frame) as UIMessageChunk;
+    if (chunk.type === 'reset-step') return this.closeStep();
+    if (this.version < (READ_SINCE[chunk.type] ?? OLDEST_AI_VERSION)) return [];
+    this.follow(chunk);
+    return chunk.type === 'tool-output-denied' && this.version < DENIED_SINCE
+      ? [JSON.stringify(failed(chunk.toolCallId, DENIED))]
+      : [frame];
+  }
+
+  private closeStep(): string[] {
+    const closing = [...this.open.values()].map((chunk) => JSON.stringify(chunk));
+    this.open.clear();
+    return closing;
+  }
+
+  private follow(chunk: UIMessageChunk): void {
+    switch (chunk.type) {
+      case 'start-step':
+      case 'finish-step':
+        return this.open.clear();
+      case 'text-start':
+        return void this.open.set(`text ${chunk.id}`, { type: 'text-end', id: chunk.id });
+      case 'text-end':
+        return void this.open.delete(`text ${chunk.id}`);
+      case 'reasoning-start':
+        return void this.open.set(`reasoning ${chunk.id}`, { type: 'reasoning-end', id: chunk.id });
+      case 'reasoning-end':
+        return void this.open.delete(`reasoning ${chunk.id}`);
+      case 'tool-input-start':
+      case 'tool-input-available': {
+        const { toolCallId } = chunk;
+        return void this.open.set(`tool ${toolCallId}`, failed(toolCallId, REPEATED));
+      }
+      case 'tool-input-error':
+      case 'tool-output-available':
+      case 'tool-output-error':
+      case 'tool-output-denied':
+        return void this.open.delete(`tool ${chunk.toolCallId}`);
+      default:
+    }
+  }
+}
+
+/** All tools of an agent are dynamic. */
+function failed(toolCallId: string, errorText: string): UIMessageChunk {
+  return { type: 'tool-output-error', toolCallId, errorText, dynamic: true };
+}
 
 const RESET_STEP = JSON.stringify({ type: 'reset-step' } satisfies UIMessageChunk);
 const DONE_FRAME = 'data: [DONE]\n\n';

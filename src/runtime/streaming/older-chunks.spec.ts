@@ -4,7 +4,7 @@ import * as ai5 from 'ai-5';
 import * as ai6 from 'ai-6';
 import * as fc from 'fast-check';
 import { operation, toChunks } from '../../../test/support/ui-message-chunks.js';
-import { OlderChunks } from './older-chunks.js';
+import { OlderChunks } from './frame-form.js';
 
 type ChunkType = Exclude<UIMessageChunk['type'], `data-${string}`>;
 

@@ -3,7 +3,7 @@ import { by } from '../../../test/support/run-event-probes.js';
 import { ScriptedRunEventStore } from '../../../test/support/scripted-run-event-store.js';
 import type { PreviousRun } from '../events/run-event-store.js';
 import { TopicReader } from '../events/topic-reader.js';
-import { NOTHING_READ } from './reader-position.js';
+import { NOTHING_READ } from './run-frames.js';
 import { type StreamedRun, RunStream } from './run-stream.js';
 
 const topic = { organizationId: 'o', threadId: 't' };

@@ -1,8 +1,7 @@
-import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from '../events/run-event-errors.js';
+import { EventStoreClosedError, StreamDivergedError, StreamExpiredError } from '../events/run-event-store.js';
 import type { TopicReader } from '../events/topic-reader.js';
-import { NOTHING_READ, type ReaderPosition } from './reader-position.js';
+import { NOTHING_READ, type ReaderPosition, RunFrames } from './run-frames.js';
 import { type FrameForm, UiMessageForm } from './frame-form.js';
-import { RunFrames } from './run-frames.js';
 import type { StreamQuery } from './stream-query.js';
 
 /** A worker ends the stream some milliseconds after the answer's last chunk. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import { AnswerBudget } from '../../core/answers/answer-budget.js';
-import { ReaderGoneError, SseResponse } from './sse-response.js';
+import { ReaderGoneError, SseResponse } from './stream-responder.js';
 
 const HOLDER = { organization: { id: 'o', slug: 'o' }, callerId: 'k' };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../../core/domain-error.js';
-import { NOTHING_READ } from './reader-position.js';
+import { NOTHING_READ } from './run-frames.js';
 import { parseStreamQuery } from './stream-query.js';
 
 const TASK = '0198f0a0-0000-7000-8000-000000000001';

@@ -3,7 +3,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { isUuid } from '../../core/ids.js';
 import { eventStreamRange } from './event-stream-range.js';
 import type { FrameForm } from './frame-form.js';
-import { frameId, NOTHING_READ, parsePosition, type ReaderPosition } from './reader-position.js';
+import { frameId, NOTHING_READ, parsePosition, type ReaderPosition } from './run-frames.js';
 
 /** Where a stream begins, and whether it continues with later runs. */
 export interface StreamQuery {

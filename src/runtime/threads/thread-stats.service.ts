@@ -6,9 +6,8 @@ import { readStatsRange, type StatsRange } from '../../core/paging/time-range.js
 import { compileWhere } from '../../core/paging/where-clause.js';
 import type { Principal } from '../../core/principal.js';
 import { LongReads } from '../../platform/database/long-reads.js';
-import { requireReadableTexts } from './message-search.js';
-import { requireVisibleCosts } from './thread-costs.js';
-import { THREAD_LIST, THREAD_TEXTS } from './thread-list.js';
+import { requireReadableTexts } from './message-texts.js';
+import { requireVisibleCosts, THREAD_LIST, THREAD_TEXTS } from './thread-list.js';
 import type { ThreadStats, ThreadStatsInput } from './thread-stats.dto.js';
 import { THREAD_STATUSES, ThreadEntity } from './thread.entity.js';
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type InsertResult, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { RunStatus } from '../../core/run-status.js';
-import { questionAmong, questionBytes } from './message-question.js';
+import { questionAmong, questionBytes } from './message-texts.js';
 import { type NewThread, ThreadEntity } from './thread.entity.js';
 
 /** The changes that callers can make to a thread. */

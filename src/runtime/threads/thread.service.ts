@@ -9,9 +9,8 @@ import type { Principal } from '../../core/principal.js';
 import { requireRunAccess } from '../../core/run-access.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import type { ThreadCreateData, ThreadItem, ThreadPage, ThreadUpdateData } from './thread.dto.js';
-import { readsMessages, requireReadableTexts } from './message-search.js';
-import { requireVisibleCosts, seesCosts } from './thread-costs.js';
-import { THREAD_LIST, THREAD_TEXTS } from './thread-list.js';
+import { readsMessages, requireReadableTexts } from './message-texts.js';
+import { requireVisibleCosts, seesCosts, THREAD_LIST, THREAD_TEXTS } from './thread-list.js';
 import type { ThreadEntity } from './thread.entity.js';
 import { type LastRun, ThreadRepository } from './thread.repository.js';
 

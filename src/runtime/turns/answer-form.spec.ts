@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../../core/domain-error.js';
-import { answerFormOf } from './answer-form.js';
+import { answerFormOf } from './turn-responder.js';
 
 describe('the form of an answer', () => {
   it.each([

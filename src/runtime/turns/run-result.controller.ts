@@ -9,7 +9,7 @@ import type { Principal } from '../../core/principal.js';
 import { OpenToThreadTokens } from '../../core/thread-access.js';
 import { InputPipe } from '../../core/validation/input.pipe.js';
 import { schemaOf } from '../../core/validation/schema-of.js';
-import { MAX_WAIT_S } from './answer-form.js';
+import { MAX_WAIT_S } from './turn-responder.js';
 import { RunResult, RunResultQuery } from './run-result.dto.js';
 import { RunResultService } from './run-result.service.js';
 import { RunWaiting } from './run-waiting.js';

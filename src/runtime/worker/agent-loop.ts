@@ -10,17 +10,14 @@ import { endsWithToolCalls } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
 import { isOfFiles, type RunModels } from './run-models.js';
-import type { AnswerShape } from './answer-shape.js';
-import { makeShapedStep } from './shaped-step.js';
+import { type AnswerShape, makeShapedStep } from './answer-shape.js';
 import { usableMessageParts, usableParts } from './usable-history.js';
 import type { ModelCall } from '../runs/records/model-call.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
-import { saveStep, settleToolCalls, type ToolCallSettlement } from './approval-step.js';
-import type { AttemptApprovals } from './attempt-approvals.js';
-import type { AttemptSteering } from './attempt-steering.js';
-import type { CallRecordings } from './recording/call-recordings.js';
-import { withSteersInPlace } from './steers-in-place.js';
+import { saveStep, settleToolCalls, type ToolCallSettlement, type AttemptApprovals } from './approval-step.js';
+import { type AttemptSteering, withSteersInPlace } from './attempt-steering.js';
+import type { CallRecordings } from './recording/call-recorder.js';
 
 /** What an agent uses during one attempt. */
 export interface AgentLoopInput {

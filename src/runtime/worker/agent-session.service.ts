@@ -16,11 +16,10 @@ import { RecentHistories } from '../threads/recent-histories.js';
 import type { TranscriptMessage } from '../threads/transcript.service.js';
 import type { AgentLoopInput } from './agent-loop.js';
 import { AnswerShape } from './answer-shape.js';
-import { AttemptSteering } from './attempt-steering.js';
+import { AttemptSteering, withSteersInPlace } from './attempt-steering.js';
 import { CallableTools } from './callable-tools.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { RunFiles } from './run-files.js';
-import { withSteersInPlace } from './steers-in-place.js';
 import { ownerOfThread } from '../../upstreams/contract/callers.js';
 import { textOfMessage, usableMessageParts } from './usable-history.js';
 

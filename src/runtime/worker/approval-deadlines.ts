@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { PeriodicTask } from '../../core/periodic-task.js';
-import { ApprovalAnswers } from '../runs/records/approval-answers.js';
+import { ApprovalAnswers } from '../runs/records/approval-closing.js';
 import { RunQueue } from '../runs/run-queue.js';
 
 const CHECK_EVERY_MS = 1000;

@@ -1,11 +1,71 @@
+import type { UIMessage } from 'ai';
 import { throughOutage } from '../../core/retry.js';
 import type { ConversationMessage } from '../files/model-files.js';
 import { claimOf, type ClaimedRun } from '../runs/records/new-run.js';
 import type { RunSteering, SteerMessage } from '../runs/records/run-steering.js';
 import { isSteerPart, toSteerPart } from '../threads/steer-part.js';
 import type { RunAnswer } from './run-answer.js';
-import type { SteeringSignal } from './steering-signal.js';
 import { textOfMessage } from './usable-history.js';
+import { isRecord } from '../../core/is-record.js';
+
+/** Aborts the step in progress, because a message that interrupts waits for the run. */
+class StepInterruptedError extends Error {
+  override readonly name = 'StepInterruptedError';
+}
+
+/** What an attempt has heard of messages that wait for its run. The database is authoritative. */
+export class SteeringSignal {
+  private isSet = false;
+  private interruption = new AbortController();
+  private interruptedBy: string | undefined;
+  /** The steers that the attempt has: a late notice of one changes nothing. */
+  private readonly taken = new Set<string>();
+
+  get isPending(): boolean {
+    return this.isSet;
+  }
+
+  /** Aborted when the current step must end. */
+  get step(): AbortSignal {
+    return this.interruption.signal;
+  }
+
+  /** @param known how many messages had come when the attempt began: they interrupt none of its steps */
+  constructor(private readonly known = 0) {}
+
+  /** A message has come. */
+  note(steerId: string, interrupts: boolean): void {
+    if (this.taken.has(steerId)) return;
+    this.isSet = true;
+    if (interrupts) this.interrupt(steerId);
+  }
+
+  /**
+   * Messages wait.
+   * @param lastInterrupting the number of the last one that interrupts; null if none does
+   */
+  noteWaiting(lastInterrupting: number | null): void {
+    this.isSet = true;
+    if (lastInterrupting !== null && lastInterrupting > this.known) this.interrupt();
+  }
+
+  /** Called before the attempt looks for messages. */
+  clear(): void {
+    this.isSet = false;
+    if (this.step.aborted) this.interruption = new AbortController();
+  }
+
+  markTaken(steerId: string): void {
+    this.taken.add(steerId);
+    // Its notice came between the look for messages and this.
+    if (this.step.aborted && this.interruptedBy === steerId) this.clear();
+  }
+
+  private interrupt(steerId?: string): void {
+    this.interruptedBy = steerId;
+    this.interruption.abort(new StepInterruptedError('A message interrupts the step.'));
+  }
+}
 
 /** The messages that a run takes while it is under way, during one attempt. */
 export class AttemptSteering {
@@ -84,4 +144,35 @@ export class AttemptSteering {
       if (role === 'user' && !shown.has(steerId)) await answer.append(toSteerPart(steerId, message, interrupts));
     }
   }
+}
+
+/** The message came up while a run was under way. */
+function steerIdOf({ metadata }: UIMessage): string | undefined {
+  const id = isRecord(metadata) ? metadata['steerId'] : undefined;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/**
+ * The conversation with each message that steered a run where the answer heard it: the answer is split there. A message
+ * that no answer has heard keeps its place.
+ */
+export function withSteersInPlace<M extends UIMessage>(messages: readonly M[]): M[] {
+  const heard = new Set(messages.flatMap(({ parts }) => parts.filter(isSteerPart).map(({ id }) => id)));
+  if (heard.size === 0) return [...messages];
+  const isHeard = (message: M): boolean => heard.has(steerIdOf(message) ?? '');
+  const steers = messages.filter(isHeard);
+  return messages.filter((message) => !isHeard(message)).flatMap((message) => splitAnswer(message, steers));
+}
+
+function splitAnswer<M extends UIMessage>(answer: M, steers: readonly M[]): M[] {
+  const pieces: M[] = [];
+  let begin = 0;
+  for (const [index, part] of answer.parts.entries()) {
+    if (!isSteerPart(part)) continue;
+    pieces.push({ ...answer, parts: answer.parts.slice(begin, index) });
+    pieces.push(...steers.filter((message) => steerIdOf(message) === part.id));
+    begin = index + 1;
+  }
+  pieces.push({ ...answer, parts: answer.parts.slice(begin) });
+  return pieces.filter(({ parts }) => parts.length > 0);
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { MadeFile } from '../files/answer-files.js';
-import { chunksOfMadeFile, withStoredFiles } from './made-files.js';
-import type { RunFiles, StoredFile } from './run-files.js';
+import { chunksOfMadeFile, withStoredFiles, type RunFiles, type StoredFile } from './run-files.js';
 
 const URL_OF_FILE = '/api/default/files/0198d2a0-0000-7000-8000-000000000000';
 

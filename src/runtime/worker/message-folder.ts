@@ -1,7 +1,13 @@
 import { UIMessageStreamError, type ReasoningUIPart, type TextUIPart, type UIMessage, type UIMessageChunk } from 'ai';
 import { isRecord } from '../../core/is-record.js';
-import { MessageParts, type MessagePart, ToolCallFolder, withoutUndefined } from './folding/tool-call-folder.js';
-import { inputOf, isToolPart } from './folding/tool-part.js';
+import {
+  MessageParts,
+  type MessagePart,
+  ToolCallFolder,
+  withoutUndefined,
+  inputOf,
+  isToolPart,
+} from './folding/tool-call-folder.js';
 
 type ChunkOf<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
 type DataChunk = ChunkOf<`data-${string}`>;

@@ -10,15 +10,13 @@ import {
 } from 'ai';
 import { asLanguageModelUsage, createNullLanguageModelUsage, logWarnings } from 'ai/internal';
 import { unlessAborted } from '../../core/with-timeout.js';
-import { FirstChunkTimer } from './first-chunk-timer.js';
-import { chunksOfMadeFile } from './made-files.js';
+import { FirstChunkTimer, openModelStream, partsUntilAborted } from './model-stream/model-stream.js';
+import { chunksOfMadeFile, type RunFiles } from './run-files.js';
 import { ModelChunkGuard } from './model-chunk-guard.js';
 import { AnswerChunks } from './model-stream/answer-chunks.js';
 import { requestTo } from './model-stream/model-request.js';
-import { openModelStream, partsUntilAborted } from './model-stream/model-stream.js';
 import type { CallRecorder } from './recording/call-recorder.js';
 import type { RunAnswer } from './run-answer.js';
-import type { RunFiles } from './run-files.js';
 
 /** Chunks that do not begin an answer. A thought does: what a model thinks can stay hidden for minutes. */
 const OPENINGS: ReadonlySet<UIMessageChunk['type']> = new Set(['start-step', 'text-start']);

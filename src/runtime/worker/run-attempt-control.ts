@@ -1,5 +1,5 @@
 import type { RunClaim } from '../runs/records/run-attempt.js';
-import { SteeringSignal } from './steering-signal.js';
+import { SteeringSignal } from './attempt-steering.js';
 
 /** Why an attempt stops before its answer is finished. */
 export type StopReason =

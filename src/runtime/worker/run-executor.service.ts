@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { UIMessageStreamError } from 'ai';
 import { LogContext } from '../../core/log-context.js';
 import { StorageLostError, throughOutage } from '../../core/retry.js';
-import { StaleWriterError } from '../events/run-event-errors.js';
+import { StaleWriterError } from '../events/run-event-store.js';
 import { type RunObservation, RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
 import { type RunOutcome, StaleAttemptError } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
@@ -10,7 +10,6 @@ import { RecentHistories } from '../threads/recent-histories.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunError } from '../runs/records/run.entity.js';
 import { runAgentLoop } from './agent-loop.js';
-import { type AttemptParts, AttemptPartsFactory, hasLostTooManyWorkers } from './attempt-parts.js';
 import { concludeAnswer, type Conclusion } from './conclude-answer.js';
 import type { RunAnswer } from './run-answer.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
@@ -23,10 +22,64 @@ import {
   RUN_TIMEOUT,
   WORKER_LOST,
 } from './run-failure.js';
-import { CallRecordings } from './recording/call-recordings.js';
+import { CallRecordings } from './recording/call-recorder.js';
 import { RecordingWriter } from './recording/recording-writer.js';
-import { requireOutput } from './shaped-step.js';
+import { requireOutput } from './answer-shape.js';
 import { RunSupervisor } from './run-supervisor.js';
+import { RunApprovals } from '../runs/records/run-approvals.js';
+import { type AgentSession, AgentSessionService } from './agent-session.service.js';
+import { AttemptApprovals } from './approval-step.js';
+import { type RunModels, RunModelsFactory } from './run-models.js';
+
+/** A run that has lost this many workers is not executed again. */
+const MAX_ATTEMPTS = 5;
+
+/** What an attempt at a run works with. */
+interface AttemptParts {
+  /** Has to be closed. */
+  readonly answer: RunAnswer;
+  readonly models: RunModels;
+  readonly approvals: AttemptApprovals;
+  /** Undefined if the run only has to be ended. */
+  readonly opening: Promise<AgentSession> | undefined;
+}
+
+/** Opens what an attempt at a run works with, at once. */
+@Injectable()
+export class AttemptPartsFactory {
+  constructor(
+    private readonly answers: RunAnswerFactory,
+    private readonly sessions: AgentSessionService,
+    private readonly models: RunModelsFactory,
+    private readonly approvals: RunApprovals,
+  ) {}
+
+  /** Does not wait for the agent's session: a reader waits for the first chunk of the answer. */
+  async openParts(run: ClaimedRun, control: RunAttemptControl): Promise<AttemptParts> {
+    // The first chunk is sent before the attempt reads anything.
+    const opened = this.answers.openAnswer(run, () => control.stop('stale'));
+    const opening = canBegin(run) ? throughOutage(() => this.sessions.openAgentSession(run, control)) : undefined;
+    // The attempt waits for it, unless the answer or the models cannot be opened.
+    opening?.catch(() => undefined);
+    const [answer, models, approvals] = await Promise.all([
+      opened,
+      this.models.resolveModels(run),
+      AttemptApprovals.open(run, this.approvals),
+    ]);
+    answer.model = models.current.name;
+    return { answer, models, approvals, opening };
+  }
+}
+
+/** True if a run is not executed again. An attempt that a worker gives up in good order does not count. */
+function hasLostTooManyWorkers({ attempt, yields }: ClaimedRun): boolean {
+  return attempt - yields > MAX_ATTEMPTS;
+}
+
+/** False for a run that only has to be ended. */
+function canBegin(run: ClaimedRun): boolean {
+  return !hasLostTooManyWorkers(run) && run.cancelRequestedAt === null && !run.hasLostCredential;
+}
 
 /** The failures of runs that were stopped. */
 const STOP_FAILURES: ReadonlyMap<StopReason | undefined, RunError> = new Map([

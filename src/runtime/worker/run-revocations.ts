@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { PeriodicTask } from '../../core/periodic-task.js';
 import { RunTelemetry } from '../../platform/telemetry/run-telemetry.js';
-import { RunRevocation, type RevokedRuns } from '../runs/records/run-revocation.js';
+import { RunRevocation, type RevokedRuns } from '../runs/records/run-ending.js';
 import { CREDENTIAL_REVOKED } from './run-failure.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { RunQueue } from '../runs/run-queue.js';

@@ -7,7 +7,7 @@ import { newEpoch } from '../../core/epochs.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import type { RunTurns } from '../runs/records/run-turns.js';
 import { RunSlots, SlotShares } from './run-slots.js';
-import type { WorkerLock } from './worker-lock.js';
+import type { WorkerLock } from './worker-liveness.js';
 
 /** Four slots, of which one holder can have two. */
 function slotsOf(claimNextRun: RunTurns['claimNextRun']): RunSlots {

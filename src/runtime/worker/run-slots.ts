@@ -2,8 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { AppConfig } from '../../core/config/app-config.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import { type PassedOver, RunTurns, type Tenant } from '../runs/records/run-turns.js';
-import { heartbeatTimes } from './heartbeat-times.js';
-import { WorkerLock } from './worker-lock.js';
+import { heartbeatTimes, WorkerLock } from './worker-liveness.js';
 
 /** A process with fewer slots reserves none: tenants would notice the difference. */
 const RESERVE_FROM = 4;

@@ -4,7 +4,7 @@ import type { RunEvents } from '../events/run-events.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import type { RunExecution } from '../runs/records/run-execution.js';
 import { RunSupervisor } from './run-supervisor.js';
-import type { WorkerLock } from './worker-lock.js';
+import type { WorkerLock } from './worker-liveness.js';
 
 const runOf = (id: string) => ({ id, attempt: 1, epoch: 'e1', startedAt: null, waitedMs: 0 }) as ClaimedRun;
 const config = { settings: { runTimeoutMs: 60_000 } } as AppConfig;

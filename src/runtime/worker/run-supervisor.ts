@@ -6,9 +6,8 @@ import { endsWithin } from '../../core/with-timeout.js';
 import { type ClaimedRun, claimOf } from '../runs/records/new-run.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import { RunExecution } from '../runs/records/run-execution.js';
-import { heartbeatTimes } from './heartbeat-times.js';
+import { heartbeatTimes, WorkerLock } from './worker-liveness.js';
 import { RunAttemptControl, type StopReason } from './run-attempt-control.js';
-import { WorkerLock } from './worker-lock.js';
 
 /** Tracks the attempts of this process: writes their heartbeats, and stops them on request and at their time limit. */
 @Injectable()

@@ -7,11 +7,10 @@ import { ThreadsModule } from '../threads/threads.module.js';
 import { AgentSessionService } from './agent-session.service.js';
 import { ApprovalDeadlines } from './approval-deadlines.js';
 import { FileRecordsModule } from '../files/files.module.js';
-import { LostWorkers } from './lost-workers.js';
+import { LostWorkers, WorkerLock } from './worker-liveness.js';
 import { RecordingWriter } from './recording/recording-writer.js';
 import { RunAnswerFactory } from './run-answer.factory.js';
-import { AttemptPartsFactory } from './attempt-parts.js';
-import { RunExecutorService } from './run-executor.service.js';
+import { AttemptPartsFactory, RunExecutorService } from './run-executor.service.js';
 import { RunModelsFactory } from './run-models.js';
 import { RunProcessor } from './run.processor.js';
 import { RunRecordsModule } from '../runs/records/run-records.module.js';
@@ -20,7 +19,6 @@ import { RunQueueModule } from '../runs/run-queue.module.js';
 import { RunRevocations } from './run-revocations.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';
-import { WorkerLock } from './worker-lock.js';
 
 /** Executes runs. */
 @Module({

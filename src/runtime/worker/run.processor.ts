@@ -10,7 +10,7 @@ import type { ClaimedRun } from '../runs/records/new-run.js';
 import { RunExecution } from '../runs/records/run-execution.js';
 import type { Tenant } from '../runs/records/run-turns.js';
 import { type LocalRuns, type ReservedSlot, RUN_QUEUE, RunQueue } from '../runs/run-queue.js';
-import { heartbeatTimes } from './heartbeat-times.js';
+import { heartbeatTimes } from './worker-liveness.js';
 import { RunExecutorService } from './run-executor.service.js';
 import { RunSlots } from './run-slots.js';
 import { RunSupervisor } from './run-supervisor.js';

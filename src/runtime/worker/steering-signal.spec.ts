@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SteeringSignal } from './steering-signal.js';
+import { SteeringSignal } from './attempt-steering.js';
 
 describe('a signal of messages', () => {
   it('is pending until the attempt looks for them', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DomainError } from '../../core/domain-error.js';
 import { StorageLostError } from '../../core/retry.js';
 import { UpstreamError, type UpstreamErrorKind } from '../../upstreams/contract/upstream-error.js';
-import { describeToolFailure, isStorageLost } from './tool-failure.js';
+import { describeToolFailure, isStorageLost } from './tool-step.js';
 
 const LISTED = { connectionTitle: 'Left', fault: undefined };
 const SILENT = { connectionTitle: 'Left', fault: { connectionId: 'c', title: 'Inner', reason: 'It was down.' } };

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { STREAM_START } from '../../../src/runtime/events/frame-position.js';
-import { StaleWriterError } from '../../../src/runtime/events/run-event-errors.js';
+import { STREAM_START, StaleWriterError, type RunEventStore } from '../../../src/runtime/events/run-event-store.js';
 import { RunEventPublisher } from '../../../src/runtime/events/run-event-publisher.js';
-import type { RunEventStore } from '../../../src/runtime/events/run-event-store.js';
 import { TopicReader } from '../../../src/runtime/events/topic-reader.js';
 import type { EventStoreBackend } from '../../support/event-store-fixtures.js';
 import { at, by, chunk, collect, drain, EPOCH, newRun, numbers } from '../../support/run-event-probes.js';

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { StaleWriterError, StreamExpiredError } from '../../../src/runtime/events/run-event-errors.js';
+import {
+  StaleWriterError,
+  StreamExpiredError,
+  type RunEventStore,
+} from '../../../src/runtime/events/run-event-store.js';
 import { RunEventPublisher } from '../../../src/runtime/events/run-event-publisher.js';
-import type { RunEventStore } from '../../../src/runtime/events/run-event-store.js';
 import type { EventStoreBackend } from '../../support/event-store-fixtures.js';
 import { at, batch, by, chunk, collect, listen, newRun, page } from '../../support/run-event-probes.js';
 import { eventually } from '../../support/eventually.js';

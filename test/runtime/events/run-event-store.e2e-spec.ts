@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { STREAM_START } from '../../../src/runtime/events/frame-position.js';
+import { STREAM_START } from '../../../src/runtime/events/run-event-store.js';
 import { runEventDeliveryContract } from './run-event-delivery.contract.js';
 import { runEventStoreContract } from './run-event-store.contract.js';
 import { postgresBackend, redisBackend } from '../../support/event-store-fixtures.js';

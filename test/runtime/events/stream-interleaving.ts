@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { DomainError } from '../../../src/core/domain-error.js';
-import { type FramePosition, STREAM_START } from '../../../src/runtime/events/frame-position.js';
 import {
+  type FramePosition,
+  STREAM_START,
   StaleWriterError,
   StreamDivergedError,
   StreamExpiredError,
-} from '../../../src/runtime/events/run-event-errors.js';
+  type RunEventStore,
+  type RunTopic,
+} from '../../../src/runtime/events/run-event-store.js';
 import { RunEventPublisher } from '../../../src/runtime/events/run-event-publisher.js';
-import type { RunEventStore, RunTopic } from '../../../src/runtime/events/run-event-store.js';
 import { TopicReader } from '../../../src/runtime/events/topic-reader.js';
 import type { EventStoreBackend } from '../../support/event-store-fixtures.js';
 import { newRun } from '../../support/run-event-probes.js';

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { newId } from '../../../src/core/ids.js';
 import type { ClaimedRun, NewRun } from '../../../src/runtime/runs/records/new-run.js';
 import { type RunClaim, StaleAttemptError } from '../../../src/runtime/runs/records/run-attempt.js';
-import { RunCancelling } from '../../../src/runtime/runs/records/run-cancelling.js';
+import { RunCancelling } from '../../../src/runtime/runs/records/run-ending.js';
 import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js';
 import { OvertakenError, RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
 import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';

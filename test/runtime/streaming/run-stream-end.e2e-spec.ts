@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
-import { StaleWriterError } from '../../../src/runtime/events/run-event-errors.js';
+import { StaleWriterError } from '../../../src/runtime/events/run-event-store.js';
 import { RunEventPublisher } from '../../../src/runtime/events/run-event-publisher.js';
 import { createAgent, LONG, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';

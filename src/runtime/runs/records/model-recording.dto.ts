@@ -11,7 +11,7 @@ import type {
   RecordedText,
   RecordedTool,
   RecordedTry,
-} from './recorded-call.js';
+} from './model-recordings.js';
 
 const PART_TYPES = ['text', 'reasoning', 'file', 'tool-call', 'tool-result', 'other'] as const;
 const ROLES = ['user', 'assistant', 'tool'] as const;

@@ -5,7 +5,7 @@ import { storedCalls } from './model-call.js';
 import { HAS_SPEND_LIMIT } from './new-run.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
 import { type AnswerState, type RunClaim, type RunOutcome, StaleAttemptError } from './run-attempt.js';
-import { finishRun } from './run-finish.js';
+import { finishRun } from './run-ending.js';
 
 export const SAVE_ANSWER = {
   name: 'run_save_answer',

@@ -14,11 +14,10 @@ import { type NameOf, Names } from '../../../core/names/names.js';
 import { readCall } from './model-call.js';
 import type { CallOfRun } from './model-recordings.js';
 import type { AnsweredApprovalItem, PendingApprovalItem } from './approval.dto.js';
-import { requireReadableTexts } from '../../threads/message-search.js';
+import { requireReadableTexts } from '../../threads/message-texts.js';
 import { RunApprovals } from './run-approvals.js';
-import { RunQuestions } from './run-questions.js';
+import { RunQuestions, RUN_LIST, RUN_TEXTS, runDuration } from './run-list.js';
 import type { RunDetails, RunItem, RunPage } from './run.dto.js';
-import { RUN_LIST, RUN_TEXTS, runDuration } from './run-list.js';
 import { RunEntity } from './run.entity.js';
 import { parseTraceparent } from '../../../platform/telemetry/trace-context.js';
 

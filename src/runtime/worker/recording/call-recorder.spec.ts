@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
-import type { RecordedCall } from '../../runs/records/recorded-call.js';
+import type { RecordedCall } from '../../runs/records/model-recordings.js';
 import { CallRecorder } from './call-recorder.js';
 import type { SentRequest } from './recorded-request.js';
 

@@ -2,9 +2,11 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { databaseDate } from '../../../core/database-time.js';
 import type { ModelPrice } from '../../../agents/models/model-price.js';
 import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
-import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/recorded-call.js';
-import { countInputTokens } from '../input-tokens.js';
+import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/model-recordings.js';
+import { countInputTokens } from '../model-payments.js';
 import { recordedRequest, type SentRequest, toolNamesOf, RecordedTexts } from './recorded-request.js';
+import type { ClaimedRun } from '../../runs/records/new-run.js';
+import type { RecordingWriter } from './recording-writer.js';
 
 /** What is recorded of one call at most, in bytes of JSON. */
 const MAX_BYTES = 524_288;
@@ -170,5 +172,27 @@ function recordedAnswer(part: Received, texts: RecordedTexts): RecordedResponse[
       return texts.filePart(part.mediaType, part.data);
     default:
       return texts.part(part.type, part.text);
+  }
+}
+
+/** Records the model calls of one attempt. */
+export class CallRecordings {
+  constructor(
+    private readonly run: Pick<ClaimedRun, 'id' | 'organizationId' | 'attempt'>,
+    private readonly recording: RecordedCall['recording'],
+    private readonly writer: RecordingWriter,
+  ) {}
+
+  begin(price: ModelPrice | null): CallRecorder {
+    return new CallRecorder(this.run.organizationId, this.recording, price);
+  }
+
+  /**
+   * Stores what a call has sent and received, soon.
+   * @param ordinal its place among the calls of the attempt, from 1
+   */
+  store(ordinal: number, recorder: CallRecorder, errorCode: string | null): void {
+    const { id: runId, attempt } = this.run;
+    this.writer.write({ runId, attempt, ordinal, recording: this.recording }, () => recorder.toJson(errorCode));
   }
 }

@@ -6,7 +6,7 @@ import type {
   RecordedRequest,
   RecordedTool,
   RecordedText,
-} from '../../runs/records/recorded-call.js';
+} from '../../runs/records/model-recordings.js';
 import { createHash } from 'node:crypto';
 import { HIDDEN, withoutCredentials } from '../../../core/credential-forms.js';
 import { isRecord } from '../../../core/is-record.js';

@@ -1,9 +1,18 @@
-import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import type { Client } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { KeptConnection } from '../../core/kept-connection.js';
 import { AppConfig } from '../../core/config/app-config.js';
 import { newEpoch, newWorkerId } from '../../core/epochs.js';
-import { LOCK_WORKER } from '../runs/records/lost-attempts.js';
+import { LOCK_WORKER, LostAttempts } from '../runs/records/lost-attempts.js';
+import { PeriodicTask } from '../../core/periodic-task.js';
+import { RunQueue } from '../runs/run-queue.js';
 
 /** `pg_stat_activity` shows the connection under this name. */
 const WORKER_APPLICATION_NAME = 'signalbox-worker';
@@ -96,4 +105,60 @@ export class WorkerLock implements OnModuleInit, OnApplicationShutdown {
     this.tried.resolve();
     this.lostListener?.();
   }
+}
+
+const LOOK_EVERY_MS = 500;
+/** A worker whose connection was lost takes its lock again within this time, or sends a heartbeat. */
+const TAKES_LOCK_WITHIN_MS = 900;
+
+/**
+ * Finds workers that have died, and gives up their attempts, so that others continue the runs. Every worker looks. A
+ * worker that is stopped keeps its lock; its runs are found by their heartbeats.
+ */
+@Injectable()
+export class LostWorkers implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(LostWorkers.name);
+  private readonly looks = new PeriodicTask((signal) => this.look(signal), {
+    pauseMs: LOOK_EVERY_MS,
+    isSpread: true,
+    onError: (error) => this.logger.warn({ err: error }, 'Cannot look for lost workers'),
+  });
+
+  constructor(
+    private readonly attempts: LostAttempts,
+    private readonly queue: RunQueue,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.looks.start();
+  }
+
+  onApplicationShutdown(): void {
+    void this.looks.stop();
+  }
+
+  private async look(signal: AbortSignal): Promise<void> {
+    const suspects = await this.attempts.find();
+    if (suspects.length === 0) return;
+    await sleep(TAKES_LOCK_WITHIN_MS, undefined, { signal });
+    for (const { runId, attempt } of await this.attempts.giveUp(suspects)) {
+      this.logger.warn({ run_id: runId, attempt }, 'The worker of a run has died');
+      await this.queue.wakeWorker();
+    }
+  }
+}
+
+/**
+ * The times that follow from `RUN_LOCK_MS`, in which a worker that is stopped or cut off counts as dead. `WorkerLock`
+ * notices the death of a process earlier, and does not depend on it.
+ */
+export function heartbeatTimes(runLockMs: number) {
+  return {
+    /** How often a worker writes the heartbeat of its attempts: three fit into `silentMs`. */
+    beatEveryMs: runLockMs / 4,
+    /** An attempt without a heartbeat for this long is lost. */
+    silentMs: runLockMs * 0.75,
+    /** How often a worker searches for runs that wait or are lost. */
+    searchEveryMs: runLockMs / 6,
+  };
 }
