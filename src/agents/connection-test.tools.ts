@@ -3,7 +3,7 @@ import { DomainError } from '../core/domain-error.js';
 import { ManagementTool, UPDATES } from '../core/tools/management-tool.js';
 import type { Principal } from '../core/principal.js';
 import { ConnectionIdInput } from '../connections/connection.dto.js';
-import { connectionFor } from '../connections/connection-account.js';
+import { connectionFor } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ConnectionTester } from '../upstreams/pool/connection-tester.js';
 import { AgentTester } from './agent-tester.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { connectionFor } from '../connections/connection-account.js';
+import { connectionFor } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { type FieldError, refuseFaults } from '../core/domain-error.js';
 import { allows } from '../core/permissions.js';

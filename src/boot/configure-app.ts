@@ -19,7 +19,7 @@ import { registerUnreadBodies } from '../platform/http/unread-bodies.js';
 import { registerFileBody } from '../runtime/files/file-body.js';
 import { registerFormBody } from '../platform/pages/form.js';
 import { McpRoutes } from '../proxy/http/mcp-routes.js';
-import { OauthRoutes } from '../identity/oauth/oauth-routes.js';
+import { OauthRoutes } from '../identity/oauth/authorization-server.js';
 import { serveOpenApi } from '../api/openapi/openapi-document.js';
 import { HttpTelemetry } from '../platform/telemetry/http-telemetry.js';
 

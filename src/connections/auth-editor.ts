@@ -11,7 +11,7 @@ import type { MachineCredential } from './connection.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
-import { nothingStored } from './masked-values.js';
+import { nothingStored } from './kept-secrets.js';
 import { parsePrivateKey } from './private-key.js';
 
 type Data = Pick<ConnectionCreateData & ConnectionUpdateData, 'auth' | 'connection_token'>;

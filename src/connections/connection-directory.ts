@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { isUuid } from '../core/ids.js';
 import { mapMaybePromise } from '../core/map-maybe-promise.js';
 import { ReadThroughCache } from '../core/read-through-cache.js';
-import type { Connection, ConnectionStatus } from './connection.js';
-import { hasMemberAccounts } from './connection-account.js';
+import { type Connection, type ConnectionStatus, hasMemberAccounts } from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import {
   type ConnectionOutline,

@@ -7,15 +7,14 @@ import { requirePermission } from '../core/require-permission.js';
 import { AddressPolicy, AddressRefusedError } from '../platform/net/address-policy.js';
 import { headerFaults } from '../platform/net/forbidden-headers.js';
 import { AuthEditor } from './auth-editor.js';
-import { refuseCredentialsForNewOrigin } from './credential-origin-check.js';
+import { refuseCredentialsForNewOrigin, nothingStored, unmasked } from './kept-secrets.js';
 import { type ConnectionType, DEFAULT_TIMEOUT_MS, PIN_RULES } from './connection.js';
 import { type ConnectionCreateData, type ConnectionUpdateData, MASK } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
-import { nothingStored, unmasked } from './masked-values.js';
 import { StdioEditor } from './stdio-editor.js';
-import { UpstreamKinds } from './upstream-kinds.js';
+import { UpstreamKinds } from './upstream-kind.js';
 
 /** The permission to approve definitions of tools. */
 const APPROVAL = 'CONNECTION_TOOLS_APPROVE';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { Connection } from './connection.js';
+import { type Connection, connectionFor } from './connection.js';
 import type { ConnectionEntity } from './connection.entity.js';
-import { connectionFor } from './connection-account.js';
 import { ConnectionDirectory } from './connection-directory.js';
 
 type Approver = (connection: Connection) => Promise<void>;

@@ -18,7 +18,7 @@ import { ConnectionService } from './connection.service.js';
 import { ConnectionTools } from './connection.tools.js';
 import { StdioEditor } from './stdio-editor.js';
 import { OpenConnections } from './open-connections.js';
-import { UpstreamKinds } from './upstream-kinds.js';
+import { UpstreamKinds } from './upstream-kind.js';
 import { VirtualConnections } from './virtual-connections.js';
 
 /** Connections to upstream MCP servers, and the connection rows of agents. */

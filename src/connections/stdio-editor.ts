@@ -4,13 +4,12 @@ import type { Principal } from '../core/principal.js';
 import { requirePermission } from '../core/require-permission.js';
 import { declarePermissions } from '../core/permissions.js';
 import { AppConfig } from '../core/config/app-config.js';
-import { refuseEnvironmentForNewProgram } from './credential-origin-check.js';
+import { refuseEnvironmentForNewProgram, unmasked } from './kept-secrets.js';
 import type { StdioInput } from './connection.dto.js';
 import type { ConnectionEntity } from './connection.entity.js';
 import type { ConnectionColumns } from './connection.repository.js';
 import { ConnectionSecrets } from './connection-secrets.js';
 import { environmentFaults, type VariableRule } from './environment-faults.js';
-import { unmasked } from './masked-values.js';
 
 /** The management permission that lets a caller decide which programs run on the server. */
 const PERMISSION = 'CONNECTION_STDIO';

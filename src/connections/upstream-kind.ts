@@ -1,6 +1,14 @@
-import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import { applyDecorators, Injectable, SetMetadata, type OnModuleInit } from '@nestjs/common';
 import type { Transport } from '@modelcontextprotocol/client';
-import { CONNECTION_TYPES, type ConnectionCredentials, CREATABLE_TYPES } from './connection.js';
+import { DiscoveryService } from '@nestjs/core';
+import {
+  CONNECTION_TYPES,
+  type ConnectionCredentials,
+  CREATABLE_TYPES,
+  type ConnectionType,
+  OWN_TYPES,
+} from './connection.js';
+import { byName, type Contribution, contributedProviders } from '../core/contributions.js';
 
 /** A connection's description of its upstream. Contains decrypted secrets: never log it. */
 export interface UpstreamAccess extends ConnectionCredentials {
@@ -24,7 +32,7 @@ export interface UpstreamConnector {
   openTransport(access: UpstreamAccess): Transport | Promise<Transport>;
 }
 
-export const UPSTREAM_KIND = 'signalbox:upstream-kind';
+const UPSTREAM_KIND = 'signalbox:upstream-kind';
 
 /**
  * Registers a class that implements `UpstreamConnector` as a kind of upstream. Callers send its name as
@@ -38,4 +46,30 @@ export function UpstreamKind(name: string): ClassDecorator {
     CREATABLE_TYPES.push(name);
   }
   return applyDecorators(Injectable(), SetMetadata(UPSTREAM_KIND, name));
+}
+
+/** `connections.connection_type` */
+const NAME = /^[A-Z][A-Z0-9_]{0,15}$/;
+
+/** Every `@UpstreamKind` of the application, discovered at startup. A duplicate name stops the start. */
+@Injectable()
+export class UpstreamKinds implements OnModuleInit {
+  private kinds = new Map<ConnectionType, Contribution<ConnectionType, UpstreamConnector>>();
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    const kinds = contributedProviders<ConnectionType, UpstreamConnector>(this.discovery, UPSTREAM_KIND);
+    this.kinds = byName(kinds, { sort: 'upstream kind', form: NAME, taken: OWN_TYPES });
+  }
+
+  /** Undefined for built-in types, and for types that no module of the application provides. */
+  findByType(type: ConnectionType): UpstreamConnector | undefined {
+    return this.kinds.get(type)?.value;
+  }
+
+  /** The connection types that callers can create. */
+  creatableTypes(): ConnectionType[] {
+    return ['HTTP', 'STDIO', ...this.kinds.keys()];
+  }
 }

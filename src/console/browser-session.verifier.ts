@@ -5,12 +5,11 @@ import { BrowserSessions } from '../identity/browser-sessions/browser-sessions.j
 import { CSRF_HEADER, CsrfTokens } from '../identity/browser-sessions/csrf-tokens.js';
 import { DomainError } from '../core/domain-error.js';
 import { mapMaybePromise } from '../core/map-maybe-promise.js';
-import type { PermissionMap } from '../core/permissions.js';
+import { type PermissionMap, permissionsDigest } from '../core/permissions.js';
 import { type Principal, principalOrganization } from '../core/principal.js';
 import { ReadThroughCache } from '../core/read-through-cache.js';
 import { isSlug } from '../core/config/settings.js';
 import { type CredentialSource, VerifiesCredentials } from '../identity/credentials/credential-source.js';
-import { permissionsDigest } from '../identity/credentials/permissions-digest.js';
 import { permissionsOfMember } from '../identity/organizations/member-rights.js';
 import { type FoundSession, SessionMembersRepository, type SessionMember } from './session-members.repository.js';
 

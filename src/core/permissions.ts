@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /**
  * A permission map: resource → tool names. A resource is `self` (management tools), the id of a connection or an agent,
  * or `*` (every connection and agent, never `self`). As a tool name `*` means all tools of that resource. Absent means
@@ -103,4 +105,9 @@ export function isDeclaredPermission(name: string): boolean {
 
 export function declaredPermissions(): Iterable<string> {
   return declared;
+}
+
+/** Equal for equal permissions, in every process. */
+export function permissionsDigest(permissions: PermissionMap): string {
+  return hash('sha1', JSON.stringify(permissions), 'base64url');
 }

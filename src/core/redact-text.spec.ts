@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { generateApiKey } from './api-key-value.js';
-import { redactText } from './redact-text.js';
+import { redactText, isSecretName } from './redact-text.js';
 
 describe('redactText', () => {
   it.each([
@@ -57,4 +57,63 @@ describe('redactText', () => {
     'key ',
     '-----BEGIN PRIVATE KEY-----',
   ])('takes linear time: %j', (part) => expect(redactText(part.repeat(2_000_000 / part.length))).not.toBe(''));
+});
+
+describe('a secret name', () => {
+  it.each([
+    'authorization',
+    'Proxy-Authorization',
+    'cookie',
+    'Set-Cookie',
+    'password',
+    'PASSWORD',
+    'pass-word',
+    'userPassword',
+    'passwd',
+    'passphrase',
+    'secret',
+    'client_secret',
+    'clientSecret',
+    'token',
+    'connection_token',
+    'accessToken',
+    'x-csrf-token',
+    'api key',
+    'api_key',
+    'X-API-Key',
+    'apikey',
+    'accessKeyId',
+    'AWS_SECRET_ACCESS_KEY',
+    'private.key',
+    'credentials',
+    'session',
+    'Mcp-Session-Id',
+    'otp',
+    'OTP code',
+    'pin',
+    'userPin',
+    'PIN',
+    'p.i.n',
+    'pwd',
+    'auth',
+    'ｐａｓｓｗｏｒｄ',
+    'pass\u200bword',
+    'connection_headers',
+    'mcpServers',
+  ])('is %s', (name) => expect(isSecretName(name)).toBe(true));
+
+  it.each([
+    'message',
+    'author',
+    'ping',
+    'spinner',
+    'shipping',
+    'footprint',
+    'passenger',
+    'key',
+    'id',
+    'name',
+    'url',
+    '',
+  ])('is not %s', (name) => expect(isSecretName(name)).toBe(false));
 });

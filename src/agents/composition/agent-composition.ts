@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import type { Connection } from '../../connections/connection.js';
-import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
+import { type Connection, accountKey, hasMemberAccounts } from '../../connections/connection.js';
 import { ConnectionChanges } from '../../connections/connection-changes.js';
 import type { PartWeights } from '../../core/sharing/fair-cache.js';
 import { FairShare } from '../../core/sharing/fair-share.js';

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Connection } from '../../connections/connection.js';
-import { connectionFor } from '../../connections/connection-account.js';
+import { type Connection, connectionFor } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import type { LastKnownTool } from '../../connections/last-known-tool.js';
 import { MAX_AGENTS, type RunnableAgent } from '../records/agent.js';

@@ -1,6 +1,6 @@
 import type { Client, Connection, Submittable } from 'pg';
 import { DatabaseClient } from '../../core/database-client.js';
-import { COPY_COLUMNS } from './copy-line.js';
+import { COPY_COLUMNS } from './audit-record.js';
 
 /**
  * One `COPY … FROM STDIN` for `Client.query`. Sends its lines without waiting for the server's CopyInResponse: if the

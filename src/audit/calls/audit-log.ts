@@ -7,8 +7,7 @@ import { isoTime } from '../../core/iso-time.js';
 import { withTimeout } from '../../core/with-timeout.js';
 import { notRecorded, AuditWriter, CallsInFlight } from './audit-writer.js';
 import { AuditConnection } from './audit-connection.js';
-import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
-import { copyLine } from './copy-line.js';
+import { type InvocationFacts, type InvocationOutcome, copyLine } from './audit-record.js';
 
 const SOON_MS = 1_000;
 

@@ -5,7 +5,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { newId } from '../../core/ids.js';
 import { allows, allowsAny, SELF } from '../../core/permissions.js';
 import { DEFAULT_TIER, type Tier } from '../../core/tier.js';
-import { CredentialSources } from '../../identity/credentials/credential-sources.js';
+import { CredentialSources } from '../../identity/credentials/credential-source.js';
 import { OrganizationCaps } from '../../platform/limits/organization-caps.js';
 import { RequestLimits } from '../../platform/limits/request-limits.js';
 import { RunPosting, type RunRoom } from '../../runtime/runs/records/run-posting.js';

@@ -6,11 +6,10 @@ import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isUuid } from '../../core/ids.js';
 import type { KeyLimit, KeyRateLimit, OrganizationLimits } from '../../core/limits.js';
-import { intersectionOf, isWithin, type PermissionMap } from '../../core/permissions.js';
+import { intersectionOf, isWithin, type PermissionMap, permissionsDigest } from '../../core/permissions.js';
 import type { Principal, RunAccess } from '../../core/principal.js';
-import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { changeOrganization, lockOrganization, requireRoom } from '../../platform/database/organization-locks.js';
-import { endLinksOfKey, shortenLinksOfKey } from '../organizations/links-of-members.js';
+import { endLinksOfKey, shortenLinksOfKey } from '../organizations/links.js';
 import {
   EVERYTHING,
   joinMemberRights,

@@ -3,7 +3,7 @@ import { keptBytes } from '../../../test/support/kept-bytes.js';
 import type { ApiKeyRepository } from '../api-keys/api-key.repository.js';
 import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
 import { generateApiKey } from '../../core/api-key-value.js';
-import type { CredentialSources } from '../credentials/credential-sources.js';
+import type { CredentialSources } from '../credentials/credential-source.js';
 import { Authenticator } from './authenticator.js';
 
 const HEADER_BYTES = 16 * 1024;

@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
-import type { CredentialSource } from '../credentials/credential-source.js';
-import { CredentialSources } from '../credentials/credential-sources.js';
+import { type CredentialSource, CredentialSources } from '../credentials/credential-source.js';
 
 const SCHEME = 'bearer ';
 const TOKEN = /^ *([^\s]+) *$/;

@@ -1,7 +1,9 @@
-import { SetMetadata } from '@nestjs/common';
+import { SetMetadata, Injectable, type OnModuleInit } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { DiscoveryService } from '@nestjs/core';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { CredentialKind, Principal } from '../../core/principal.js';
+import { byName, contributedProviders } from '../../core/contributions.js';
 
 /** Verifies and watches one kind of credential. A provider decorated with `@VerifiesCredentials` implements it. */
 export interface CredentialSource {
@@ -33,9 +35,53 @@ export interface CredentialSource {
   findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>>;
 }
 
-export const CREDENTIAL_SOURCE = 'signalbox:credential-source';
+const CREDENTIAL_SOURCE = 'signalbox:credential-source';
 
 /** Makes a provider the `CredentialSource` of a kind. Two for one kind stop the start. */
 export function VerifiesCredentials(kind: CredentialKind): ClassDecorator {
   return SetMetadata(CREDENTIAL_SOURCE, kind);
+}
+
+/** A source, and the key of a credential there. */
+interface IdentifiedCredential {
+  readonly source: CredentialSource;
+  readonly key: string;
+}
+
+/** The sources of all kinds of credentials, discovered at startup. */
+@Injectable()
+export class CredentialSources implements OnModuleInit {
+  private readonly sources = new Map<string, CredentialSource>();
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    const sources = contributedProviders<CredentialKind, CredentialSource>(this.discovery, CREDENTIAL_SOURCE);
+    for (const [kind, { value }] of byName(sources, { sort: 'credential source' })) this.sources.set(kind, value);
+  }
+
+  sourceOf(kind: CredentialKind): CredentialSource | undefined {
+    return this.sources.get(kind);
+  }
+
+  /** The source that recognizes the token, with the token's key. */
+  identify(token: string): IdentifiedCredential | undefined {
+    for (const source of this.sources.values()) {
+      const key = source.keyOf(token);
+      if (key !== undefined) return { source, key };
+    }
+    return undefined;
+  }
+
+  /**
+   * The same for a request without `Authorization`.
+   * @throws DomainError `csrf_invalid`
+   */
+  identifyRequest(request: FastifyRequest): IdentifiedCredential | undefined {
+    for (const source of this.sources.values()) {
+      const key = source.keyOfRequest?.(request);
+      if (key !== undefined) return { source, key };
+    }
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { CredentialSources } from './credential-sources.js';
+import { CredentialSources } from './credential-source.js';
 import { OpenCredentials } from './open-credentials.js';
 
 @Module({

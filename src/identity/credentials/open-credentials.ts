@@ -1,8 +1,8 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { PeriodicTask } from '../../core/periodic-task.js';
 import type { CredentialKind, Principal } from '../../core/principal.js';
-import { permissionsDigest } from './permissions-digest.js';
-import { CredentialSources } from './credential-sources.js';
+import { permissionsDigest } from '../../core/permissions.js';
+import { CredentialSources } from './credential-source.js';
 
 /** The end of a credential must take effect within a second. Half of that leaves time for a check in progress. */
 const CHECK_EVERY_MS = 500;

@@ -7,9 +7,9 @@ import { type Principal, principalOrganization } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
 import { ApiKeyVerifier } from '../api-keys/api-key.verifier.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
-import { permissionsDigest } from '../credentials/permissions-digest.js';
+import { permissionsDigest } from '../../core/permissions.js';
 import { type ActiveClientToken, type ActiveToken, OauthGrantsRepository } from './oauth-grants.repository.js';
-import { recordId } from './records/record-id.js';
+import { recordId } from './records/oauth-records.repository.js';
 
 /** Starts every access and refresh token; 256 random bits in base64url follow. */
 export const OAUTH_TOKEN_PREFIX = 'sbo_';

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Injectable, Logger } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
+import { type KoaContextWithOIDC, Provider, type Session } from 'oidc-provider';
 import { AppConfig } from '../../core/config/app-config.js';
 import { publicOriginOf } from '../../core/config/public-origin.js';
 import { networkOf } from '../../core/network-of.js';
@@ -12,16 +12,15 @@ import { BrowserSessions } from '../browser-sessions/browser-sessions.js';
 import { ClientDocumentFetch } from './client-document-fetch.js';
 import { Consents } from './consents.js';
 import { EnterpriseGrants } from './enterprise-grants.js';
-import { MachineClients } from './machine-clients.js';
-import { renderOauthError } from './oauth-error-page.js';
+import { MachineClients, parseResource } from './oauth-resources.js';
+import { renderOauthError, answerOutages } from './oauth-errors.js';
 import { MAX_PER_HOUR, OauthAdapter, TOO_MANY_REGISTRATIONS } from './oauth-adapter.js';
-import { answerOutages } from './oauth-outages.js';
 import { OAUTH_TOKEN_PREFIX } from './access-token.verifier.js';
 import { OAUTH_PATHS, providerConfiguration } from './provider-configuration.js';
-import { parseResource } from './oauth-resources.js';
-import { useBrowserSessions } from './provider-sessions.js';
 import { OauthRecordsRepository } from './records/oauth-records.repository.js';
 import { type PrivateJwk, SigningKeys } from './signing-keys.js';
+import type { SignedInUser } from '../browser-sessions/browser-session.repository.js';
+import { addOnRequest } from '../auth/early-admission.js';
 
 /** After this time a process notices that another one has rotated the signing keys. */
 const KEYS_FRESH_MS = 30_000;
@@ -205,4 +204,54 @@ function refuse({ routeOptions }: FastifyRequest, reply: FastifyReply): void {
     .status(429)
     .header('access-control-allow-origin', '*')
     .send({ error: 'too_many_requests', error_description: TOO_MANY_REGISTRATIONS });
+}
+
+/** Finds the person who is signed in with the browser that sent a request. */
+type UserOf = (request: IncomingMessage) => Promise<SignedInUser | undefined>;
+
+/**
+ * Makes the library's session a view of the browser session of the service: no record and no cookie of its own. The
+ * library replaces the cookie with every authorization, so that of several clients that sign in at the same time only
+ * the last would get its code. The session is identified by the person: an authorization request continues after the
+ * person has signed in again.
+ */
+function useBrowserSessions(provider: Provider, userOf: UserOf): void {
+  const { Session: Model } = provider;
+  Model.get = async (ctx) => {
+    const user = await userOf(ctx.req);
+    const session = user === undefined ? new Model() : sessionOf(Model, user.id, user.signedInAt);
+    // The library neither stores a destroyed session nor sends a cookie for it.
+    Object.defineProperty(session, 'destroyed', { value: true });
+    (ctx as typeof ctx & { oidc: { entity(name: string, value: Session): void } }).oidc.entity('Session', session);
+    return session;
+  };
+  Model.findByUid = async (userId) => sessionOf(Model, userId);
+  // Only the sign-in of the service signs in: the result of an interaction cannot.
+  Object.defineProperty(Model.prototype, 'loginAccount', { value: () => undefined });
+}
+
+function sessionOf(Model: typeof Session, userId: string, signedInAt?: Date): Session {
+  const loginTs = signedInAt && { loginTs: Math.floor(signedInAt.getTime() / 1000) };
+  return Object.assign(new Model(), { uid: userId, accountId: userId, ...loginTs });
+}
+
+/**
+ * Hands requests to the authorization server before their bodies are read, because the library reads them from the
+ * socket.
+ */
+@Injectable()
+export class OauthRoutes {
+  constructor(private readonly server: AuthorizationServer) {}
+
+  /** Call before Nest registers its routes. */
+  serveOn(fastify: FastifyInstance): void {
+    fastify.addHook('onRoute', (route) => {
+      if (route.config?.isOauth !== true) return;
+      addOnRequest(route, (request, reply, done) => {
+        // Fastify runs no further hook for a reply that is answered elsewhere.
+        const onError = (error: Error): void => done(error);
+        this.server.answerRequest(request, reply).then(undefined, onError);
+      });
+    });
+  }
 }

@@ -4,7 +4,7 @@ import { personAsActor } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
 import { OauthGrantsRepository } from './oauth-grants.repository.js';
 import { OauthResources, parseResource, type RequestedResource } from './oauth-resources.js';
-import { recordId } from './records/record-id.js';
+import { recordId } from './records/oauth-records.repository.js';
 import { isRemembered } from './provider-configuration.js';
 
 /** What a person allows a client. */

@@ -1,7 +1,6 @@
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { parseResource } from './oauth-resources.js';
-import { recordId } from './records/record-id.js';
-import type { OauthRecordsRepository } from './records/oauth-records.repository.js';
+import { recordId, type OauthRecordsRepository } from './records/oauth-records.repository.js';
 
 /** How many clients one network can register, and how many sign-ins it can begin, within an hour. */
 export const MAX_PER_HOUR = { Client: 100, Interaction: 1_000 } as const;

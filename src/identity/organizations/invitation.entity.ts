@@ -1,5 +1,5 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
-import { LinkMaker } from './link-maker.js';
+import { LinkMaker } from './links.js';
 
 /** An invitation to join an organization. Its link can be used once, until it expires. */
 @Entity('invitations')

@@ -5,7 +5,7 @@ import { DomainError } from '../../core/domain-error.js';
 import type { UserEntity } from '../users/user.entity.js';
 import { UserService } from '../users/user.service.js';
 import type { InvitationEntity } from './invitation.entity.js';
-import { hashOfLinkToken } from './link-token.js';
+import { hashOfLinkToken } from './links.js';
 import { MemberRepository } from './member.repository.js';
 import { OrganizationLock, type LockedOrganization } from './organization-lock.js';
 import { OrganizationsRepository } from './organizations.repository.js';

@@ -14,13 +14,10 @@ import { AppConfig } from '../../core/config/app-config.js';
 import { MailLimits, Mailer } from '../../platform/mail/mail.js';
 import { PasswordChanges } from '../users/password-changes.js';
 import { UserService } from '../users/user.service.js';
-import type { Authority } from './authority.js';
-import { newLinkToken } from './link-token.js';
-import { lockMaker } from './link-maker.js';
-import { endLinksOfMembers, endLinksOfPerson } from './links-of-members.js';
+import { type Authority, holdsMore, type MemberRights, OWNER } from './member-rights.js';
+import { newLinkToken, lockMaker, endLinksOfMembers, endLinksOfPerson } from './links.js';
 import type { MemberInvited, MemberInviteInput, MemberItem, MemberPage, MemberUpdateInput } from './member.dto.js';
 import { MemberRepository } from './member.repository.js';
-import { holdsMore, type MemberRights, OWNER } from './member-rights.js';
 import { type LockedOrganization, OrganizationLock, rightsOfRole } from './organization-lock.js';
 import { type OrganizationPersonEntity, PERSON_STATUSES } from './organization-person.entity.js';
 

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../core/domain-error.js';
-import type { PermissionMap } from '../../core/permissions.js';
+import { type PermissionMap, permissionsDigest } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
-import { permissionsDigest } from '../credentials/permissions-digest.js';
 import { permissionsOfMember } from './member-rights.js';
 import { MemberRepository } from './member.repository.js';
 

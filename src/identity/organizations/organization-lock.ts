@@ -2,13 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
-import { intersectionOf, type PermissionMap } from '../../core/permissions.js';
+import { intersectionOf, type PermissionMap, permissionsDigest } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
 import { changeOrganization } from '../../platform/database/organization-locks.js';
-import { CredentialSources } from '../credentials/credential-sources.js';
-import { permissionsDigest } from '../credentials/permissions-digest.js';
-import { Authority } from './authority.js';
-import { EVERYTHING, isBuiltIn, type MemberRights, permissionsOfMember } from './member-rights.js';
+import { CredentialSources } from '../credentials/credential-source.js';
+import { Authority, EVERYTHING, isBuiltIn, type MemberRights, permissionsOfMember } from './member-rights.js';
 import { MemberEntity } from './member.entity.js';
 import { OrganizationEntity, RoleEntity } from './organization.entity.js';
 

@@ -5,7 +5,7 @@ import { newId } from '../../core/ids.js';
 import { changedLimits, changedOrganizationLimits, isLifted } from '../../core/limits.js';
 import { isWithin } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
-import { endLinksOfMembers } from './links-of-members.js';
+import { endLinksOfMembers } from './links.js';
 import { OrganizationEntity } from './organization.entity.js';
 import type { OrganizationItem, OrganizationUpdateInput } from './organization.dto.js';
 import { OrganizationLock } from './organization-lock.js';

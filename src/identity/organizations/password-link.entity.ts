@@ -1,5 +1,5 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { LinkMaker } from './link-maker.js';
+import { LinkMaker } from './links.js';
 
 /**
  * A link that sets a password once: of a member, of the owner whom an organization does not have yet, or of anybody, if

@@ -6,7 +6,7 @@ import { newId } from '../../core/ids.js';
 import { isWithin } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
 import { requireRoom } from '../../platform/database/organization-locks.js';
-import { endLinksOfMembers } from './links-of-members.js';
+import { endLinksOfMembers } from './links.js';
 import { MemberRepository } from './member.repository.js';
 import { ADMIN, EVERYTHING, isBuiltIn, MEMBER, OWNER } from './member-rights.js';
 import { RoleEntity } from './organization.entity.js';

@@ -7,8 +7,7 @@ import { OpenIdModule } from '../openid/openid.module.js';
 import { PagesModule } from '../../platform/pages/pages.module.js';
 import { UsersModule } from '../users/users.module.js';
 import { VaultModule } from '../../platform/vault/vault.module.js';
-import { FailedSignIns } from './failed-sign-ins.js';
-import { KnownAccounts } from './known-accounts.js';
+import { FailedSignIns, KnownAccounts, SignInService } from './sign-in.service.js';
 import { IssuerAccounts } from './issuer-accounts.js';
 import { IssuerSignInController } from './issuer-sign-in.controller.js';
 import { InvitationController } from './invitation.controller.js';
@@ -16,7 +15,6 @@ import { PasswordController } from './password.controller.js';
 import { ResetController } from './reset.controller.js';
 import { SetupController } from './setup.controller.js';
 import { SignInController } from './sign-in.controller.js';
-import { SignInService } from './sign-in.service.js';
 
 /** Pages and routes with which people sign in. */
 @Module({

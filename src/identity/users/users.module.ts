@@ -3,10 +3,9 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { IssuerIdentities } from './issuer-identities.js';
 import { IssuerIdentityEntity } from './issuer-identity.entity.js';
 import { PasswordChanges } from './password-changes.js';
-import { PasswordHasher } from './password-hasher.js';
+import { PasswordHasher, UserService } from './user.service.js';
 import { UserEntity } from './user.entity.js';
 import { UserRepository } from './user.repository.js';
-import { UserService } from './user.service.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([UserEntity, IssuerIdentityEntity])],

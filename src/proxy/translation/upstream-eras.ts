@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { accountKey } from '../../connections/connection-account.js';
-import type { Connection } from '../../connections/connection.js';
+import { accountKey, type Connection } from '../../connections/connection.js';
 import type { ServerDescription } from '../../upstreams/contract/upstream.js';
 import { UpstreamChannels } from '../../upstreams/channels/upstream-channels.js';
 import { UpstreamHealth } from '../../upstreams/pool/upstream-health.js';

@@ -2,13 +2,23 @@ import { Injectable } from '@nestjs/common';
 import { databaseNow } from '../../core/database-time.js';
 import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
-import { type PermissionMap, allows, ANY, intersectionOf, SELF, declarePermissions } from '../../core/permissions.js';
+import {
+  type PermissionMap,
+  allows,
+  ANY,
+  intersectionOf,
+  SELF,
+  declarePermissions,
+  permissionsDigest,
+} from '../../core/permissions.js';
 import { type Principal, principalOrganization, type ThreadPermission } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
 import { hashSecret, SecretForm } from '../../core/secret-form.js';
-import { type CredentialSource, VerifiesCredentials } from '../../identity/credentials/credential-source.js';
-import { CredentialSources } from '../../identity/credentials/credential-sources.js';
-import { permissionsDigest } from '../../identity/credentials/permissions-digest.js';
+import {
+  type CredentialSource,
+  VerifiesCredentials,
+  CredentialSources,
+} from '../../identity/credentials/credential-source.js';
 import { type StoredThreadToken, ThreadTokenRepository } from './thread-token.repository.js';
 
 /** The form of browser tokens: `sbt_` and 49 characters. */

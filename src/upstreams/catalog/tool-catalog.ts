@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { Connection } from '../../connections/connection.js';
-import { accountKey, connectionFor } from '../../connections/connection-account.js';
+import { type Connection, accountKey, connectionFor } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import { FairCache } from '../../core/sharing/fair-cache.js';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../core/domain-error.js';
-import type { Connection } from '../../connections/connection.js';
-import { accountKey, hasMemberAccounts } from '../../connections/connection-account.js';
+import { type Connection, accountKey, hasMemberAccounts } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { UpstreamFactory } from './upstream-factory.js';

@@ -4,7 +4,7 @@ import { AppConfig } from '../../core/config/app-config.js';
 import type { Connection } from '../../connections/connection.js';
 import { isSettable, type VariableRule } from '../../connections/environment-faults.js';
 import { ConnectionSecrets } from '../../connections/connection-secrets.js';
-import { UpstreamKinds } from '../../connections/upstream-kinds.js';
+import { UpstreamKinds } from '../../connections/upstream-kind.js';
 import { UpstreamAccounts } from '../../connections/upstream-oauth/tokens/upstream-accounts.js';
 import type { CustomTarget, HttpTarget, StdioTarget, UpstreamTarget } from '../contract/upstream-target.js';
 

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Connection, requireActive } from '../../connections/connection.js';
-import { connectionFor } from '../../connections/connection-account.js';
+import { type Connection, requireActive, connectionFor } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ConnectionPins } from '../../connections/connection-pins.js';
 import { type HeldAnswer, HELD_PER_JSON_BYTE } from '../../core/answers/answer-budget.js';

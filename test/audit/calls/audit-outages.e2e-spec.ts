@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { AUDIT_APPLICATION_NAME, AuditConnection } from '../../../src/audit/calls/audit-connection.js';
 import { AuditWriter, type AuditWriterLog, CallsInFlight } from '../../../src/audit/calls/audit-writer.js';
-import { copyLine } from '../../../src/audit/calls/copy-line.js';
+import { copyLine } from '../../../src/audit/calls/audit-record.js';
 import { newId } from '../../../src/core/ids.js';
 import { factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
 import { eventually } from '../../support/eventually.js';

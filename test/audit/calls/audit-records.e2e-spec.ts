@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AUDIT_APPLICATION_NAME, AuditConnection } from '../../../src/audit/calls/audit-connection.js';
-import { copyLine } from '../../../src/audit/calls/copy-line.js';
+import { copyLine } from '../../../src/audit/calls/audit-record.js';
 import { newId } from '../../../src/core/ids.js';
 import { factsOf, SUCCESS, useAuditLog } from './audit-log.support.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { allows, SELF } from '../../../core/permissions.js';
-import { type Connection, isEnterprise, isMachine } from '../../connection.js';
-import { hasMemberAccounts } from '../../connection-account.js';
+import { type Connection, isEnterprise, isMachine, hasMemberAccounts } from '../../connection.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
 import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
 

@@ -9,14 +9,12 @@ import {
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client';
 import { DomainError } from '../../../core/domain-error.js';
-import { type Connection, isEnterprise } from '../../connection.js';
-import { connectionFor, hasMemberAccounts } from '../../connection-account.js';
+import { type Connection, isEnterprise, connectionFor, hasMemberAccounts } from '../../connection.js';
 import { BoundedFetch } from '../../../platform/net/bounded-fetch.js';
 import { AuthorizationServerFault, faultOf, nameOf, requireBearer } from '../authorization-server-fault.js';
 import { ConfiguredClients } from '../servers/configured-clients.js';
 import { type DiscoveredServer, requireCodeFlow, ServerDiscovery } from '../servers/server-discovery.js';
-import { type Account, accountOf, tokenServerOf } from '../tokens/account-tokens.js';
-import { uniteScopes } from '../tokens/scopes.js';
+import { type Account, accountOf, tokenServerOf, uniteScopes } from '../tokens/account-tokens.js';
 import { metadataOf } from '../tokens/token-requests.js';
 import { UpstreamAuthorizationRepository } from '../tokens/upstream-authorization.repository.js';
 import { ConnectedAccounts } from './connected-accounts.js';

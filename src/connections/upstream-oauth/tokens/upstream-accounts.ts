@@ -4,8 +4,7 @@ import { databaseNow } from '../../../core/database-time.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { ReadThroughCache } from '../../../core/read-through-cache.js';
 import { AppConfig } from '../../../core/config/app-config.js';
-import { type Connection, isEnterprise, isMachine } from '../../connection.js';
-import { accountKey, hasMemberAccounts } from '../../connection-account.js';
+import { type Connection, isEnterprise, isMachine, accountKey, hasMemberAccounts } from '../../connection.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
 import {
   accountChanged,
@@ -15,10 +14,9 @@ import {
   scopeRequired,
   signInRequired,
 } from '../authorization-page.js';
-import { type Account, isAccountFor } from './account-tokens.js';
+import { type Account, isAccountFor, judgeDemand, uniteScopes } from './account-tokens.js';
 import { EnterpriseAccounts } from './enterprise-accounts.js';
 import { MachineAccounts } from './machine-accounts.js';
-import { judgeDemand, uniteScopes } from './scopes.js';
 import { TokenRefreshes } from './token-refreshes.js';
 import { UpstreamAuthorizationRepository } from './upstream-authorization.repository.js';
 

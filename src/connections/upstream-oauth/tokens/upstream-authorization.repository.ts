@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, Repository } from 'typeorm';
 import { newId } from '../../../core/ids.js';
-import { accountKey } from '../../connection-account.js';
+import { accountKey } from '../../connection.js';
 import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 import type { Account, AccountTokens } from './account-tokens.js';

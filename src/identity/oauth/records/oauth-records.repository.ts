@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { AdapterPayload } from 'oidc-provider';
 import { type EntityManager, Repository } from 'typeorm';
+import { hash } from 'node:crypto';
 import { databaseNow } from '../../../core/database-time.js';
 import { DeletesExpired } from '../../../core/deletes-expired.js';
 import { deleteBatch } from '../../../platform/database/delete-batch.js';
@@ -9,7 +10,6 @@ import { transactionInTurn } from '../../../platform/database/organization-locks
 import { SEALED_COLUMNS } from '../../../platform/vault/sealed-columns.js';
 import { VaultService } from '../../../platform/vault/vault.service.js';
 import { OauthRecordEntity } from './oauth-record.entity.js';
-import { recordId } from './record-id.js';
 
 /** With the hash of a source, the key of a lock. */
 const REGISTRATION_LOCK = 0x53424f52;
@@ -202,4 +202,16 @@ export class OauthRecordsRepository {
     ]);
     return deleted.reduce((sum, count) => sum + count);
   }
+}
+
+/**
+ * The id under which a value of the authorization server is stored: the first 128 bits of a SHA-256 hash in the form of
+ * a UUID (version 8, RFC 9562 §5.8). The values are random, so their ids reveal nothing about them. Both models of
+ * access tokens share their ids, because the value of a token does not say which of them it is.
+ * @param model of oidc-provider, such as `AccessToken`
+ */
+export function recordId(model: string, value: string): string {
+  const hex = hash('sha256', `${model === 'ClientCredentials' ? 'AccessToken' : model}:${value}`);
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

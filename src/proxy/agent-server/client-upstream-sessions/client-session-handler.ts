@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
-import { connectionFor } from '../../../connections/connection-account.js';
+import { connectionFor } from '../../../connections/connection.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { onceClosed } from '../../../platform/http/once-closed.js';
 import { CallDeadline } from '../../../upstreams/contract/call-deadline.js';

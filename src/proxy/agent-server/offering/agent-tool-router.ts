@@ -16,7 +16,7 @@ import {
 import { suggestionFor } from '../../../core/closest-name.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { toDomainError } from '../../../core/to-domain-error.js';
-import { connectionFor } from '../../../connections/connection-account.js';
+import { connectionFor, type Connection, requireActive } from '../../../connections/connection.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
 import { outcomeOf, InvocationLog, type ToolCall } from '../../../upstreams/invocation.js';
 import {
@@ -39,7 +39,6 @@ import { CALL_TOOL } from '../../../agents/composition/tool-naming.js';
 import { agentCallOf } from '../agent-call.js';
 import { holdsAny, isOpen, mayCall } from './agent-permissions.js';
 import { hindranceFor } from './agent-tool-list.js';
-import { type Connection, requireActive } from '../../../connections/connection.js';
 import { isTaskOnly } from '../../../upstreams/contract/tool-task.js';
 import { isRecord } from '../../../core/is-record.js';
 import { requireToolCall } from '../../../agents/search/search-tools.js';

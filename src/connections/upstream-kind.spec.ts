@@ -5,8 +5,7 @@ import type { Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { CREATABLE_TYPES } from './connection.js';
-import { type UpstreamConnector, UpstreamKind } from './upstream-kind.js';
-import { UpstreamKinds } from './upstream-kinds.js';
+import { type UpstreamConnector, UpstreamKind, UpstreamKinds } from './upstream-kind.js';
 
 class InProcess implements UpstreamConnector {
   openTransport(): InMemoryTransport {

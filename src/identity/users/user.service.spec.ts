@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { PasswordHasher } from './password-hasher.js';
+import { PasswordHasher } from './user.service.js';
 
 it('lets no organization wait for the passwords of another', async () => {
   const hasher = new PasswordHasher();

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AccountTokens } from './account-tokens.js';
-import { judgeDemand, uniteScopes } from './scopes.js';
+import { type AccountTokens, judgeDemand, uniteScopes } from './account-tokens.js';
 
 describe('uniteScopes', () => {
   it('contains each scope once, in the order of its first appearance', () => {

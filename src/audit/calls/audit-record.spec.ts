@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { InvocationFacts, InvocationOutcome } from './audit-record.js';
-import { COPY_COLUMNS, copyLine } from './copy-line.js';
+import { type InvocationFacts, type InvocationOutcome, COPY_COLUMNS, copyLine } from './audit-record.js';
 
 const ID = '019ab000-0000-7000-8000-000000000001';
 const AT = '2026-01-02T03:04:05.678Z';

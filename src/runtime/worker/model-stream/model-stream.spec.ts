@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { APICallError } from 'ai';
-import { type RetryChunk, withRetries } from './model-stream/model-stream.js';
+import { type RetryChunk, withRetries } from './model-stream.js';
 
 function refusal(statusCode: number, responseHeaders: Record<string, string> = {}): APICallError {
   return new APICallError({ message: 'x', url: 'http://x', requestBodyValues: {}, statusCode, responseHeaders });
