@@ -9,8 +9,8 @@ import { useStarted } from '../../support/use-started.js';
 const HOUR = 3_600;
 const MANY = 3_000;
 const MANY_ID = /^many-/;
-/** Messages that are posted at once to threads that are about to be deleted. */
-const POSTS = 200;
+/** How many post at once to threads that are about to be deleted. */
+const CALLERS = 4;
 const LONG_AGO = new Date(Date.now() - 3 * 3_600_000);
 
 const app = useStarted(() => startTestService({ env: { RETENTION_DAY_MS: '1000' } }));
@@ -27,7 +27,8 @@ const retain = async (retention: unknown) => app.tool('ORGANIZATION_UPDATE', { r
 async function insertOldThreads(organization: string, prefix: string, count: number): Promise<void> {
   await app.query(
     `INSERT INTO threads (organization_id, id, title, virtual_mcp_id, status, created_at, updated_at)
-     SELECT $1, $2 || n, 'old', $3, 'completed', $4, $4 FROM generate_series(1, $5::int) n`,
+     SELECT $1, $2 || n, 'old', $3, 'completed', at, at
+       FROM generate_series(1, $5::int) n, LATERAL (SELECT $4::timestamptz + n * interval '1 millisecond' AS at) changed`,
     [organization, prefix, agentId, LONG_AGO, count],
   );
 }
@@ -101,24 +102,26 @@ describe('the retention of an organization', () => {
   it('works next to its callers: runs complete, and a message to an old thread is answered or refused', async () => {
     await insertOldThreads(organizationId, 'many-', MANY);
     const left = async (): Promise<number> => (await threadIds(organizationId)).filter((id) => MANY_ID.test(id)).length;
-    await retain({ threads_days: HOUR });
-    await eventually(async () => (await left()) < MANY - 100);
-    const fresh = await ThreadClient.create(app, agentId);
-    await fresh.ask('hello');
-    expect(await left()).toBeGreaterThan(0);
-
-    // The oldest are deleted first, so some of these are deleted in the same moment.
-    const remaining = (await threadIds(organizationId)).filter((id) => MANY_ID.test(id));
-    const posts = await Promise.all(
-      remaining.slice(0, POSTS).map(async (id) => {
-        const thread = new ThreadClient(app, agentId, id);
+    const posts: { readonly thread: ThreadClient; readonly status: number; readonly taskId: string }[] = [];
+    // The oldest are deleted first. Callers who begin with the newest come to threads that are deleted in that moment.
+    const postUntilRefused = async (caller: number): Promise<void> => {
+      for (let n = MANY - caller; n > 0; n -= CALLERS) {
+        const thread = new ThreadClient(app, agentId, `many-${n}`);
         const { status, body } = await thread.post(thread.request('hello'));
-        return { thread, status, taskId: (body as { taskId?: string }).taskId ?? '' };
-      }),
-    );
-    expect(posts.filter(({ status }) => status !== 202 && status !== 404)).toEqual([]);
+        const { taskId = '' } = body as { taskId?: string };
+        posts.push({ thread, status, taskId });
+        if (status !== 202) return;
+        await thread.waitFor(taskId, 'completed', 'failed');
+      }
+    };
+    const posting = Array.from({ length: CALLERS }, (_, caller) => postUntilRefused(caller));
+    await eventually(() => posts.length >= CALLERS);
+    await retain({ threads_days: HOUR });
+    await Promise.all(posting);
     const accepted = posts.filter(({ status }) => status === 202);
-    expect(accepted.length).toBeGreaterThan(0);
+    expect(accepted.length).toBeGreaterThanOrEqual(CALLERS);
+    const refused = posts.filter(({ status }) => status !== 202);
+    expect(refused.map(({ status }) => status)).toEqual(Array.from({ length: CALLERS }, () => 404));
     for (const { thread, taskId } of accepted) {
       expect((await thread.waitFor(taskId, 'completed', 'failed')).status).toBe('completed');
       expect((await thread.answer(taskId)).parts).toContainEqual(expect.objectContaining({ text: 'You said: hello' }));
