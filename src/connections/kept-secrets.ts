@@ -33,7 +33,7 @@ export function nothingStored(path: string): DomainError {
   return faultAt(path, 'nothing_stored', `${MASK} stands for a stored value, but no value is stored here.`);
 }
 
-const MESSAGE =
+const OTHER_SERVER =
   'The stored credentials belong to another server. To change the server, send connection_token, ' +
   'connection_headers and auth again, or null, in the same update.';
 
@@ -47,7 +47,7 @@ export function refuseCredentialsForNewOrigin(stored: ConnectionEntity, data: Co
   if (data.connection_url === undefined) return;
   if (stored.connectionUrl !== null && isSameOrigin(stored.connectionUrl, data.connection_url)) return;
   if (!keepsToken(stored, data) && !keepsHeaders(stored, data) && !keepsClientSecret(stored, data)) return;
-  throw faultAt('data.connection_url', 'credentials_kept', MESSAGE);
+  throw faultAt('data.connection_url', 'credentials_kept', OTHER_SERVER);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Principal } from './principal.js';
 import type { Holder } from './sharing/shares.js';
-import { TurnQueue } from './sharing/fair-share.js';
+import { TurnQueue } from './sharing/turn-queue.js';
 
 /**
  * How long the steps of all tasks can hold up one turn of the event loop, in milliseconds. One task is always served.

@@ -122,14 +122,6 @@ export class InvocationLog {
   }
 }
 
-/** Identifies a connection. */
-export interface ConnectionRef {
-  readonly organizationId: string;
-  readonly connectionId: string;
-  /** The person for whom it is used. */
-  readonly userId?: string | null | undefined;
-}
-
 /** How long a call waits for its turn. */
 export interface LimitPatience {
   readonly patienceMs: number;

@@ -5,7 +5,8 @@ import { DomainError } from '../core/domain-error.js';
 import { throughOutage } from '../core/retry.js';
 import { type Connection, requireActive, connectionFor } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
-import { ArgumentChecker, type ArgumentVerdict, refusalOf } from './arguments/argument-checker.js';
+import { ArgumentChecker } from './arguments/argument-checker.js';
+import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
 import { ToolCatalog, ToolLister } from './catalog/tool-catalog.js';
 import type { KnownTool } from './catalog/tool-list.js';
 import {
@@ -15,7 +16,6 @@ import {
   resultOf,
   SUCCESS,
   TOOL_FAILED,
-  type ConnectionRef,
   type ToolCall,
   type LimitPatience,
 } from './invocation.js';
@@ -82,10 +82,18 @@ function callerOf({ userId, quotaKeyId, apiKeyId, address }: ToolCaller): string
   return userId ?? quotaKeyId ?? apiKeyId ?? address ?? 'anonymous';
 }
 
+/** Identifies a connection. */
+interface ConnectionRef {
+  readonly organizationId: string;
+  readonly connectionId: string;
+  /** The person for whom it is used. */
+  readonly userId?: string | null | undefined;
+}
+
 /**
- * Checks and records every call of an upstream's tool. Calls from any entry point pass the same steps: look the
- * tool up → count against the rate limits → active → permitted or public → arguments valid → (inject → forward) →
- * record.
+ * Checks and records every call of an upstream's tool: `callTool` makes the service's own calls, such as those of runs,
+ * and `admitCall` admits those that the proxy forwards. All pass the same steps: look the tool up → count against the
+ * rate limits → active → permitted or public → arguments valid → definition approved → (inject → forward) → record.
  */
 @Injectable()
 export class ToolInvoker {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type McpUpstream, startMcpUpstream } from '../../src/boot/testing/mcp-upstream.js';
-import { type ChatRequest, startScriptedModel } from '../../src/boot/testing/scripted-model.js';
+import { startScriptedModel } from '../../src/boot/testing/scripted-model.js';
+import type { ChatRequest } from '../../src/boot/testing/chat-completions.js';
 import type { ModelBehaviour } from '../../src/boot/testing/model-server.js';
 
 /** How a call that needs an approval is answered; `both` says yes and no at the same time, at two processes. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { FanOutReport } from '../../upstreams/fan-out-report.js';
-import { ListChangeFeed } from '../../upstreams/catalog/tool-catalog.js';
+import { ListChangeFeed } from '../../upstreams/catalog/list-change-feed.js';
 import type { UpstreamRequests } from '../../upstreams/upstream-requests.js';
 import { UnavailableLedger } from '../../platform/telemetry/unavailable-ledger.js';
 import { OfferLists } from './offer-lists.js';

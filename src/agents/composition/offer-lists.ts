@@ -5,7 +5,7 @@ import { isRecord } from '../../core/is-record.js';
 import { TtlCache } from '../../core/ttl-cache.js';
 import type { Connection } from '../../connections/connection.js';
 import { FanOutReport } from '../../upstreams/fan-out-report.js';
-import { ListChangeFeed } from '../../upstreams/catalog/tool-catalog.js';
+import { ListChangeFeed } from '../../upstreams/catalog/list-change-feed.js';
 import { UpstreamError, UpstreamMisbehaviour } from '../../upstreams/contract/upstream-error.js';
 import { UpstreamRequests } from '../../upstreams/upstream-requests.js';
 import type { OfferKind } from './composition.js';

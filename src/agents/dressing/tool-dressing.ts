@@ -5,7 +5,7 @@ import { isRecord } from '../../core/is-record.js';
 import { DomainError, type FieldError } from '../../core/domain-error.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import { memberRange, withMember } from '../../core/json/json-member.js';
-import { refusalOf, verdictOn } from '../../upstreams/arguments/argument-checker.js';
+import { refusalOf, verdictOn } from '../../upstreams/arguments/argument-verdict.js';
 
 /** The names that lead to an argument: its own, and before it those of the objects that it is in. */
 type ArgumentPath = readonly string[];

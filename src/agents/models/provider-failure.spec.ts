@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { APICallError, InvalidPromptError, InvalidToolInputError, NoOutputGeneratedError, NoSuchToolError } from 'ai';
 import { AddressRefusedError } from '../../platform/net/address-policy.js';
-import { BuiltinFailure } from './builtin/directives.js';
+import { BuiltinFailure } from './builtin/builtin-failure.js';
 import { AnswerTooLargeError } from './provider-fetch.js';
 import { describeProviderFailure } from './provider-failure.js';
 

@@ -21,7 +21,7 @@ import { DomainError } from '../../core/domain-error.js';
 import { plainText } from '../../core/plain-text.js';
 import { redactText } from '../../core/redact-text.js';
 import { AddressRefusedError } from '../../platform/net/address-policy.js';
-import { BuiltinFailure } from './builtin/directives.js';
+import { BuiltinFailure } from './builtin/builtin-failure.js';
 import { complaintOf, type ProviderComplaint } from './provider-complaint.js';
 import type { ProviderFailureCode } from './provider-failure-codes.js';
 import { AnswerTooLargeError } from './provider-fetch.js';

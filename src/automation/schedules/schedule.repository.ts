@@ -4,7 +4,7 @@ import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm
 import type { OrganizationLimits } from '../../core/limits.js';
 import type { RunAccess } from '../../core/principal.js';
 import { changeOrganization, requireRoom } from '../../platform/database/organization-locks.js';
-import { hasLostCredential } from '../../runtime/runs/records/new-run.js';
+import { hasLostCredential } from '../../runtime/runs/records/lost-credential.js';
 import { ScheduleEntity } from './schedule.entity.js';
 
 const MAX_SCHEDULES = { max: 1000, what: 'schedules' };

@@ -58,7 +58,7 @@ export async function findClusterFolder(folder: DataFolder, major: number): Prom
  * The user for the server of an existing cluster. PostgreSQL must own its files, so files that belong to root (a
  * restored backup, for example) are first handed to the system user.
  */
-export async function ownerOfCluster(path: string): Promise<SystemUser | undefined> {
+export async function userOfCluster(path: string): Promise<SystemUser | undefined> {
   const { uid, gid } = await stat(path);
   if (!isRoot()) {
     if (uid === process.getuid?.()) return undefined;
@@ -101,10 +101,10 @@ function foreignCluster(path: string): EmbeddedPostgresError {
 }
 
 /** The file next to a cluster that says whose it is. PostgreSQL's user can write only in the cluster itself. */
-const SUFFIX = '.owner.json';
+const ORIGIN_SUFFIX = '.owner.json';
 
 /** The data folder of a cluster that is elsewhere. */
-interface ClusterOwner {
+interface ClusterOrigin {
   readonly dataFolder: string;
   /** The file system of the data folder. A folder that is away with its file system is not deleted. */
   readonly device: number;
@@ -116,10 +116,10 @@ function clustersFolder(sharedRoot: string): string {
 }
 
 /** Notes in a cluster below `sharedRoot` to which data folder it belongs. */
-export async function noteOwner(cluster: string, dataFolder: string, sharedRoot: string): Promise<void> {
+export async function noteDataFolder(cluster: string, dataFolder: string, sharedRoot: string): Promise<void> {
   if (dirname(cluster) !== clustersFolder(sharedRoot)) return;
-  const owner: ClusterOwner = { dataFolder, device: (await stat(dataFolder)).dev };
-  await writeFile(`${cluster}${SUFFIX}`, JSON.stringify(owner));
+  const owner: ClusterOrigin = { dataFolder, device: (await stat(dataFolder)).dev };
+  await writeFile(`${cluster}${ORIGIN_SUFFIX}`, JSON.stringify(owner));
 }
 
 /**
@@ -130,13 +130,13 @@ export async function noteOwner(cluster: string, dataFolder: string, sharedRoot:
 export async function removeAbandonedClusters(sharedRoot: string, log: (line: string) => void): Promise<void> {
   const folder = clustersFolder(sharedRoot);
   for (const name of await readdir(folder).catch(() => [])) {
-    if (!name.endsWith(SUFFIX)) continue;
-    const cluster = join(folder, name.slice(0, -SUFFIX.length));
+    if (!name.endsWith(ORIGIN_SUFFIX)) continue;
+    const cluster = join(folder, name.slice(0, -ORIGIN_SUFFIX.length));
     try {
       const dataFolder = await deletedDataFolder(cluster);
       if (dataFolder === undefined || (await findPostmaster(cluster, 0)) !== undefined) continue;
       await rm(cluster, { recursive: true, force: true });
-      await rm(`${cluster}${SUFFIX}`, { force: true });
+      await rm(`${cluster}${ORIGIN_SUFFIX}`, { force: true });
       log(`Removed the cluster ${cluster}: its data folder ${dataFolder} was deleted.`);
     } catch (error) {
       log(`The cluster ${cluster} of a deleted data folder stays: ${errorMessage(error)}`);
@@ -146,7 +146,7 @@ export async function removeAbandonedClusters(sharedRoot: string, log: (line: st
 
 /** The data folder of a cluster if it was deleted; undefined if it exists, or may exist. */
 async function deletedDataFolder(cluster: string): Promise<string | undefined> {
-  const { dataFolder, device } = JSON.parse(await readFile(`${cluster}${SUFFIX}`, 'utf8')) as ClusterOwner;
+  const { dataFolder, device } = JSON.parse(await readFile(`${cluster}${ORIGIN_SUFFIX}`, 'utf8')) as ClusterOrigin;
   if (await exists(dataFolder)) return undefined;
   return (await deviceAbove(dataFolder)) === device ? dataFolder : undefined;
 }

@@ -2,9 +2,9 @@ import { locateBinaries, prepareBinaries } from './binaries.js';
 import {
   createCluster,
   findClusterFolder,
-  ownerOfCluster,
+  userOfCluster,
   type Cluster,
-  noteOwner,
+  noteDataFolder,
   removeAbandonedClusters,
 } from './cluster.js';
 import {
@@ -83,14 +83,14 @@ async function ensureCluster(
 ): Promise<{ cluster: Cluster; password: string }> {
   const located = await locateBinaries();
   const existing = await findClusterFolder(folder, located.major);
-  const user = existing ? await ownerOfCluster(existing) : await chooseUser();
+  const user = existing ? await userOfCluster(existing) : await chooseUser();
   const binaries = await prepareBinaries(located, user, SHARED_ROOT, log);
   const password = existing ? await readPassword(folder) : await readOrCreatePassword(folder);
   if (!existing) await createCluster({ folder, user, binaries, password, sharedRoot: SHARED_ROOT, log });
   const path = existing ?? (await findClusterFolder(folder, located.major));
   if (!path) throw new EmbeddedPostgresError(`The cluster ${folder.cluster} was removed during its creation.`);
   if (user) {
-    await noteOwner(path, folder.root, SHARED_ROOT);
+    await noteDataFolder(path, folder.root, SHARED_ROOT);
     await removeAbandonedClusters(SHARED_ROOT, log);
   }
   return { cluster: { folder: path, dataDir: folder.root, logFile: folder.logFile, user, binaries }, password };

@@ -21,6 +21,38 @@ import type { Settings, OtlpMetrics } from '../../core/config/settings.js';
 import { SCOPE_NAME } from './names.js';
 import { serviceResource } from './resource.js';
 
+/** How the providers of an application are opened. */
+interface OpenOptions {
+  /**
+   * Registers them globally, so that `MetricService`, `@Span` and every other user of the OpenTelemetry API reach the
+   * same readers and exporters. Only for an application that has its own process; others do not register theirs.
+   */
+  readonly global: boolean;
+}
+
+/** The OpenTelemetry providers of one application. */
+export class OpenTelemetry {
+  private constructor(
+    readonly metering: Metering,
+    readonly tracing: Tracing,
+  ) {}
+
+  /**
+   * Opens the providers that the settings enable. Open global ones before modules are loaded: instruments that are
+   * created earlier have no effect.
+   */
+  static async open(settings: Settings, options: OpenOptions): Promise<OpenTelemetry> {
+    const [metering, tracing] = await Promise.all([Metering.open(settings, options), Tracing.open(settings, options)]);
+    return new OpenTelemetry(metering, tracing);
+  }
+
+  /** Exports the remaining data. Rejects if an export fails; it is not retried. */
+  async shutdown(): Promise<void> {
+    const outcomes = await Promise.allSettled([this.metering.shutdown(), this.tracing.shutdown()]);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+}
+
 /**
  * Each exporter is loaded only if it is configured. It reads its endpoint, headers and other options from the
  * `OTEL_EXPORTER_OTLP_*` variables.
@@ -184,36 +216,4 @@ function unregister(): void {
   trace.disable();
   context.disable();
   logs.disable();
-}
-
-/** How the providers of an application are opened. */
-interface OpenOptions {
-  /**
-   * Registers them globally, so that `MetricService`, `@Span` and every other user of the OpenTelemetry API reach the
-   * same readers and exporters. Only for an application that has its own process; others do not register theirs.
-   */
-  readonly global: boolean;
-}
-
-/** The OpenTelemetry providers of one application. */
-export class OpenTelemetry {
-  private constructor(
-    readonly metering: Metering,
-    readonly tracing: Tracing,
-  ) {}
-
-  /**
-   * Opens the providers that the settings enable. Open global ones before modules are loaded: instruments that are
-   * created earlier have no effect.
-   */
-  static async open(settings: Settings, options: OpenOptions): Promise<OpenTelemetry> {
-    const [metering, tracing] = await Promise.all([Metering.open(settings, options), Tracing.open(settings, options)]);
-    return new OpenTelemetry(metering, tracing);
-  }
-
-  /** Exports the remaining data. Rejects if an export fails; it is not retried. */
-  async shutdown(): Promise<void> {
-    const outcomes = await Promise.allSettled([this.metering.shutdown(), this.tracing.shutdown()]);
-    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-  }
 }

@@ -54,7 +54,7 @@ interface ResponseExchange {
 }
 
 /** A stream waits for as long as its run does. */
-const WAIT_MS = 2 ** 31 - 1;
+const STREAM_WAIT_MS = 2 ** 31 - 1;
 /** How soon a reader is sent away again that had frames to read when its run began to wait. */
 const LOOK_AGAIN_MS = 1_000;
 
@@ -192,7 +192,7 @@ export class ResponseStreams {
   ): Promise<void> {
     const request = { caller, reply };
     do {
-      const end = await this.waiting.untilOver(run, { ...request, withinMs: WAIT_MS });
+      const end = await this.waiting.untilOver(run, { ...request, withinMs: STREAM_WAIT_MS });
       if (end !== 'over') return;
       streamOf().giveUpWaiting(run.id);
       // A reader that lacked frames at this moment continues to read.
@@ -212,7 +212,7 @@ function isWhole({ attempt, epoch, status, startedAt }: RunEntity, writers: Read
 }
 
 /** As long as OpenAI's clients wait for an answer. */
-const MAX_WAIT_MS = 600_000;
+const COMPLETE_WAIT_MS = 600_000;
 /** For the worker of a run that is cancelled. */
 const CANCEL_WAIT_MS = 5_000;
 
@@ -276,7 +276,7 @@ export class ResponseResponder {
     }
     const { taskId } = await checked.post();
     const found = { ...(await this.reader.find(exchange.caller, responseId(taskId))), begunBy: checked.begunBy };
-    if (mode === 'complete') await this.untilOver(exchange, found, MAX_WAIT_MS);
+    if (mode === 'complete') await this.untilOver(exchange, found, COMPLETE_WAIT_MS);
     const response = await this.read(exchange, found);
     await this.unstored.forget(response, found.run);
     return response;

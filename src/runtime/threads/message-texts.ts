@@ -35,13 +35,13 @@ export function requireReadableTexts(caller: Principal, where: unknown, searches
 }
 
 /** How much of a question a list shows, in characters. */
-const MAX_LENGTH = 500;
+const MAX_QUESTION_LENGTH = 500;
 /** How much is read for the questions of a page, as JSON text. No message uses more than its share. */
-const MAX_BYTES = 8_388_608;
+const MAX_QUESTION_BYTES = 8_388_608;
 
 /** How large a message can be that a page of so many items shows the beginning of. */
 export function questionBytes(items: number): number {
-  return Math.floor(MAX_BYTES / items);
+  return Math.floor(MAX_QUESTION_BYTES / items);
 }
 
 /**
@@ -51,7 +51,7 @@ export function questionBytes(items: number): number {
  */
 export function questionAmong(messages: string, maxBytes: string): string {
   return `(
-    SELECT left(part.value ->> 'text', ${MAX_LENGTH})
+    SELECT left(part.value ->> 'text', ${MAX_QUESTION_LENGTH})
       FROM (SELECT parts FROM messages message
              WHERE ${messages} AND message.role = 'user' AND ${MESSAGE_BYTES} <= ${maxBytes}
              ORDER BY message.run_position, message.ordinal LIMIT 1) AS question,

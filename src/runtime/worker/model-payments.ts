@@ -1,48 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4Usage,
-  LanguageModelV4FilePart,
-} from '@ai-sdk/provider';
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from '@ai-sdk/provider';
 import { wrapLanguageModel } from 'ai';
-import { costOf, RESERVED_OUTPUT_TOKENS, tokensOfBytes } from '../../agents/models/model-price.js';
+import { costOf, countInputTokens, RESERVED_OUTPUT_TOKENS } from '../../agents/models/model-price.js';
 import type { TierModel } from '../../agents/models/models.service.js';
 import { mayHaveCost } from '../../agents/models/provider-failure.js';
 import { throughOutage } from '../../core/retry.js';
 import type { RunClaim } from '../runs/records/run-attempt.js';
 import type { RunSpending } from '../runs/records/run-spending.js';
-
-/** More than an image of any size costs at the common providers. */
-const IMAGE_TOKENS = 5_000;
-/** A page of a PDF can be both read and seen. */
-const BYTES_PER_FILE_TOKEN = 5;
-
-/** How many input tokens a call has at most, as a rule: no tokenizer is common to all models. */
-export function countInputTokens({
-  prompt,
-  tools = [],
-  responseFormat = { type: 'text' },
-}: Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'responseFormat'>): number {
-  let tokens = 0;
-  const text = JSON.stringify([prompt, tools, responseFormat], (_, value: unknown) => {
-    if (!isFile(value)) return value;
-    tokens += tokensOfFile(value);
-    return null;
-  });
-  return tokens + tokensOfBytes(Buffer.byteLength(text));
-}
-
-function isFile(value: unknown): value is LanguageModelV4FilePart {
-  const { type, mediaType, data } = (value ?? {}) as Partial<LanguageModelV4FilePart>;
-  return type === 'file' && typeof mediaType === 'string' && data?.type === 'data';
-}
-
-function tokensOfFile({ mediaType, data }: LanguageModelV4FilePart): number {
-  if (/^image(?:\/|$)/.test(mediaType) || data.type !== 'data') return IMAGE_TOKENS;
-  const bytes = typeof data.data === 'string' ? Buffer.byteLength(data.data, 'base64') : data.data.byteLength;
-  return Math.ceil(bytes / BYTES_PER_FILE_TOKEN);
-}
 
 /** A reserved call that is not settled yet. */
 interface OpenPayment {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ArgumentChecker, type ArgumentVerdict, refusalOf } from './argument-checker.js';
+import { ArgumentChecker } from './argument-checker.js';
+import { type ArgumentVerdict, refusalOf } from './argument-verdict.js';
 
 const DRAFT_07 = 'http://json-schema.org/draft-07/schema#';
 const DRAFT_2020 = 'https://json-schema.org/draft/2020-12/schema';

@@ -2,27 +2,6 @@ import { Worker } from 'node:worker_threads';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FieldError } from '../../core/domain-error.js';
 
-/** The longest wait by the clock, as a multiple of the processor time. */
-const MAX_STRETCH = 9;
-
-/**
- * Resolves when a thread has had some more processor time, or has waited many times as long for it.
- * @param ms the processor time, in milliseconds
- * @throws the reason of the signal when it is aborted, or an error when the thread has ended
- */
-export async function processorTime(thread: Pick<Worker, 'cpuUsage'>, ms: number, signal: AbortSignal): Promise<void> {
-  const lastAt = performance.now() + MAX_STRETCH * ms;
-  let before: NodeJS.CpuUsage | undefined;
-  for (let left = ms; left > 0 && performance.now() < lastAt;) {
-    // A thread that has no processor does not answer.
-    const used = await Promise.race([thread.cpuUsage(before), sleep(ms, undefined, { signal })]);
-    if (used === undefined) continue;
-    if (before === undefined) before = used;
-    else left = ms - (used.user + used.system) / 1_000;
-    await sleep(Math.max(left, 0), undefined, { signal });
-  }
-}
-
 /** A request to a check thread. */
 export interface CheckRequest {
   /** Identifies the schema. */
@@ -223,4 +202,25 @@ function nextMessage(
     }, limitMs);
     worker.on('message', onMessage).on('error', onError).on('exit', onExit);
   });
+}
+
+/** The longest wait by the clock, as a multiple of the processor time. */
+const MAX_STRETCH = 9;
+
+/**
+ * Resolves when a thread has had some more processor time, or has waited many times as long for it.
+ * @param ms the processor time, in milliseconds
+ * @throws the reason of the signal when it is aborted, or an error when the thread has ended
+ */
+export async function processorTime(thread: Pick<Worker, 'cpuUsage'>, ms: number, signal: AbortSignal): Promise<void> {
+  const lastAt = performance.now() + MAX_STRETCH * ms;
+  let before: NodeJS.CpuUsage | undefined;
+  for (let left = ms; left > 0 && performance.now() < lastAt;) {
+    // A thread that has no processor does not answer.
+    const used = await Promise.race([thread.cpuUsage(before), sleep(ms, undefined, { signal })]);
+    if (used === undefined) continue;
+    if (before === undefined) before = used;
+    else left = ms - (used.user + used.system) / 1_000;
+    await sleep(Math.max(left, 0), undefined, { signal });
+  }
 }

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ArgumentChecker, type ArgumentVerdict, type IsolationTimes } from './argument-checker.js';
+import { ArgumentChecker } from './argument-checker.js';
+import type { IsolationTimes } from './isolated-checks.js';
+import type { ArgumentVerdict } from './argument-verdict.js';
 
 /** Long enough for a harmless check while the machine does other work. */
 const TIMES: IsolationTimes = { deadline: 2_000, quarantine: 60_000, maxWait: 60_000 };

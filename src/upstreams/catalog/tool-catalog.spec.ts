@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import type { Connection } from '../../connections/connection.js';
 import type { ConnectionDirectory } from '../../connections/connection-directory.js';
-import { ListChangeFeed, type ToolLister, ToolCatalog } from './tool-catalog.js';
+import { ListChangeFeed } from './list-change-feed.js';
 import type { OfferedTools } from './offered-tools.js';
+import { type ToolLister, ToolCatalog } from './tool-catalog.js';
 
 Logger.overrideLogger(false);
 
@@ -144,48 +145,5 @@ describe('ToolCatalog with many lists', () => {
     await names(large[0]);
 
     expect(upstream.listings).toBe(11);
-  });
-});
-
-describe('ListChangeFeed', () => {
-  beforeEach(() => void jest.useFakeTimers());
-  afterEach(() => void jest.useRealTimers());
-
-  function recordChanges(feed: ListChangeFeed): string[] {
-    const changes: string[] = [];
-    feed.onChange((id, kind) => void changes.push(`${kind} of ${id}`));
-    return changes;
-  }
-
-  it('reports a single change once and at once', () => {
-    const feed = new ListChangeFeed();
-    const changes = recordChanges(feed);
-    feed.tell('a', 'tools');
-
-    expect(changes).toEqual(['tools of a']);
-    jest.advanceTimersByTime(60_000);
-    expect(changes).toEqual(['tools of a']);
-    feed.tell('a', 'tools');
-    expect(changes).toHaveLength(2);
-  });
-
-  it('reduces repeated changes to the first one and one each second, including the last', () => {
-    const feed = new ListChangeFeed();
-    const changes = recordChanges(feed);
-    for (let count = 0; count < 10_000; count++) feed.tell('a', 'tools');
-
-    expect(changes).toHaveLength(1);
-    jest.advanceTimersByTime(60_000);
-    expect(changes).toHaveLength(2);
-  });
-
-  it('reports each kind and connection separately', () => {
-    const feed = new ListChangeFeed();
-    const changes = recordChanges(feed);
-    feed.tell('a', 'tools');
-    feed.tell('a', 'prompts');
-    feed.tell('b', 'tools');
-
-    expect(changes).toEqual(['tools of a', 'prompts of a', 'tools of b']);
   });
 });

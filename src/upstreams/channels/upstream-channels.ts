@@ -7,7 +7,8 @@ import { StdioSessions } from '../stdio/stdio-sessions.js';
 import { StdioUpstream } from '../stdio/stdio-upstream.js';
 import { UpstreamPool, type BorrowOptions } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
-import { HttpChannel, HttpUpstream, type LentSession } from '../http/http-upstream.js';
+import { HttpUpstream, type LentSession } from '../http/http-upstream.js';
+import { HttpChannel } from '../http/http-channel.js';
 import type {
   OutgoingMessage,
   UpstreamChannel,

@@ -14,43 +14,6 @@ import type { UpstreamRequest } from '../contract/upstream-request.js';
 import { answerRequest } from '../messages/answer-request.js';
 import { withTimeout } from '../../core/with-timeout.js';
 
-/** How long the stream is waited for: a server drops messages that it cannot send. */
-const OPENING_MS = 1_000;
-
-/** Whether a stream of notifications is open, for those who need it. */
-export class StreamOpening {
-  private readonly first = Promise.withResolvers<boolean>();
-  private state = this.first.promise;
-  /** True if somebody did not wait until the stream was open. */
-  private isLate = false;
-
-  /** @param missed called when the stream opens later than somebody waited: changes may have been missed until then */
-  constructor(private readonly missed: () => void) {
-    this.first.promise.catch(() => undefined);
-  }
-
-  /**
-   * Resolves with false if the upstream does not offer the stream, otherwise once it is open, or after a second.
-   * @throws what `fail` was called with
-   */
-  isOpen(): Promise<boolean> {
-    return withTimeout(this.state, OPENING_MS, (): true => (this.isLate = true), { ref: false });
-  }
-
-  /** @param isOpen false if the upstream refuses the stream */
-  settle(isOpen: boolean): void {
-    this.first.resolve(isOpen);
-    this.state = Promise.resolve(isOpen);
-    if (this.isLate && isOpen) this.missed();
-    this.isLate = false;
-  }
-
-  /** The first attempt has failed, and another one may follow. */
-  fail(error: Error): void {
-    this.first.reject(error);
-  }
-}
-
 const PONG_TIMEOUT_MS = 10_000;
 /** After this many sessions in a row that were lost soon after opening, the service stops listening. */
 const MAX_QUICK_LOSSES = 3;
@@ -132,8 +95,7 @@ export class UpstreamListener {
     opening.settle(false);
     if (end !== 'lost') {
       following.isOver = true;
-      if (!signal.aborted)
-        changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
+      if (!signal.aborted) changes.end(streamEnded());
       return;
     }
     this.quickLosses = performance.now() - startedAt >= STABLE_MS ? 0 : this.quickLosses + 1;
@@ -164,6 +126,43 @@ function pongThrough(channel: UpstreamChannel, signal: AbortSignal): Notificatio
       )
       .finally(() => (isPending = false));
   };
+}
+
+/** How long the stream is waited for: a server drops messages that it cannot send. */
+const OPENING_MS = 1_000;
+
+/** Whether a stream of notifications is open, for those who need it. */
+export class StreamOpening {
+  private readonly first = Promise.withResolvers<boolean>();
+  private state = this.first.promise;
+  /** True if somebody did not wait until the stream was open. */
+  private isLate = false;
+
+  /** @param missed called when the stream opens later than somebody waited: changes may have been missed until then */
+  constructor(private readonly missed: () => void) {
+    this.first.promise.catch(() => undefined);
+  }
+
+  /**
+   * Resolves with false if the upstream does not offer the stream, otherwise once it is open, or after a second.
+   * @throws what `fail` was called with
+   */
+  isOpen(): Promise<boolean> {
+    return withTimeout(this.state, OPENING_MS, (): true => (this.isLate = true), { ref: false });
+  }
+
+  /** @param isOpen false if the upstream refuses the stream */
+  settle(isOpen: boolean): void {
+    this.first.resolve(isOpen);
+    this.state = Promise.resolve(isOpen);
+    if (this.isLate && isOpen) this.missed();
+    this.isLate = false;
+  }
+
+  /** The first attempt has failed, and another one may follow. */
+  fail(error: Error): void {
+    this.first.reject(error);
+  }
 }
 
 /** How many requests are passed on at a time; further ones are refused. */
@@ -216,8 +215,7 @@ export class SessionListener {
     );
     this.opening.settle(false);
     if (end === 'lost') onLost();
-    else if (!signal.aborted)
-      changes.end(new UpstreamError('protocol', 'The upstream has ended its stream of notifications.'));
+    else if (!signal.aborted) changes.end(streamEnded());
   }
 
   private async open(signal: AbortSignal): Promise<UpstreamAnswer> {
@@ -242,4 +240,8 @@ export class SessionListener {
 
 async function answerTo(request: UpstreamRequest, { requests }: ListeningSession['session']): Promise<object> {
   return request.method === 'ping' ? {} : requests.answer(request);
+}
+
+function streamEnded(): UpstreamError {
+  return new UpstreamError('protocol', 'The upstream has ended its stream of notifications.');
 }

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { ChatCompletions } from '../../../src/boot/testing/scripted-model.js';
+import { ChatCompletions } from '../../../src/boot/testing/chat-completions.js';
 import type { ModelApi, ReceivedRequest, StreamedAnswer } from '../../../src/boot/testing/model-server.js';
 import { AnthropicApi } from '../../support/model-apis/anthropic-api.js';
 import { GoogleApi } from '../../support/model-apis/google-api.js';

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { locateBinaries, prepareBinaries } from '../../../src/platform/embedded-postgres/binaries.js';
-import { ownerOfCluster } from '../../../src/platform/embedded-postgres/cluster.js';
+import { userOfCluster } from '../../../src/platform/embedded-postgres/cluster.js';
 import {
   attachEmbeddedPostgres,
   SHARED_ROOT,
@@ -188,7 +188,7 @@ describe('environment', () => {
     const occupant = createServer().listen(taken, '127.0.0.1');
     await once(occupant, 'listening');
     const offers = [taken, await findFreePort()];
-    const user = await ownerOfCluster(cluster);
+    const user = await userOfCluster(cluster);
     // The cluster's user may be unable to enter the folder of the checkout.
     const binaries = await prepareBinaries(await locateBinaries(), user, SHARED_ROOT, () => undefined);
     const running = await ensureServer(

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { ChatAnswer, type ChatRequest } from '../../../src/boot/testing/scripted-model.js';
+import { ChatAnswer, type ChatRequest } from '../../../src/boot/testing/chat-completions.js';
 import type { ModelApi, ReceivedRequest, StreamedAnswer } from '../../../src/boot/testing/model-server.js';
 import { ResponsesAnswer } from './responses-answer.js';
 

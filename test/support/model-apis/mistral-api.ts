@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { ChatAnswer, ChatCompletions, type ChatRequest } from '../../../src/boot/testing/scripted-model.js';
+import { ChatAnswer, ChatCompletions, type ChatRequest } from '../../../src/boot/testing/chat-completions.js';
 import type { ModelUsage, ReceivedRequest, StreamedAnswer } from '../../../src/boot/testing/model-server.js';
 
 const CALL_ID = /^[a-zA-Z0-9]{9}$/;

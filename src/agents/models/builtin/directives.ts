@@ -85,8 +85,3 @@ function isJsonObject(text: string): boolean {
     return false;
   }
 }
-
-/** The failure that a message requests from the built-in model. Its text is the user's own. */
-export class BuiltinFailure extends Error {
-  override readonly name = 'BuiltinFailure';
-}

@@ -8,7 +8,8 @@ import type {
 } from '@ai-sdk/provider';
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { BuiltinFailure, parseDirectives, type Directive } from './directives.js';
+import { parseDirectives, type Directive } from './directives.js';
+import { BuiltinFailure } from './builtin-failure.js';
 import { isRecord, isObject } from '../../../core/is-record.js';
 
 type Parts = AsyncGenerator<LanguageModelV4StreamPart, void>;

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
 import { dynamicTool, generateText, isStepCount, jsonSchema, streamText, type ModelMessage, type ToolSet } from 'ai';
-import { BuiltinFailure } from './directives.js';
+import { BuiltinFailure } from './builtin-failure.js';
 import { createEchoModel } from './echo-model.js';
 
 const anyObject = jsonSchema<Record<string, unknown>>({ type: 'object' });

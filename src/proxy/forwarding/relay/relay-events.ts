@@ -13,7 +13,7 @@ import { isFrom } from '../../../upstreams/contract/log-level.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { rpcErrorText } from '../../protocol/json-rpc-error.js';
 import { toProxyError } from '../../protocol/to-proxy-error.js';
-import { type CompleteAnswer, completeAnswer, completeSmall, isResponse, judgeEnds } from './relay-json.js';
+import { type CompleteAnswer, completeAnswer, completeSmall, isResponse, judgeEnds } from './complete-answer.js';
 import { AnsweredId, wrongAnswerError, replaceAll, StreamingReplacement } from './answered-id.js';
 import { keepAlive } from './keep-alive.js';
 import { brokenAnswer, needsWhole, type RelayedAnswer, type RelayPlan } from './relay-plan.js';

@@ -43,7 +43,7 @@ export interface RelayPlan extends AnsweredWithRoom {
   readonly explain: (error: unknown) => unknown;
   /** Aborted when the caller cancels the request with a notification. It gets no answer then. */
   readonly cancelled?: AbortSignal | undefined;
-  /** Settles the request before the last byte is sent, with the answer if it was parsed. Only the first call counts. */
+  /** Settles the request before the response ends, with the answer if it was parsed. Only the first call counts. */
   readonly settle: (outcome: InvocationOutcome, answer?: Record<string, unknown>) => Promise<void>;
 }
 

@@ -45,7 +45,7 @@ export interface Session {
 /** How long a session lasts. */
 export const MAX_AGE_MS = 24 * 60 * 60_000;
 /** The service does not issue longer ids. */
-const MAX_LENGTH = 8 * 1024;
+const MAX_ID_LENGTH = 8 * 1024;
 
 /**
  * Turns sessions into session ids and back (MCP 2025-11-25, "Session Management"). An id is the encrypted session, so
@@ -85,7 +85,7 @@ export class SealedSessions {
 
   /** @throws DomainError `session_not_found`, which makes an MCP client open a new session */
   open(id: string, connection: Connection, caller: Principal | undefined): Session {
-    if (id.length > MAX_LENGTH) throw unknownSession();
+    if (id.length > MAX_ID_LENGTH) throw unknownSession();
     let session: Session;
     try {
       // The envelope is authentic, so it holds what `seal` wrote.
@@ -117,8 +117,8 @@ export function unknownSession(): DomainError {
 }
 
 /** A session id is sent in a header, so its content must stay small. */
-const MAX_STORED_LENGTH = 2 * 1024;
-const ID = '"signalbox-initialize"';
+const MAX_INITIALIZE_LENGTH = 2 * 1024;
+const INITIALIZE_ID = '"signalbox-initialize"';
 
 /**
  * True if the client declared capabilities (sampling, elicitation, roots). An upstream may list other tools to such a
@@ -137,7 +137,7 @@ export function toStoredInitialize({ params }: InboundMessage): string {
   const { protocolVersion, capabilities, clientInfo } = params;
   const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
   const text = JSON.stringify({ protocolVersion, capabilities, clientInfo: { name, version } });
-  if (text.length > MAX_STORED_LENGTH) {
+  if (text.length > MAX_INITIALIZE_LENGTH) {
     throw new DomainError(
       'invalid_rpc_request',
       'The params of `initialize` are too large for a session with a STDIO connection.',
@@ -148,6 +148,6 @@ export function toStoredInitialize({ params }: InboundMessage): string {
 
 /** The request that repeats a stored `initialize`. */
 export function storedInitialize(text: string): OutgoingMessage {
-  const body = Buffer.from(`{"jsonrpc":"2.0","id":${ID},"method":"initialize","params":${text}}`);
-  return { body, method: 'initialize', id: ID };
+  const body = Buffer.from(`{"jsonrpc":"2.0","id":${INITIALIZE_ID},"method":"initialize","params":${text}}`);
+  return { body, method: 'initialize', id: INITIALIZE_ID };
 }

@@ -15,44 +15,6 @@ import { type UpstreamTool, isTool } from '../../../upstreams/contract/upstream.
 import { UpstreamError, UpstreamMisbehaviour, toUpstreamError } from '../../../upstreams/contract/upstream-error.js';
 import { messagesIn } from '../../../upstreams/messages/sse-parts.js';
 
-type PostingChannel = Pick<UpstreamChannel, 'postMessage'>;
-
-const ADDRESS = 'the end of the session';
-
-/**
- * Lists all pages of an upstream's tools in the session of this channel.
- * @throws UpstreamError
- */
-async function listThroughChannel(channel: PostingChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
-  try {
-    return await collectTools((cursor) => readPage(channel, cursor, options));
-  } catch (error) {
-    throw error instanceof UpstreamError ? error : toUpstreamError(error, ADDRESS);
-  }
-}
-
-let count = 0;
-
-async function readPage(
-  channel: PostingChannel,
-  cursor: string | undefined,
-  options: ExchangeOptions,
-): Promise<ToolPage> {
-  // An id that the caller does not use in the same session.
-  const id = `signalbox-list-${count++}`;
-  const params = cursor === undefined ? {} : { params: { cursor } };
-  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
-  const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
-  for await (const text of messagesIn(answer)) {
-    const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
-    if (message.id !== id) continue;
-    const { tools, nextCursor } = message.result ?? {};
-    if (!Array.isArray(tools) || !tools.every(isTool)) break;
-    return { tools, ...(typeof nextCursor === 'string' && { nextCursor }) };
-  }
-  throw new UpstreamMisbehaviour('did not list its tools');
-}
-
 const MAX_SESSIONS = 1_000;
 /** The total of all lists, in UTF-16 code units of their JSON text. */
 const MAX_SIZE = 32 * 1024 * 1024;
@@ -126,4 +88,42 @@ export class SessionTools {
   forget(sessionKey: string): void {
     this.lists.forget(sessionKey);
   }
+}
+
+type PostingChannel = Pick<UpstreamChannel, 'postMessage'>;
+
+const ADDRESS = 'the end of the session';
+
+/**
+ * Lists all pages of an upstream's tools in the session of this channel.
+ * @throws UpstreamError
+ */
+async function listThroughChannel(channel: PostingChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
+  try {
+    return await collectTools((cursor) => readPage(channel, cursor, options));
+  } catch (error) {
+    throw error instanceof UpstreamError ? error : toUpstreamError(error, ADDRESS);
+  }
+}
+
+let count = 0;
+
+async function readPage(
+  channel: PostingChannel,
+  cursor: string | undefined,
+  options: ExchangeOptions,
+): Promise<ToolPage> {
+  // An id that the caller does not use in the same session.
+  const id = `signalbox-list-${count++}`;
+  const params = cursor === undefined ? {} : { params: { cursor } };
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
+  const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
+  for await (const text of messagesIn(answer)) {
+    const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
+    if (message.id !== id) continue;
+    const { tools, nextCursor } = message.result ?? {};
+    if (!Array.isArray(tools) || !tools.every(isTool)) break;
+    return { tools, ...(typeof nextCursor === 'string' && { nextCursor }) };
+  }
+  throw new UpstreamMisbehaviour('did not list its tools');
 }

@@ -8,7 +8,7 @@ import { storedCalls } from './model-call.js';
 import type { AnswerState, RunOutcome, RunClaim } from './run-attempt.js';
 import type { RunEntity } from './run.entity.js';
 import { CLOSE_APPROVALS, endSuspended, REASONS, IS_SUSPENDED } from './approval-closing.js';
-import { HAS_LOST_CREDENTIAL } from './new-run.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 
 /** A run that was ended. */
 export interface FinishedRun {

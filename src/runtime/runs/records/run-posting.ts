@@ -5,14 +5,8 @@ import { AppConfig } from '../../../core/config/app-config.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { DEFAULT_TIER, type Tier } from '../../../core/tier.js';
 import { CALLER_ID, newId } from '../../../core/ids.js';
-import {
-  HAS_LOST_CREDENTIAL,
-  type ClaimedRun,
-  type NewRun,
-  type PostedRun,
-  RUN_COLUMNS,
-  THREAD_CREATED_AT,
-} from './new-run.js';
+import { type ClaimedRun, type NewRun, type PostedRun, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 import { refuseSpending, type SpendRefusal } from './run-spending.js';
 import type { Turn } from '../../../platform/database/organization-locks.js';
 import { functionCall, PreparedStatements } from '../../../platform/database/prepared-statements.js';

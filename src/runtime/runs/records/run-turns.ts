@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../../core/config/app-config.js';
 import { OPEN_RUN_STATUS_LIST } from '../../../core/run-status.js';
 import { PreparedStatements } from '../../../platform/database/prepared-statements.js';
-import { HAS_LOST_CREDENTIAL, type ClaimedRun, HAS_SPEND_LIMIT, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
+import { type ClaimedRun, HAS_SPEND_LIMIT, RUN_COLUMNS, THREAD_CREATED_AT } from './new-run.js';
+import { HAS_LOST_CREDENTIAL } from './lost-credential.js';
 
 /** Organizations and holders whose runs are excluded. */
 export interface PassedOver {

@@ -1,9 +1,8 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { databaseDate } from '../../../core/database-time.js';
-import type { ModelPrice } from '../../../agents/models/model-price.js';
+import { countInputTokens, type ModelPrice } from '../../../agents/models/model-price.js';
 import { describeProviderFailure } from '../../../agents/models/provider-failure.js';
 import type { RecordedCall, RecordedResponse, RecordedTry } from '../../runs/records/model-recordings.js';
-import { countInputTokens } from '../model-payments.js';
 import { recordedRequest, type SentRequest, toolNamesOf, RecordedTexts } from './recorded-request.js';
 import type { ClaimedRun } from '../../runs/records/new-run.js';
 import type { RecordingWriter } from './recording-writer.js';

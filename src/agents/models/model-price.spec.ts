@@ -1,6 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
-import { countInputTokens } from './model-payments.js';
+import { countInputTokens } from './model-price.js';
 
 const promptWith = (mediaType: string, data: Uint8Array | string): LanguageModelV4Prompt => [
   { role: 'user', content: [{ type: 'file', mediaType, data: { type: 'data', data } }] },
