@@ -69,21 +69,24 @@ interface ReadOptions {
   readonly isEnabled?: boolean;
 }
 
-/**
- * Reads with a management tool.
- * @param options.refreshMs for statistics, which cost too much to be read with each change
- */
+interface RefreshOptions<Answer> extends ReadOptions {
+  /** For what no change announces: reads again after so many milliseconds, by the answer and how often it was read. */
+  readonly refreshMs?: number | false | ((answer: Answer | undefined, reads: number) => number | false);
+}
+
+/** Reads with a management tool. */
 export function useTool<Name extends ToolName>(
   name: Name,
   input: ToolInput<Name>,
-  { isEnabled = true, refreshMs }: ReadOptions & { readonly refreshMs?: number } = {},
+  { isEnabled = true, refreshMs = false }: RefreshOptions<ToolOutput<Name>> = {},
 ) {
   const organization = useOrganization();
   return useQuery<ToolOutput<Name>>({
     ...toolQuery(organization, name, input),
     enabled: isEnabled,
     placeholderData: keepPreviousData as never,
-    refetchInterval: refreshMs ?? false,
+    refetchInterval:
+      typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data, state.dataUpdateCount) : refreshMs,
   });
 }
 

@@ -12,6 +12,10 @@ type Recorded = NonNullable<ToolOutput<'RUN_MODEL_CALL_GET'>['item']>;
 type RecordedText = NonNullable<Recorded['request']['instructions']>;
 type RecordedPart = Recorded['response']['parts'][number];
 
+/** How often a call that is not on record is read again, and after which time. */
+const STORED_READS = 10;
+const STORED_READ_MS = 2_000;
+
 /** The permissions that reading what a model was sent takes. */
 export const NEEDED_FOR_RECORDINGS = ['RUN_MODEL_CALL_GET', 'COLLECTION_THREAD_MESSAGES_LIST'];
 
@@ -19,7 +23,11 @@ export const NEEDED_FOR_RECORDINGS = ['RUN_MODEL_CALL_GET', 'COLLECTION_THREAD_M
 export function RecordedCall({ runId, number }: { readonly runId: string; readonly number: number }) {
   const { may } = useOrganization();
   const isPermitted = NEEDED_FOR_RECORDINGS.every(may);
-  const { data, error, refetch } = useTool('RUN_MODEL_CALL_GET', { id: runId, number }, { isEnabled: isPermitted });
+  const { data, error, refetch } = useTool(
+    'RUN_MODEL_CALL_GET',
+    { id: runId, number },
+    { isEnabled: isPermitted, refreshMs: whileItIsStored },
+  );
   if (!isPermitted) {
     return (
       <Note>
@@ -36,6 +44,11 @@ export function RecordedCall({ runId, number }: { readonly runId: string; readon
   ) : (
     <Note>What the model was sent is not on record. It was not recorded, is not stored yet, or is no longer kept.</Note>
   );
+}
+
+/** A call is stored a moment after it, which no change announces. */
+function whileItIsStored(answer: ToolOutput<'RUN_MODEL_CALL_GET'> | undefined, reads: number): number | false {
+  return answer?.item === null && answer.setting !== 'off' && reads < STORED_READS && STORED_READ_MS;
 }
 
 function RecordingIsOff() {
