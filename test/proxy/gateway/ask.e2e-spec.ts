@@ -327,8 +327,13 @@ describe('the tool that runs an agent', () => {
   it('reports progress while the run goes on', async () => {
     const { client } = await openLegacy(app, `gateway/${await exposed()}`);
     const seen: unknown[] = [];
-    const call = { name: 'ask', arguments: { message: '/wait 5500' } };
-    await client.callTool(call, undefined, { onprogress: (progress) => void seen.push(progress) });
+    const leaving = new AbortController();
+    const onprogress = (progress: unknown): void => {
+      seen.push(progress);
+      leaving.abort();
+    };
+    const call = { name: 'ask', arguments: { message: '/wait 60000' } };
+    await expect(client.callTool(call, undefined, { signal: leaving.signal, onprogress })).rejects.toThrow();
     expect(seen[0]).toEqual({ progress: 1, message: expect.stringMatching(/^(queued|running)$/) as unknown });
     await client.close();
   });

@@ -145,14 +145,16 @@ describe('when there is no worker', () => {
 describe('a worker whose heartbeats are late', () => {
   it('does not take over the run that it executes', async () => {
     await startWorker();
-    const { thread, taskId } = await WatchedRun.start(`/wait ${RUN_LOCK_MS}\nStill here`);
+    const { thread, taskId } = await WatchedRun.start('/wait 600000');
     await thread.waitFor(taskId, 'running');
     // The worker searches for lost runs several times within its lock time.
-    while ((await thread.run(taskId)).status === 'running') {
+    for (const until = Date.now() + RUN_LOCK_MS; Date.now() < until;) {
       const late = `UPDATE runs SET heartbeat_at = now() - interval '1 hour' WHERE id = $1 AND status = 'running'`;
       await api.query(late, [taskId]);
     }
-    expect(await thread.run(taskId)).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(await thread.run(taskId)).toMatchObject({ status: 'running', attempt: 1 });
+    await thread.cancel(taskId);
+    expect(await thread.waitFor(taskId, 'cancelled')).toMatchObject({ attempt: 1 });
   });
 });
 

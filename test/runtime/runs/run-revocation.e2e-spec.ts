@@ -151,7 +151,7 @@ describe.each(backends)('runs of a key that is gone, on %s', (_name, start) => {
     const key = await createKey();
     const thread = await ThreadClient.create(app, agentId);
     const taskId = await post(thread, '/wait 3000\n/words 3', key);
-    await thread.waitFor(taskId, 'running');
+    await thread.waitFor(taskId, 'running', 'completed');
     await succeed(app, 'API_KEY_UPDATE', { id: key.id, permissions: {} });
     expect(await thread.waitFor(taskId, 'completed', 'failed')).toMatchObject({ status: 'completed' });
     expect(textOf((await thread.collect(taskId)).chunks)).not.toBe('');

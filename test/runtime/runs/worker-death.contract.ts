@@ -42,7 +42,7 @@ export function workerDeathContract(name: string, startBackend: () => Promise<St
       const runs = Array.from({ length: count }, async () => {
         const thread = await ThreadClient.create(api, agentId);
         const taskId = await thread.postMessage(text);
-        await thread.waitFor(taskId, 'running');
+        await thread.waitFor(taskId, 'running', 'completed');
         return { thread, taskId };
       });
       return Promise.all(runs);

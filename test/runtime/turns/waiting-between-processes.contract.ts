@@ -89,7 +89,7 @@ export function waitingContract(name: string, startBackend: () => Promise<Stream
       const answering = ask(thread, '/wait 2000\nhello', 60).then((answer) => answer);
       await eventually(async () => expect((await thread.messages()).length).toBeGreaterThan(0));
       const taskId = String((await thread.messages())[0]?.metadata['taskId']);
-      await thread.waitFor(taskId, 'running');
+      await thread.waitFor(taskId, 'running', 'completed');
       await backend.start({ ROLE: 'worker' });
       await worker.close();
       expect((await answering).body).toMatchObject({ taskId, status: 'completed' });
