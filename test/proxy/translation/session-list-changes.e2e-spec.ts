@@ -55,9 +55,14 @@ describe.each(['server', 'program'])('a client of the legacy era at a modern %s'
     await client.connect(new StreamableHTTPClientTransport(new URL(path, app.url), { requestInit }));
     expect(client.getServerCapabilities()?.tools).toEqual({ listChanged: true });
     const { tools } = await client.listTools();
-    await client.callTool({ name: 'grow' });
-    await eventually(() => expect(count).toBeGreaterThan(0));
-    await eventually(async () => expect((await client.listTools()).tools).toHaveLength(tools.length + 1));
+    // A change before the client's stream is open is not reported, so it is repeated.
+    let grown = 0;
+    await eventually(async () => {
+      await client.callTool({ name: 'grow' });
+      grown++;
+      expect(count).toBeGreaterThan(0);
+    });
+    await eventually(async () => expect((await client.listTools()).tools).toHaveLength(tools.length + grown));
     await client.close();
   });
 

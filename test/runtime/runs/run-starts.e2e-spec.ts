@@ -1,12 +1,17 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
-import { createAgent, ThreadClient } from '../../support/agent-runs.js';
+import { connect, createAgent, ThreadClient } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
+import { Upstreams } from '../../support/upstreams.js';
 
 let service: TestApp | undefined;
+const upstreams = new Upstreams();
 
-afterEach(() => service?.close());
+afterEach(async () => {
+  await service?.close();
+  await upstreams.close();
+});
 
 async function jobsAdded({ app }: TestApp): Promise<number> {
   const [row] = await app.get(DataSource).query(`SELECT count(*)::int AS jobs FROM bullmq.event WHERE event = 'added'`);
@@ -37,11 +42,13 @@ it('a process with free slots starts the runs that it accepts without a job, and
 
 it('the others become jobs, and both kinds together never use more than the slots', async () => {
   service = await startTestApp({ env: { RUN_CONCURRENCY: '3' } });
-  const agentId = await createAgent(service);
+  const held = await upstreams.holding();
+  const agentId = await createAgent(service, [await connect(service, held.url, 'Holding')]);
   const app = service;
-  const posted = await Promise.all(Array.from({ length: 15 }, () => post(app, agentId, '/wait 100')));
-  for (const { thread, taskId } of posted) await thread.waitFor(taskId, 'completed');
+  const posted = await Promise.all(Array.from({ length: 15 }, () => post(app, agentId, '/call hold {}')));
   expect(await jobsAdded(service)).toBeGreaterThan(0);
+  held.release();
+  for (const { thread, taskId } of posted) await thread.waitFor(taskId, 'completed');
   expect(await mostAtOnce(service)).toBe(3);
 });
 
