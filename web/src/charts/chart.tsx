@@ -62,7 +62,7 @@ export function Chart({
           onChoose={(first, end) => zoomTo(...stretchOf(atOf(first), atOf(end), range))}
           onEscape={zoomOut}
         >
-          <Suspense fallback={<div className="h-full animate-pulse rounded bg-muted" />}>
+          <Suspense fallback={<div data-loading className="h-full animate-pulse rounded bg-muted" />}>
             <Plot {...plot} formatAt={formatAt} formatValue={formatValue} />
           </Suspense>
         </Brush>

@@ -110,7 +110,9 @@ function NumbersForm({
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const numbers = Object.entries(values).map(([name, value]) => [name, value === '' ? null : Number(value)]);
-    update.mutate(toInput(Object.fromEntries(numbers)), { onSuccess: () => say(`${title} saved.`) });
+    // A form that is replaced meanwhile, by what was stored, gets no callback of `mutate`.
+    const saved = update.mutateAsync(toInput(Object.fromEntries(numbers)));
+    void saved.then(() => say(`${title} saved.`)).catch(() => undefined);
   };
   const isChanged = settings.some(({ name }) => values[name] !== String(stored[name] ?? ''));
   return (

@@ -69,7 +69,9 @@ function TierForm({
   const isChanged = isSet ? JSON.stringify(drafts) !== JSON.stringify(initial) : stored !== null;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    save.mutate({ data: { [tier]: targetOf(drafts) } }, { onSuccess: () => say(`The tier “${title}” was saved.`) });
+    // A form that is replaced meanwhile, by what was stored, gets no callback of `mutate`.
+    const saved = save.mutateAsync({ data: { [tier]: targetOf(drafts) } });
+    void saved.then(() => say(`The tier “${title}” was saved.`)).catch(() => undefined);
   };
   return (
     <Form
