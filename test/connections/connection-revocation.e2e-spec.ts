@@ -77,6 +77,11 @@ class McpSession {
     return Number(rpcOf(await this.call('pid')).result?.content?.[0]?.text);
   }
 
+  /** How many calls of `never` have arrived at the program, as text. */
+  async waiting(): Promise<unknown> {
+    return rpcOf(await this.call('waiting')).result?.content?.[0]?.text;
+  }
+
   /** Resolves when the stream of what comes unasked has ended. */
   async listen(): Promise<{ ended: Promise<unknown> }> {
     const headers = { ...this.headers, accept: 'text/event-stream' };
@@ -100,6 +105,8 @@ describe.each(Object.entries(CHANGES))('a connection that is %s in another proce
     const pids = [await shared.pid(), await session.pid()];
     const stream = await session.listen();
     const calls = [shared.call('never'), session.call('never')];
+    // A call that comes after the change would begin another program.
+    for (const caller of [shared, session]) await eventually(async () => expect(await caller.waiting()).toBe('1'));
     await change(id);
     await eventually(() => !pids.some(isAlive));
     for (const call of calls) expect(rpcOf(await call).error).toBeDefined();

@@ -183,8 +183,9 @@ inBrowser('the agents in the console', () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('tab', { name: 'Use it' }).click();
     const setting = page.getByRole('region', { name: 'VS Code', exact: true });
-    await setting.getByRole('button', { name: 'Copy' }).click();
-    await setting.getByText('Copied').waitFor();
+    // It says so for a short time.
+    const copying = setting.getByRole('button', { name: 'Copy' });
+    await Promise.all([setting.getByText('Copied').waitFor(), copying.click()]);
     const copied = JSON.parse(await page.evaluate<string>('navigator.clipboard.readText()')) as {
       servers: { support: { url: string } };
     };

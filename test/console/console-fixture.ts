@@ -115,7 +115,8 @@ export class ConsolePage {
   async settled(): Promise<void> {
     // A dialog hides the view behind it from the roles.
     await this.page.getByRole('heading', { level: 1, includeHidden: true }).waitFor();
-    const loading = this.page.getByRole('status', { name: /^Loading/ });
+    // Charts are hidden from the roles.
+    const loading = this.page.getByRole('status', { name: /^Loading/ }).or(this.page.locator('[data-loading]'));
     // The parts of a view load one after another: a single look can fall between two of them.
     let quietLooks = 0;
     for (let look = 0; look < LOOKS && quietLooks < QUIET_LOOKS; look++) {

@@ -217,6 +217,8 @@ describe('a mailed reset', () => {
     const browser = new Browser(service.url);
     await browser.signIn(email);
     await browser.submit(pathOf(invited.body.invitation_url), {});
+    // The invitation is also mailed, a moment after its answer.
+    await mailedPath(email);
     smtp.messages.length = 0;
     const { id } = await findMember(service, email);
     await service.tool('MEMBER_RESET', { id }).expect(200, { reset_url: null });
