@@ -93,14 +93,16 @@ export function useTool<Name extends ToolName>(
 /**
  * Changes something with a management tool.
  * @param changes the tools whose cached answers are read again afterwards
+ * @param onChanged called after that. Callbacks of `mutate` are not called in a form that what was stored has replaced.
  */
-export function useChange<Name extends ToolName>(name: Name, changes: readonly ToolName[]) {
+export function useChange<Name extends ToolName>(name: Name, changes: readonly ToolName[], onChanged?: () => void) {
   const { client, slug } = useOrganization();
   const queries = useQueryClient();
   return useMutation<ToolOutput<Name>, Error, ToolInput<Name>>({
     mutationFn: (input) => client.tool(name, input),
     onSuccess: async () => {
       await Promise.all(changes.map((changed) => queries.invalidateQueries({ queryKey: toolKey(slug, changed) })));
+      onChanged?.();
     },
   });
 }

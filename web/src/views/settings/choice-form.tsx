@@ -31,11 +31,11 @@ export function ChoiceForm<Value extends string>({
 }) {
   const { may } = useOrganization();
   const [value, setValue] = useState(stored);
-  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
   const say = useToast();
+  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET'], () => say(savedMessage));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    update.mutate(toInput(value), { onSuccess: () => say(savedMessage) });
+    update.mutate(toInput(value));
   };
   const idOf = (choice: string): string => `${title} ${choice}`.toLowerCase().replaceAll(' ', '-');
   return (

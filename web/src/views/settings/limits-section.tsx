@@ -105,14 +105,12 @@ function NumbersForm({
   const [values, setValues] = useState<Readonly<Record<string, string>>>(() =>
     Object.fromEntries(settings.map(({ name }) => [name, String(stored[name] ?? '')])),
   );
-  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
   const say = useToast();
+  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET'], () => say(`${title} saved.`));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const numbers = Object.entries(values).map(([name, value]) => [name, value === '' ? null : Number(value)]);
-    // A form that is replaced meanwhile, by what was stored, gets no callback of `mutate`.
-    const saved = update.mutateAsync(toInput(Object.fromEntries(numbers)));
-    void saved.then(() => say(`${title} saved.`)).catch(() => undefined);
+    update.mutate(toInput(Object.fromEntries(numbers)));
   };
   const isChanged = settings.some(({ name }) => values[name] !== String(stored[name] ?? ''));
   return (

@@ -43,11 +43,11 @@ export function OrganizationSection() {
 function NameForm({ organization }: { readonly organization: Organization }) {
   const { may } = useOrganization();
   const [name, setName] = useState(organization.name);
-  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
   const say = useToast();
+  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET'], () => say('The name was saved.'));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    update.mutate({ name: name.trim() }, { onSuccess: () => say('The name was saved.') });
+    update.mutate({ name: name.trim() });
   };
   return (
     <Section title="Organization">

@@ -63,15 +63,13 @@ function TierForm({
 }) {
   const [initial] = useState(() => draftsOf(stored));
   const [drafts, setDrafts] = useState(initial);
-  const save = useChange('MODEL_TIERS_SET', ['MODEL_TIERS_GET']);
   const say = useToast();
+  const save = useChange('MODEL_TIERS_SET', ['MODEL_TIERS_GET'], () => say(`The tier “${title}” was saved.`));
   const isSet = drafts[0]?.providerId !== '';
   const isChanged = isSet ? JSON.stringify(drafts) !== JSON.stringify(initial) : stored !== null;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    // A form that is replaced meanwhile, by what was stored, gets no callback of `mutate`.
-    const saved = save.mutateAsync({ data: { [tier]: targetOf(drafts) } });
-    void saved.then(() => say(`The tier “${title}” was saved.`)).catch(() => undefined);
+    save.mutate({ data: { [tier]: targetOf(drafts) } });
   };
   return (
     <Form
