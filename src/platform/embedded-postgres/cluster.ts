@@ -118,8 +118,8 @@ function clustersFolder(sharedRoot: string): string {
 /** Notes in a cluster below `sharedRoot` to which data folder it belongs. */
 export async function noteDataFolder(cluster: string, dataFolder: string, sharedRoot: string): Promise<void> {
   if (dirname(cluster) !== clustersFolder(sharedRoot)) return;
-  const owner: ClusterOrigin = { dataFolder, device: (await stat(dataFolder)).dev };
-  await writeFile(`${cluster}${ORIGIN_SUFFIX}`, JSON.stringify(owner));
+  const origin: ClusterOrigin = { dataFolder, device: (await stat(dataFolder)).dev };
+  await writeFile(`${cluster}${ORIGIN_SUFFIX}`, JSON.stringify(origin));
 }
 
 /**
