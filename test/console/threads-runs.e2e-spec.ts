@@ -108,6 +108,8 @@ inBrowser('Runs', () => {
     await zoom.getByRole('button', { name: 'Show the whole run' }).click();
     await page.waitForURL((url) => !url.searchParams.has('zoom'));
     const axis = page.getByTitle('Drag to zoom');
+    // Waits until it no longer moves.
+    await axis.hover();
     const { x, y, width } = (await axis.boundingBox()) ?? { x: 0, y: 0, width: 0 };
     await page.mouse.move(x + width / 4, y + 5);
     await page.mouse.down();

@@ -63,6 +63,21 @@ export async function openLegacy(
   return { client, transport };
 }
 
+/** Connects a client of the legacy era, and waits until its stream of announcements is open: its SDK does not. */
+export async function connectListening(client: LegacyClient, url: URL, requestInit: RequestInit): Promise<void> {
+  const { promise: answered, resolve } = Promise.withResolvers<void>();
+  const transport = new LegacyTransport(url, {
+    requestInit,
+    fetch: async (address, init) => {
+      const answer = await fetch(address, init);
+      if (init?.method === 'GET') resolve();
+      return answer;
+    },
+  });
+  await client.connect(transport);
+  await answered;
+}
+
 function endpointOf({ url, org, apiKey }: Tenant, connectionId: string): [URL, { requestInit: RequestInit }] {
   return [
     new URL(pathOf({ org }, connectionId), url),

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
 import { StdioUpstream } from '../../src/upstreams/stdio/stdio-upstream.js';
 import { succeed } from '../support/agent-runs.js';
 import { newTenant } from '../support/tenant.js';
+import { connectListening } from '../support/era-clients.js';
 import { type ChangingServer, startLegacyServer, startModernServer } from '../support/changing-server.js';
 import { agentOf, callThrough, gatewayPath, listThrough } from '../support/gateway-agents.js';
 import { callProxy, pathOf, rpc, rpcOf } from '../support/proxy-calls.js';
@@ -254,8 +254,7 @@ describe('A listener to an agent', () => {
     const client = new LegacyClient({ name: 'listener', version: '1' });
     const told: string[] = [];
     client.fallbackNotificationHandler = async ({ method }) => void told.push(method);
-    const requestInit = { headers: { authorization: `Bearer ${key}` } };
-    await client.connect(new LegacyHttp(new URL(path, app.url), { requestInit }));
+    await connectListening(client, new URL(path, app.url), { headers: { authorization: `Bearer ${key}` } });
     closing.push(() => client.close());
     return { told, promises: client.getServerCapabilities() };
   }
@@ -285,11 +284,8 @@ describe('A listener to an agent', () => {
     expect(all.promises).toMatchObject({ tools: { listChanged: true }, prompts: { listChanged: true } });
     await promptsOf(agent);
     server.offered.prompts = ['second'];
-    await eventually(async () => {
-      await server.announce('prompts');
-      await sleep(200);
-      expect(all.told).toContain(methodOf('prompts'));
-    }, SEEN_MS);
+    await server.announce('prompts');
+    await eventually(() => all.told.includes(methodOf('prompts')), SEEN_MS);
     expect(await promptsOf(agent)).toEqual(['second']);
     server.offered.tools = ['first', 'second'];
     await server.announce('tools');

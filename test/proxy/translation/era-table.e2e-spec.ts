@@ -9,14 +9,13 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { MODERN } from '../../support/era-clients.js';
+import { connectListening, MODERN } from '../../support/era-clients.js';
 import { eventually } from '../../support/eventually.js';
 import { agentOf, gatewayPath } from '../../support/gateway-agents.js';
 import { Program } from '../../support/program.js';
@@ -64,7 +63,7 @@ const ROOTS = { roots: [{ uri: 'file:///home' }] };
 async function openClient(era: Era, path: string, capabilities: object): Promise<AnyClient> {
   const notified: string[] = [];
   const url = new URL(path, app.url);
-  const options = { requestInit: { headers: { authorization: `Bearer ${app.apiKey}` } } };
+  const requestInit = { headers: { authorization: `Bearer ${app.apiKey}` } };
   const info = { name: 'features', version: '1' };
   const note = async ({ method }: { method: string }): Promise<void> => void notified.push(method);
   const mayAnswer = 'roots' in capabilities;
@@ -76,7 +75,7 @@ async function openClient(era: Era, path: string, capabilities: object): Promise
       client.setRequestHandler(CreateMessageRequestSchema, () => sampled);
       client.setRequestHandler(ListRootsRequestSchema, () => ROOTS);
     }
-    await client.connect(new LegacyTransport(url, options));
+    await connectListening(client, url, requestInit);
     // The methods that are used here are the same.
     return { era, client: client as unknown as ModernClient, notified };
   }
@@ -87,7 +86,7 @@ async function openClient(era: Era, path: string, capabilities: object): Promise
     client.setRequestHandler('sampling/createMessage', () => sampled);
     client.setRequestHandler('roots/list', () => ROOTS);
   }
-  await client.connect(new StreamableHTTPClientTransport(url, options));
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
   return { era, client, notified };
 }
 

@@ -11,10 +11,12 @@ import { eventually } from '../../support/eventually.js';
 const STEP_MS = 300;
 
 let upstream: ScriptedServer;
+/** The calls of tools go on when it resolves. */
+let gate: Promise<void> | undefined;
 
 beforeAll(async () => {
   const { script } = legacyServer(async ({ message }, response) => {
-    if (message.method === 'tools/call') await sleep(STEP_MS);
+    if (message.method === 'tools/call') await Promise.all([gate, sleep(STEP_MS)]);
     const tools = [{ name: 'slow', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }];
     const content = [{ type: 'text', text: 'done' }];
     sendResult(response, message, message.method === 'tools/call' ? { content } : { tools });
@@ -71,6 +73,7 @@ describe.each([
     database = await createTestDatabase();
   });
   afterEach(async () => {
+    gate = undefined;
     const [app] = processes.values();
     if (app === undefined) return;
     const unfinishedRuns = `SELECT DISTINCT thread_id FROM runs WHERE status IN ('queued', 'running')`;
@@ -124,12 +127,13 @@ describe.each([
 
   it('a run yields its slot between two steps to a key with fewer, and continues later', async () => {
     const app = await serviceOf(2);
+    const { promise, resolve: goOn } = Promise.withResolvers<void>();
+    gate = promise;
     const busy = await postMany(app, agentId, 3, slowSteps(8));
     await untilRunning(app, 2);
     const guest = await post(await withNewKey(app), agentId, 'Hello');
-    await guest.thread.waitFor(guest.taskId, 'completed');
-    const states = await Promise.all(busy.map(({ thread, taskId }) => thread.run(taskId)));
-    expect(states.map(({ status }) => status)).not.toContain('completed');
+    goOn();
+    const { finished_at: guestEnd } = await guest.thread.waitFor(guest.taskId, 'completed');
     for (const { thread, taskId } of busy) {
       const { parts } = await thread.expectWhole(taskId, await thread.collect(taskId, 30_000));
       const calls = (parts as UIMessage['parts']).filter(({ type }) => type === 'dynamic-tool');
@@ -138,6 +142,7 @@ describe.each([
     const ended = await Promise.all(busy.map(({ thread, taskId }) => thread.run(taskId)));
     expect(ended.map(({ status }) => status)).toEqual(['completed', 'completed', 'completed']);
     expect(Math.max(...ended.map(({ attempt }) => attempt))).toBeGreaterThan(1);
+    for (const { finished_at } of ended) expect(Date.parse(finished_at ?? '')).toBeGreaterThan(Date.parse(guestEnd ?? ''));
   });
 
   it('a key does not yield to itself, nor to one that would then have less than it', async () => {
