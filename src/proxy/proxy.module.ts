@@ -9,11 +9,11 @@ import { ForwardingModule } from './forwarding/forwarding.module.js';
 import { TranslationModule } from './translation/translation.module.js';
 import { CallerResolver } from './http/caller-resolver.js';
 import { OriginPolicy } from './http/origin-policy.js';
-import { Deprecation, LegacyController } from './http/legacy.controller.js';
+import { Deprecation, DeprecatedPathsController } from './http/deprecated-paths.controller.js';
 import { DirectController } from './http/direct.controller.js';
 import { GatewayController } from './http/gateway.controller.js';
 import { McpErrorResponder } from './http/mcp-error-responder.js';
-import { McpRequestHandler, SessionHandler } from './http/mcp-request-handler.js';
+import { McpRequestHandler, McpSessionHandler } from './http/mcp-request-handler.js';
 import { McpRoutes } from './http/mcp-routes.js';
 import { ToolCallHandler } from './http/tool-call-handler.js';
 
@@ -29,7 +29,7 @@ import { ToolCallHandler } from './http/tool-call-handler.js';
     TranslationModule,
     UpstreamsModule,
   ],
-  controllers: [GatewayController, DirectController, LegacyController],
+  controllers: [GatewayController, DirectController, DeprecatedPathsController],
   providers: [
     CallerResolver,
     Deprecation,
@@ -37,7 +37,7 @@ import { ToolCallHandler } from './http/tool-call-handler.js';
     McpRequestHandler,
     McpRoutes,
     OriginPolicy,
-    SessionHandler,
+    McpSessionHandler,
     ToolCallHandler,
   ],
   exports: [OriginPolicy],

@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, Post, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { McpRequestHandler, SessionHandler } from './mcp-request-handler.js';
+import { McpRequestHandler, McpSessionHandler } from './mcp-request-handler.js';
 import { ToolCallHandler } from './tool-call-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 
@@ -13,7 +13,7 @@ import { McpEndpoint } from './mcp-endpoint.js';
 export class DirectController {
   constructor(
     private readonly messages: McpRequestHandler,
-    private readonly sessions: SessionHandler,
+    private readonly sessions: McpSessionHandler,
     private readonly calls: ToolCallHandler,
   ) {}
 

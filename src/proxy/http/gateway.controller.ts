@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, Post, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { McpRequestHandler, SessionHandler } from './mcp-request-handler.js';
+import { McpRequestHandler, McpSessionHandler } from './mcp-request-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 
 /** One agent as an MCP server (streamable HTTP), with the tools of its connections under their composed names. */
@@ -12,7 +12,7 @@ import { McpEndpoint } from './mcp-endpoint.js';
 export class GatewayController {
   constructor(
     private readonly messages: McpRequestHandler,
-    private readonly sessions: SessionHandler,
+    private readonly sessions: McpSessionHandler,
   ) {}
 
   @Post()

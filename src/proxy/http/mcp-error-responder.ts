@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../core/domain-error.js';
 import { ErrorResponder } from '../../core/error-responder.js';
 import { ProtectedResource } from '../../identity/auth/protected-resource.js';
-import { Deprecation } from './legacy.controller.js';
+import { Deprecation } from './deprecated-paths.controller.js';
 import { SignInStates } from '../forwarding/session/request-states.js';
 import { isModernMessage, type InboundMessage, readMessage } from '../protocol/inbound-message.js';
 import { hasUrlElicitation } from '../protocol/client-capabilities.js';

@@ -78,7 +78,7 @@ export class McpRequestHandler {
 
 /** Handles GET and DELETE of the MCP transport, which concern a session as a whole. */
 @Injectable()
-export class SessionHandler {
+export class McpSessionHandler {
   constructor(
     private readonly callers: CallerResolver,
     private readonly router: UpstreamRouter,

@@ -15,7 +15,7 @@ import { usableMessageParts, usableParts } from './usable-history.js';
 import type { ModelCall } from '../runs/records/model-call.js';
 import type { RunAttemptControl } from './run-attempt-control.js';
 import { describeRunFailure } from './run-failure.js';
-import { saveStep, settleToolCalls, type ToolCallSettlement, type AttemptApprovals } from './approval-step.js';
+import { saveStep, settleToolCalls, type ToolCallSettlement, type AttemptApprovals } from './settle-tool-calls.js';
 import { type AttemptSteering, withSteersInPlace } from './attempt-steering.js';
 import type { CallRecordings } from './recording/call-recorder.js';
 

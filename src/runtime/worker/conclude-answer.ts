@@ -1,6 +1,6 @@
 import type { FinishReason } from 'ai';
 import type { RunOutcome } from '../runs/records/run-attempt.js';
-import { denyGatedCalls, type AttemptApprovals } from './approval-step.js';
+import { denyGatedCalls, type AttemptApprovals } from './settle-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 
 /** How an answer and its run end. */

@@ -28,7 +28,7 @@ import { requireOutput } from './answer-shape.js';
 import { RunSupervisor } from './run-supervisor.js';
 import { RunApprovals } from '../runs/records/run-approvals.js';
 import { type AgentSession, AgentSessionService } from './agent-session.service.js';
-import { AttemptApprovals } from './approval-step.js';
+import { AttemptApprovals } from './settle-tool-calls.js';
 import { type RunModels, RunModelsFactory } from './run-models.js';
 
 /** A run that has lost this many workers is not executed again. */

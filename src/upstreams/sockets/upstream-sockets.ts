@@ -102,7 +102,7 @@ const SCOPE = /[\s,]scope="([^"]+)"/;
 type AbortOptions = Pick<ExchangeOptions, 'signal' | 'onStop'>;
 
 /** One HTTP request to an upstream. */
-interface UpstreamRequest {
+interface SocketRequest {
   readonly target: HttpTarget;
   readonly url: URL;
   readonly method: 'POST' | 'GET' | 'DELETE';
@@ -140,7 +140,7 @@ export class UpstreamSockets {
    * Sends a request, with an access token if the upstream demands OAuth, and waits for the head of its answer.
    * @throws undici's errors, UpstreamError `busy`, DomainError `upstream_authorization_required`
    */
-  exchange(request: UpstreamRequest, options: AbortOptions): Promise<HttpAnswer> {
+  exchange(request: SocketRequest, options: AbortOptions): Promise<HttpAnswer> {
     const { account } = request.target;
     return account === undefined ? this.exchangeOnce(request, options) : this.exchangeAs(account, request, options);
   }
@@ -164,11 +164,7 @@ export class UpstreamSockets {
    * A 401 says that the upstream did not take the request (RFC 6750 §3.1), so it is sent once more with another token.
    * A 403 can demand more scopes (MCP 2025-11-25, "Step-Up Authorization Flow"), which a person has to grant.
    */
-  private async exchangeAs(
-    account: AccountAccess,
-    request: UpstreamRequest,
-    options: AbortOptions,
-  ): Promise<HttpAnswer> {
+  private async exchangeAs(account: AccountAccess, request: SocketRequest, options: AbortOptions): Promise<HttpAnswer> {
     const token = await account.token();
     const answer = await this.exchangeOnce(withToken(request, token), options);
     if (answer.status !== 401) return answer.status === 403 ? stepUp(account, answer) : answer;
@@ -180,7 +176,7 @@ export class UpstreamSockets {
     throw account.refused(renewed);
   }
 
-  private async exchangeOnce(request: UpstreamRequest, options: AbortOptions): Promise<HttpAnswer> {
+  private async exchangeOnce(request: SocketRequest, options: AbortOptions): Promise<HttpAnswer> {
     const { target, url, caller, isNotificationStream } = request;
     if (caller === undefined) return this.send(request, options);
     const places = isNotificationStream === true ? this.notificationPlaces : this.callPlaces;
@@ -188,7 +184,7 @@ export class UpstreamSockets {
     return this.send(request, options, giveBack);
   }
 
-  private send(request: UpstreamRequest, options: AbortOptions, onOver?: GiveBack): Promise<HttpAnswer> {
+  private send(request: SocketRequest, options: AbortOptions, onOver?: GiveBack): Promise<HttpAnswer> {
     const {
       target,
       url,
@@ -250,6 +246,6 @@ async function stepUp(account: AccountAccess, answer: HttpAnswer): Promise<HttpA
   throw required;
 }
 
-function withToken(request: UpstreamRequest, token: string): UpstreamRequest {
+function withToken(request: SocketRequest, token: string): SocketRequest {
   return { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
 }

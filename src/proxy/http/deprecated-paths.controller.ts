@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, Post, Req, Res, Injectable, Logger } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { McpRequestHandler, SessionHandler } from './mcp-request-handler.js';
+import { McpRequestHandler, McpSessionHandler } from './mcp-request-handler.js';
 import { ToolCallHandler } from './tool-call-handler.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { urlWithoutCredentials } from '../../core/credential-forms.js';
@@ -39,10 +39,10 @@ export class Deprecation {
 /** The deprecated unscoped paths. They work like the org-scoped ones, with the organization of the key. */
 @ApiExcludeController()
 @Controller('mcp/:connectionId')
-export class LegacyController {
+export class DeprecatedPathsController {
   constructor(
     private readonly messages: McpRequestHandler,
-    private readonly sessions: SessionHandler,
+    private readonly sessions: McpSessionHandler,
     private readonly calls: ToolCallHandler,
     private readonly deprecation: Deprecation,
   ) {}

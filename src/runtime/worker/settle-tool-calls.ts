@@ -11,7 +11,7 @@ import {
   type ToolStepOptions,
   UNKNOWN_OUTCOME,
   isStorageLost,
-} from './tool-step.js';
+} from './execute-tool-calls.js';
 import { StorageLostError, throughOutage } from '../../core/retry.js';
 import { claimOf, type ClaimedRun } from '../runs/records/new-run.js';
 import type { ApprovalEnd } from '../runs/records/run-approval.entity.js';

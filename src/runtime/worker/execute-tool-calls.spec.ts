@@ -8,7 +8,7 @@ import type { RunObservation } from '../../platform/telemetry/run-telemetry.js';
 import type { PendingToolCall } from './pending-tool-calls.js';
 import type { RunAnswer } from './run-answer.js';
 import type { RunFiles } from './run-files.js';
-import { executeToolCalls, describeToolFailure, isStorageLost } from './tool-step.js';
+import { executeToolCalls, describeToolFailure, isStorageLost } from './execute-tool-calls.js';
 import { DomainError } from '../../core/domain-error.js';
 import { StorageLostError } from '../../core/retry.js';
 import { UpstreamError, type UpstreamErrorKind } from '../../upstreams/contract/upstream-error.js';
