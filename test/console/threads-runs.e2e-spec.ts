@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { createAgent, LONG, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
+import { eventually } from '../support/eventually.js';
 import type { ConsoleFixture, ConsolePage } from './console-fixture.js';
 import { Conversation, list } from './conversation.support.js';
 
@@ -291,6 +292,33 @@ inBrowser('Threads', () => {
     expect(said.map((text) => /message (\d+)\./.exec(text)?.[1])).toEqual(
       Array.from({ length: 22 }, (_, index) => String(index + 1)),
     );
+  });
+
+  it('shows earlier messages although the thread changes while they are read', async () => {
+    const own = await ThreadClient.create(fixture.service, agentId);
+    for (let n = 1; n <= 22; n += 1) await own.ask(`message ${n}.`);
+    opened = await fixture.open(`threads/${own.id}`);
+    const { page } = opened;
+    const transcript = page.getByRole('list', { name: 'Transcript' });
+    await transcript.getByText('You said: message 22.').waitFor();
+    // The first request for earlier messages gets no answer.
+    const isEarlier = (request: Request): boolean => request.postData()?.includes('"cursor"') === true;
+    let held: Request | undefined;
+    await page.route('**/COLLECTION_THREAD_MESSAGES_LIST', async (route) => {
+      if (held !== undefined || !isEarlier(route.request())) return route.fallback();
+      held = route.request();
+    });
+    let isGivenUp = false;
+    page.on('requestfailed', (request) => (isGivenUp ||= request === held));
+    await page.getByRole('button', { name: 'Show earlier messages' }).click();
+    await eventually(() => held !== undefined);
+    // A run on any thread has the transcript read again.
+    const other = await ThreadClient.create(fixture.service, agentId);
+    await eventually(async () => {
+      await other.ask('hello');
+      return isGivenUp;
+    });
+    await transcript.getByText('You said: message 1.').waitFor();
   });
 
   it('renames with undo, changes metadata, copies, and deletes after asking', async () => {

@@ -1,7 +1,7 @@
 import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { Button } from './button.js';
 import { type Column, DataTable } from './data-table.js';
+import { NextPageButton } from './next-page.js';
 import { ErrorState, Loading } from './states.js';
 import { formatCount, formatNumber } from './format.js';
 
@@ -40,16 +40,7 @@ export function ListView<Row>({
         <span aria-live="polite">
           {formatNumber(rows.length)} of {formatCount(totalCount ?? rows.length, isCountCut)}
         </span>
-        {query.hasNextPage && (
-          <Button
-            variant="secondary"
-            size="small"
-            isBusy={query.isFetchingNextPage}
-            onClick={() => void query.fetchNextPage()}
-          >
-            Show more
-          </Button>
-        )}
+        <NextPageButton query={query}>Show more</NextPageButton>
       </div>
     </div>
   );

@@ -3,7 +3,7 @@ import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useList, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import type { PermissionMap } from '../../session/session.js';
-import { Button } from '../../ui/button.js';
+import { NextPageButton } from '../../ui/next-page.js';
 import { Section } from '../../ui/page.js';
 import { ErrorState, Loading, NoPermission } from '../../ui/states.js';
 import { formatNumber } from '../../ui/format.js';
@@ -104,17 +104,7 @@ function KeyAccess({ id }: { readonly id: string }) {
           </p>
         </>
       )}
-      {query.hasNextPage && (
-        <Button
-          variant="secondary"
-          size="small"
-          className="self-start"
-          isBusy={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          Look through more keys
-        </Button>
-      )}
+      <NextPageButton query={query}>Look through more keys</NextPageButton>
     </Section>
   );
 }

@@ -9,6 +9,7 @@ import type { Pause } from '../../api/turns.js';
 import { useOrganization } from '../../session/organization.js';
 import { type ChatMessage, type Retry, textOf } from '../../transcript/message.js';
 import type { useTranscript } from '../../transcript/use-transcript.js';
+import { readNextPage } from '../../ui/next-page.js';
 import { ThreadTransport } from './chat-transport.js';
 import { type Draft, partsOf } from './draft.js';
 import type { RunOptions } from './run-options.js';
@@ -180,9 +181,9 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
 
   /** @param isEnough reads on until the messages fulfil it; one more page without it */
   const showEarlier = async (isEnough: (messages: readonly ChatMessage[]) => boolean = () => true): Promise<void> => {
-    let read = await transcript.query.fetchNextPage();
+    let read = await readNextPage(transcript.query);
     const earlier = (): ChatMessage[] => (read.data === undefined ? [] : transcript.toMessages(read.data));
-    while (!read.isError && read.hasNextPage && !isEnough(earlier())) read = await read.fetchNextPage();
+    while (!read.isError && read.hasNextPage && !isEnough(earlier())) read = await readNextPage(read);
     chat.setMessages((shown) => {
       const ids = new Set(shown.map(({ id }) => id));
       return [...earlier().filter(({ id }) => !ids.has(id)), ...shown];

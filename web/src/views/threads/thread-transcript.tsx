@@ -8,6 +8,7 @@ import { useTranscript } from '../../transcript/use-transcript.js';
 import { Button } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy-button.js';
 import { CheckboxField } from '../../ui/field.js';
+import { NextPageButton } from '../../ui/next-page.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { formatNumber } from '../../ui/format.js';
@@ -45,14 +46,7 @@ export function ThreadTranscript({ thread }: { readonly thread: ListItem<'COLLEC
         <>
           {query.hasNextPage && (
             <div className="flex flex-wrap items-center gap-3 text-sm text-muted-foreground">
-              <Button
-                size="small"
-                variant="secondary"
-                isBusy={query.isFetchingNextPage}
-                onClick={() => void query.fetchNextPage()}
-              >
-                Show earlier messages
-              </Button>
+              <NextPageButton query={query}>Show earlier messages</NextPageButton>
               The last {formatNumber(messages.length)} of {formatNumber(totalCount)}
             </div>
           )}
