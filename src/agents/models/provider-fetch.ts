@@ -77,11 +77,14 @@ export function createProviderFetch(
   };
 }
 
-/** How a provider separates the documents that it streams: server-sent events, or the binary frames of AWS. */
-export type StreamFraming = 'events' | 'frames';
+/**
+ * How a provider separates the documents that it streams: `events` server-sent events · `deltas` those of chat
+ * completions, of which each is a change · `frames` the binary frames of AWS.
+ */
+export type StreamFraming = 'events' | 'deltas' | 'frames';
 
-/** In bytes: of a whole answer, and of one event or frame in it. */
-type AnswerBounds = Readonly<Record<'maxAnswerBytes' | 'maxEventBytes', number>>;
+/** Of a whole answer, and of one event or frame in it. */
+type AnswerBounds = Readonly<Record<'maxAnswerBytes' | 'maxEventBytes' | 'maxEventSigns', number>>;
 
 /** A response that exceeds a limit of size, or that is too expensive to parse on the event loop. */
 export class AnswerTooLargeError extends Error {
@@ -107,7 +110,7 @@ function cutAt(maxBytes: number): BytesTransform {
  * The framing is that of the SDK: the headers of the answer cannot choose how it is counted.
  */
 function withinBounds(bounds: AnswerBounds, framing: StreamFraming): BytesTransform {
-  const reader = framing === 'events' ? new EventReader(bounds) : new FrameReader(bounds);
+  const reader = framing === 'frames' ? new FrameReader(bounds) : new EventReader(bounds);
   let size = 0;
   return new TransformStream({
     transform(chunk, controller) {
@@ -134,8 +137,8 @@ function requireCheap(cost: ParseCost): void {
 class EventReader {
   private readonly cost: ParseCost;
 
-  constructor({ maxEventBytes }: AnswerBounds) {
-    this.cost = new ParseCost(true, maxEventBytes);
+  constructor({ maxEventBytes, maxEventSigns }: AnswerBounds) {
+    this.cost = new ParseCost(true, maxEventBytes, maxEventSigns);
   }
 
   read(chunk: Uint8Array): Uint8Array[] {
@@ -202,7 +205,7 @@ class FrameReader {
 
   private takeFrame(): Uint8Array {
     const frame = this.rest();
-    const cost = new ParseCost(false, this.bounds.maxEventBytes);
+    const cost = new ParseCost(false, this.bounds.maxEventBytes, this.bounds.maxEventSigns);
     cost.add(frame.subarray(PRELUDE_BYTES + viewOf(frame).getUint32(4), -CHECKSUM_BYTES));
     requireCheap(cost);
     this.frame = NOTHING;

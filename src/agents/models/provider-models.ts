@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { DomainError } from '../../core/domain-error.js';
+import { MAX_PARSED_SIGNS } from '../../core/json/parse-cost.js';
 import { AddressPolicy } from '../../platform/net/address-policy.js';
 import { GuardedDispatcher } from '../../platform/net/guarded-dispatcher.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
@@ -32,11 +33,14 @@ export class ProviderModels implements OnApplicationShutdown {
     private readonly kinds: ModelKinds,
   ) {
     this.dispatcher = new GuardedDispatcher(policy, { connections: PROVIDER_LIMITS.socketsPerOrigin });
+    const limits = PROVIDER_LIMITS;
     this.fetches = {
-      events: createProviderFetch(this.dispatcher, PROVIDER_LIMITS, 'events'),
-      frames: createProviderFetch(this.dispatcher, PROVIDER_LIMITS, 'frames'),
+      events: createProviderFetch(this.dispatcher, limits, 'events'),
+      deltas: createProviderFetch(this.dispatcher, { ...limits, maxEventSigns: limits.maxDeltaSigns }, 'deltas'),
+      frames: createProviderFetch(this.dispatcher, limits, 'frames'),
     };
-    this.fetchList = createProviderFetch(this.dispatcher, { ...PROVIDER_LIMITS, maxAnswerBytes: MAX_LIST_BYTES });
+    const listLimits = { ...limits, maxAnswerBytes: MAX_LIST_BYTES, maxEventSigns: MAX_PARSED_SIGNS };
+    this.fetchList = createProviderFetch(this.dispatcher, listLimits);
   }
 
   /** @throws DomainError when a stored secret cannot be decrypted, or no module has the kind */

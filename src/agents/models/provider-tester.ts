@@ -10,6 +10,8 @@ import { InvalidResponseDataError, type LanguageModelV4 } from '@ai-sdk/provider
 const MAX_OUTPUT_TOKENS = 16;
 
 const TIME_LIMIT_MS = 20_000;
+/** Far more than a few words have. */
+const MAX_PARTS = 10_000;
 
 /** What the SDKs report when a stream ends without a finish reason. */
 const UNFINISHED: ReadonlySet<string> = new Set(['other', 'interrupted', 'error']);
@@ -47,7 +49,9 @@ export async function probe(model: LanguageModelV4, signal: AbortSignal): Promis
     abortSignal: signal,
   });
   let answered = false;
+  let parts = 0;
   for await (const part of stream) {
+    if (++parts > MAX_PARTS) throw new InvalidResponseDataError({ data: null, message: 'The response does not end.' });
     if (part.type === 'error') throw part.error;
     // If the SDK finds no completion, it reports neither text nor a finish reason.
     if (part.type === 'text-delta' || part.type === 'reasoning-delta') answered = true;

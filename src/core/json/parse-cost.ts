@@ -45,15 +45,17 @@ export class ParseCost {
   /**
    * @param isStream whether the text is an event stream, in which each event is parsed and counted separately
    * @param maxBytes more than usual for documents that are nearly all text, such as files in base64
+   * @param maxSigns fewer than usual where values cost more than their parsing
    */
   constructor(
     private readonly isStream = false,
     private readonly maxBytes = MAX_PARSED_BYTES,
+    private readonly maxSigns = MAX_PARSED_SIGNS,
   ) {}
 
   /** Whether the text exceeds a limit. */
   get isTooHigh(): boolean {
-    return this.signs > MAX_PARSED_SIGNS || this.size > this.maxBytes || this.deepest > MAX_DEPTH;
+    return this.signs > this.maxSigns || this.size > this.maxBytes || this.deepest > MAX_DEPTH;
   }
 
   /** The bytes of the text so far, up to the limit; of an event stream, those of the current event. */

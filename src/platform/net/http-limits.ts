@@ -27,6 +27,10 @@ export const PROVIDER_LIMITS = {
   maxAnswerBytes: 64 * 1024 * 1024,
   /** The largest document or event, in bytes: a file of 20 MiB in base64 has 27 MiB. */
   maxEventBytes: 32 * 1024 * 1024,
+  /** The most signs before values in an event (`ParseCost`): some providers repeat the tools of the request in one. */
+  maxEventSigns: 65_536,
+  /** The same where an event is a change. The SDK compares each piece of a tool call in it with all calls before it. */
+  maxDeltaSigns: 16_384,
   /** As much of an error answer as is read; the rest is dropped. */
   maxErrorAnswerBytes: 64 * 1024,
   /** Milliseconds until the answer's headers must have arrived: the longest `first_chunk_timeout_s`. */

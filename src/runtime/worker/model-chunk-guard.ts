@@ -1,7 +1,15 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { newId } from '../../core/ids.js';
-import { excessOf, MAX_CALLS_PER_STEP, MAX_VALUE_BYTES, MAX_VALUE_DEPTH } from './answer-limits.js';
+import {
+  AnswerOverflowError,
+  excessOf,
+  MAX_ANSWER_PARTS,
+  MAX_ANSWER_SIZE,
+  MAX_CALLS_PER_STEP,
+  MAX_VALUE_BYTES,
+  MAX_VALUE_DEPTH,
+} from './answer-limits.js';
 
 type ChunkOf<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
 type InputChunk = ChunkOf<'tool-input-available' | 'tool-input-error'>;
@@ -31,6 +39,8 @@ export class ModelChunkGuard {
   private readonly usedIds: Set<string>;
   private readonly unusableInputs = new Map<string, string>();
   private count = 0;
+  /** Characters of the inputs of refused calls, which the SDK keeps until the step ends. */
+  private discarded = 0;
 
   /** @param parts the answer so far */
   constructor(
@@ -56,7 +66,10 @@ export class ModelChunkGuard {
     return boundMetadata(part);
   }
 
-  /** Returns the chunk to add to the answer; undefined if it adds nothing or cannot be used. */
+  /**
+   * Returns the chunk to add to the answer; undefined if it adds nothing or cannot be used.
+   * @throws AnswerOverflowError if there are too many calls, or too much of them cannot be used
+   */
   accept(chunk: UIMessageChunk): UIMessageChunk | undefined {
     switch (chunk.type) {
       case 'text-delta':
@@ -94,7 +107,11 @@ export class ModelChunkGuard {
 
   private continueInput(chunk: ChunkOf<'tool-input-delta'>): UIMessageChunk | undefined {
     const call = this.calls.get(chunk.toolCallId);
-    if (call === undefined || call.refusal !== undefined) return undefined;
+    if (call === undefined || call.refusal !== undefined) {
+      this.discarded += chunk.inputTextDelta.length;
+      if (this.discarded > MAX_ANSWER_SIZE) throw new AnswerOverflowError();
+      return undefined;
+    }
     const excess = call.input.add(chunk.inputTextDelta);
     if (excess !== undefined) {
       call.refusal = unusableInput(excess);
@@ -127,6 +144,8 @@ export class ModelChunkGuard {
     const id = isUsable ? providerId : `call_${newId()}`;
     this.usedIds.add(id);
     this.count += 1;
+    // A call takes memory also if it never becomes a part.
+    if (this.count > MAX_ANSWER_PARTS) throw new AnswerOverflowError();
     const refusal = this.count > MAX_CALLS_PER_STEP ? TOO_MANY_CALLS : undefined;
     const call: GuardedCall = { id, refusal, input: new InputText(), complete: false };
     this.calls.set(providerId, call);

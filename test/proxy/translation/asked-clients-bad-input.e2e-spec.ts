@@ -178,6 +178,7 @@ it('the time limit of a connection does not run while the client is asked', asyn
     await answerWith(app, path, session, { id: asked.id, result: ACCEPTED });
     expect((await rest).at(-1)).toMatchObject({ result: expect.anything() });
     expect(resultIn(await rest)).toEqual(ACCEPTED);
+    return true;
   });
 });
 

@@ -150,6 +150,22 @@ describe('a step with many tool calls', () => {
 });
 
 describe('an answer that does not end', () => {
+  const begun = (index: number): object => ({
+    tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name: 'echo', arguments: '' } }],
+  });
+  const continued = (piece: string): object => ({ tool_calls: [{ index: 0, function: { arguments: piece } }] });
+
+  it.each([
+    ['in tool calls that are only begun', Array.from({ length: 150_000 }, (_, n) => begun(n))],
+    ['in the arguments of one call', [begun(0), ...Array.from({ length: 300 }, () => continued('x'.repeat(100_000)))]],
+  ])('%s fails the run, and the provider is no longer read', async (_, deltas) => {
+    fake.script(chatStream(deltas, 'stop'));
+    const asked = fake.requests.length;
+    const { run } = await ask('Go', 'thinking');
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'answer_too_large' } });
+    await eventually(() => fake.requests[asked]?.abandoned === true);
+  });
+
   it.each([
     ['in text', 'content'],
     ['in reasoning', 'reasoning_content'],

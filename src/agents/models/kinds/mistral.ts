@@ -11,6 +11,7 @@ import { wrapLanguageModel } from 'ai';
 export class MistralModels implements LanguageModels {
   readonly ownBaseUrl = 'https://api.mistral.ai/v1';
   readonly fields: FieldRules = { api_key: { isRequired: true } };
+  readonly framing = 'deltas';
   readonly files = IMAGES_AND_PDF;
   readonly schemaOptions = {};
 

@@ -8,6 +8,7 @@ import { type LanguageModels, type LanguageModelSettings, ModelKind, type Provid
 @ModelKind('openai-compatible')
 export class OpenAiCompatibleModels implements LanguageModels {
   readonly needsBaseUrl = true;
+  readonly framing = 'deltas';
   readonly files = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/(?:wav|mp3|mpeg)|application\/pdf)$/;
 
   /** @throws DomainError `invalid_request` when there is no base URL */
