@@ -20,7 +20,10 @@ export class AgentTester {
   /** An agent fails its test while one of its connections does; it keeps the tools of the others. */
   async test(agent: Connection): Promise<ConnectionCheck> {
     const start = performance.now();
-    const parts = await this.parts.read(agent, (connection) => this.lists.live(connection));
+    const parts = await this.parts.read(agent, (connection, isRepeated) =>
+      // The list that was requested first is now the last known one.
+      isRepeated ? this.lists.lastKnownOf(connection) : this.lists.live(connection),
+    );
     const composition = await this.builder.build(parts);
     const latencyMs = Math.round(performance.now() - start);
     const faults = composition.unavailable.map(({ title, reason }) => `${title}: ${reason}`);

@@ -5,10 +5,11 @@ import { ConnectionChanges } from '../../connections/connection-changes.js';
 import type { PartWeights } from '../../core/sharing/fair-cache.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
-import { AgentPartsReader, type AgentToCompose, type ListOf, type AgentParts } from './agent-parts.js';
+import { AgentPartsReader, type AgentToCompose, type AgentParts } from './agent-parts.js';
 import type { Composition } from './composition.js';
 import { CompositionBuilder } from './composition-builder.js';
 import { isSameParts, type KeptComposition, KeptCompositions, weightsOf } from './kept-compositions.js';
+import type { ListOf } from './lists-within-size.js';
 import { type MemberList, MemberLists } from './member-lists.js';
 
 /** Edits of other processes must be visible within a second, so a composition is valid for a little less. */

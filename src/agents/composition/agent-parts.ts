@@ -4,6 +4,7 @@ import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import type { LastKnownTool } from '../../connections/last-known-tool.js';
 import { MAX_AGENTS, type RunnableAgent } from '../records/agent.js';
 import { AgentsService } from '../records/agents.service.js';
+import { type ListOf, listsWithinSize } from './lists-within-size.js';
 import type { MemberList } from './member-lists.js';
 
 /** Limits the nesting of agents; also ends a cycle, which saving refuses. */
@@ -18,9 +19,6 @@ export const MAX_SIZE = 32 * 1024 * 1024;
 
 /** Why a connection that does not fit is left out. */
 export const TOO_LARGE = `With it, the agent's tools would exceed ${MAX_SIZE / 1024 ** 2} MiB.`;
-
-/** Provides the tools of a connection. */
-export type ListOf = (connection: Connection) => Promise<MemberList>;
 
 /** An agent: a connection of type VIRTUAL. */
 export interface AgentToCompose {
@@ -64,7 +62,7 @@ export class AgentPartsReader {
   /** The same parts with different lists. */
   async withLists(parts: AgentMembers, listOf: ListOf): Promise<AgentParts> {
     const plain = [...parts.connections.values()].filter(({ type }) => type !== 'VIRTUAL');
-    const lists = withinSize(plain, await Promise.all(plain.map(listOf)));
+    const lists = await listsWithinSize(plain, listOf, { maxSize: MAX_SIZE, tooLarge: TOO_LARGE });
     const silent = plain.filter(({ id }) => lists.get(id)?.list === undefined).map(({ id }) => id);
     const lastKnown =
       silent.length === 0 ? new Map<string, LastKnownTool[]>() : await this.directory.lastKnownToolNames(silent);
@@ -101,19 +99,4 @@ export class AgentPartsReader {
     }
     return { id, agents, connections };
   }
-}
-
-/** The lists that fit, in order. */
-function withinSize(connections: readonly Connection[], lists: readonly MemberList[]): Map<string, MemberList> {
-  let size = 0;
-  const kept = new Map<string, MemberList>();
-  for (const [index, { id }] of connections.entries()) {
-    const listed = lists[index];
-    if (listed === undefined) continue;
-    const added = listed.list?.size ?? 0;
-    const fits = size + added <= MAX_SIZE;
-    if (fits) size += added;
-    kept.set(id, fits ? listed : { fault: TOO_LARGE });
-  }
-  return kept;
 }

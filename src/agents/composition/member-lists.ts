@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DomainError } from '../../core/domain-error.js';
+import { FairShare } from '../../core/sharing/fair-share.js';
 import { withTimeout } from '../../core/with-timeout.js';
 import { type Connection, accountKey } from '../../connections/connection.js';
 import { type ToolList, toToolList } from '../../upstreams/catalog/tool-list.js';
@@ -27,6 +28,8 @@ const DEADLINE_MS = 10_000;
 const SHORT_DEADLINE_MS = 250;
 const FAULT_REMEMBERED_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
+/** How many stored lists are read at a time: each can be large. */
+const MAX_READING = 4;
 
 const LATE = { fault: 'The upstream did not list its tools in time.' } as const satisfies MemberList;
 const INACTIVE = { fault: 'The connection is inactive.' } as const satisfies MemberList;
@@ -45,6 +48,7 @@ export class MemberLists {
     ttl: FAULT_REMEMBERED_MS,
     ttlResolution: 1_000,
   });
+  private readonly reading = FairShare.ofTurns(MAX_READING);
 
   constructor(
     private readonly catalog: ToolCatalog,
@@ -76,7 +80,7 @@ export class MemberLists {
 
   /** The last known tools of the connection; the upstream is not called. */
   async lastKnownOf(connection: Connection): Promise<MemberList> {
-    const list = await this.catalog.lastKnownOf(connection);
+    const list = await this.reading.within([connection.organizationId], () => this.catalog.lastKnownOf(connection));
     return list === undefined ? NEVER_LISTED : { list };
   }
 
