@@ -44,6 +44,14 @@ describe('the fetch of the provider SDKs', () => {
     expect(await answer.text()).toBe('{"a":"é"}');
   });
 
+  it('ends all lines of events with LF, which parsers find fast', async () => {
+    const url = await serve((_request, response) => {
+      response.write('data: a\r');
+      response.end('\ndata: b\r\r');
+    });
+    expect(await (await fetchWith({})(url)).text()).toBe('data: a\ndata: b\n\n');
+  });
+
   it.each([301, 302, 303, 307, 308])('does not follow a redirect (%i)', async (status) => {
     let requests = 0;
     const url = await serve((_request, response) => {

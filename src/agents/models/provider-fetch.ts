@@ -2,6 +2,7 @@ import { type Dispatcher, fetch as undiciFetch, type RequestInit } from 'undici'
 import { HIDDEN } from '../../core/credential-forms.js';
 import { PROVIDER_LIMITS } from '../../platform/net/http-limits.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
+import { LineEnds } from '../../core/line-ends.js';
 
 type ProviderFetchLimits = AnswerBounds &
   Readonly<Record<'headersTimeoutMs' | 'idleTimeoutMs' | 'maxErrorAnswerBytes', number>>;
@@ -136,6 +137,7 @@ function requireCheap(cost: ParseCost): void {
 /** Counts each event of a stream, which an empty line ends. A document without such lines counts as one event. */
 class EventReader {
   private readonly cost: ParseCost;
+  private readonly lineEnds = new LineEnds();
 
   constructor({ maxEventBytes, maxEventSigns }: AnswerBounds) {
     this.cost = new ParseCost(true, maxEventBytes, maxEventSigns);
@@ -144,7 +146,8 @@ class EventReader {
   read(chunk: Uint8Array): Uint8Array[] {
     this.cost.add(chunk);
     requireCheap(this.cost);
-    return [chunk];
+    const bytes = this.lineEnds.unify(chunk);
+    return bytes.length === 0 ? [] : [bytes];
   }
 
   rest(): Uint8Array {

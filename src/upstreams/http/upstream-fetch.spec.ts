@@ -90,4 +90,16 @@ describe('answers that are read whole', () => {
     expect(await text).toHaveLength(9 * event.length);
     expect(calls.budget.heldBytes).toBe(0);
   });
+
+  it('end the lines of an event stream with LF, which parsers find fast', async () => {
+    const { body, text } = await new Calls().begin('acme', Buffer.from('data: a\r'), 'text/event-stream');
+    body.end('\ndata: b\r\r');
+    expect(await text).toBe('data: a\ndata: b\n\n');
+  });
+
+  it('keep the bytes of other documents', async () => {
+    const { body, text } = await new Calls().begin('acme', Buffer.from('{\r'));
+    body.end('\n}\r');
+    expect(await text).toBe('{\r\n}\r');
+  });
 });

@@ -5,6 +5,7 @@ import { type AnswerBody, beginningOf, chunksOf, discard, memoryFor } from '../m
 import type { HttpAnswer } from '../sockets/http-answer.js';
 import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
+import { LineEnds } from '../../core/line-ends.js';
 import type { UpstreamSockets } from '../sockets/upstream-sockets.js';
 import { UpstreamMisbehaviour } from '../contract/upstream-error.js';
 import type { HttpTarget } from '../contract/upstream-target.js';
@@ -81,6 +82,7 @@ function toResponse(answer: HttpAnswer, observed: AnswerObserver | undefined): R
 /** The bytes of an answer; fails if it has too many bytes or values. A large one waits for room. */
 async function* whole(body: AnswerBody, observed: AnswerObserver | undefined): AsyncGenerator<Uint8Array> {
   const cost = new ParseCost(observed?.streaming);
+  const lineEnds = observed?.streaming === true ? new LineEnds() : undefined;
   let size = 0;
   try {
     for await (const chunk of chunksOf(body)) {
@@ -90,7 +92,8 @@ async function* whole(body: AnswerBody, observed: AnswerObserver | undefined): A
       if (cost.isTooHigh) throw new UpstreamMisbehaviour('answered with more than the service accepts');
       const memory = memoryFor(cost.bytes);
       if (memory !== undefined) await observed?.room?.enter(memory);
-      yield chunk;
+      const bytes = lineEnds?.unify(chunk) ?? chunk;
+      if (bytes.length > 0) yield bytes;
     }
   } catch (error) {
     if (observed !== undefined) observed.fault = error;
