@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
+import { DomainError } from '../../src/core/domain-error.js';
 import { legacyServer, sendResult, startScripted } from '../support/scripted-upstream.js';
 import { failure, useHttpUpstreams, useScriptedServer } from './http-upstream.support.js';
 
@@ -44,6 +45,17 @@ describe('HttpUpstream against a scripted server', () => {
     const upstream = connect(url);
     await expect(upstream.listTools()).resolves.toEqual([tool]);
     await expect(upstream.callTool('t', {})).resolves.toEqual(result);
+  });
+
+  it('waits for room before it reads the rest of a large list', async () => {
+    const tool = { name: 't', description: 'x'.repeat(128 * 1024), inputSchema: { type: 'object' } };
+    const { url } = await startLegacy(({ message }, response) => sendResult(response, message, { tools: [tool] }));
+    const entered: number[] = [];
+    const room = { enter: async (bytes: number) => void entered.push(bytes) };
+    await expect(connect(url).listTools({ room })).resolves.toEqual([tool]);
+    expect(entered[0]).toBeGreaterThan(128 * 1024);
+    const exhausted = { enter: () => Promise.reject(new DomainError('answer_memory_exhausted')) };
+    expect(await failure(connect(url).listTools({ room: exhausted }))).toMatchObject({ kind: 'busy' });
   });
 
   it('shares one handshake among concurrent first calls, and retries after a failed one', async () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { AnswerRooms } from '../../core/answers/answer-room.js';
 import { FanOutReport } from '../../upstreams/fan-out-report.js';
 import { ListChangeFeed } from '../../upstreams/catalog/list-change-feed.js';
 import type { UpstreamRequests } from '../../upstreams/upstream-requests.js';
@@ -14,7 +15,7 @@ describe('OfferLists', () => {
   beforeEach(() => {
     feed = new ListChangeFeed();
     // No list is read here.
-    lists = new OfferLists({} as UpstreamRequests, new FanOutReport(new UnavailableLedger()), feed);
+    lists = new OfferLists({} as UpstreamRequests, new FanOutReport(new UnavailableLedger()), {} as AnswerRooms, feed);
   });
 
   it('has another generation of a list when it has changed, and only then', () => {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { type AnswerRoom, AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
 import { TtlCache } from '../../core/ttl-cache.js';
@@ -62,6 +63,7 @@ export class OfferLists {
   constructor(
     private readonly upstreams: UpstreamRequests,
     private readonly report: FanOutReport,
+    private readonly rooms: AnswerRooms,
     feed: ListChangeFeed,
   ) {
     feed.onChange((connectionId, kind) => {
@@ -73,7 +75,9 @@ export class OfferLists {
   async offersOf(connection: Connection, method: OfferList): Promise<Offers> {
     try {
       const key = `${method} ${connection.id}@${connection.revision} ${connection.accountUserId ?? ''}`;
-      const { offers } = await this.lists.get(key, () => this.read(connection, method));
+      const { offers } = await this.lists.get(key, () =>
+        this.rooms.withOwnRoom(connection.organizationId, (room) => this.read(connection, method, room)),
+      );
       return { offers };
     } catch (error) {
       const misbehaved = error instanceof UpstreamMisbehaviour;
@@ -106,14 +110,16 @@ export class OfferLists {
     return this.lastGeneration;
   }
 
-  private async read(connection: Connection, method: OfferList): Promise<SizedOffers> {
+  private async read(connection: Connection, method: OfferList, room: AnswerRoom): Promise<SizedOffers> {
     const signal = AbortSignal.timeout(DEADLINE_MS);
     const offers: Offer[] = [];
     let size = 0;
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const result = await this.upstreams.sendRequest(connection, method, params, { signal }).catch(emptyIfUnknown);
+      const result = await this.upstreams
+        .sendRequest(connection, method, params, { signal, room })
+        .catch(emptyIfUnknown);
       const listed = (result as Record<string, unknown>)[LISTED_IN[method]] ?? [];
       if (!Array.isArray(listed)) throw new UpstreamMisbehaviour(`sent an invalid response to ${method}`);
       size += JSON.stringify(listed).length;

@@ -63,6 +63,16 @@ export class AnswerRooms {
     return new OwnRoom(this.budget, holder);
   }
 
+  /** Does work of the service itself for an organization, which reads answers that no response passes on. */
+  async withOwnRoom<T>(organizationId: string, work: (room: AnswerRoom) => Promise<T>): Promise<T> {
+    const room = this.open({ organization: { id: organizationId }, callerId: '' });
+    try {
+      return await work(room);
+    } finally {
+      room.leave();
+    }
+  }
+
   /** The room of a response, for those who know neither. */
   roomOf(request: FastifyRequest, reply: FastifyReply): AnswerRoom {
     return { enter: (bytes) => this.enter(request, reply, bytes) };

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { type Connection, accountKey, connectionFor } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
+import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import { FairCache } from '../../core/sharing/fair-cache.js';
 import { OfferedTools } from './offered-tools.js';
@@ -21,6 +22,7 @@ export class ToolLister {
     private readonly pool: UpstreamPool,
     private readonly health: UpstreamHealth,
     private readonly pins: ToolPins,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /**
@@ -30,7 +32,9 @@ export class ToolLister {
   async list(connection: Connection, signal?: AbortSignal): Promise<UpstreamTool[]> {
     const target = this.targets.targetFor(connection);
     const tools = await this.health.watchCall(connection, () =>
-      this.pool.use(target, (upstream) => upstream.listTools(signal)),
+      this.rooms.withOwnRoom(connection.organizationId, (room) =>
+        this.pool.use(target, (upstream) => upstream.listTools({ signal, room })),
+      ),
     );
     await this.pins.recordList(connection, tools);
     await this.directory.rememberTools(connection, tools);

@@ -86,7 +86,7 @@ async function resultOf(
   options: CallToolOptions & { signal: AbortSignal },
 ): Promise<object> {
   if (method === 'ping') return {};
-  if (method === 'tools/list') return { tools: await upstream.listTools(options.signal) };
+  if (method === 'tools/list') return { tools: await upstream.listTools(options) };
   if (method !== 'tools/call') return upstream.request(method, params, options);
   // The proxy has validated both.
   const { name, arguments: args = {} } = params as { name: string; arguments?: Record<string, unknown> };

@@ -56,6 +56,8 @@ export interface CallToolOptions {
   traceHeaders?: Readonly<Record<string, string>>;
 }
 
+export type ListToolsOptions = Pick<CallToolOptions, 'signal' | 'room'>;
+
 /** Who listens, and what ends the wait for the connection. */
 export type ListenOptions = Pick<CallToolOptions, 'signal' | 'caller'>;
 
@@ -77,7 +79,7 @@ export interface Upstream {
   /** The upstream's description of itself; opens the session if there is none. */
   serverDescription(signal?: AbortSignal): Promise<ServerDescription>;
   /** All tools of the upstream, from every page of the list; empty for an upstream without tools. */
-  listTools(signal?: AbortSignal): Promise<UpstreamTool[]>;
+  listTools(options?: ListToolsOptions): Promise<UpstreamTool[]>;
   /** The result of the tool as the upstream sent it; a tool that failed is a result too (`isError`). */
   callTool(name: string, args: Record<string, unknown>, options?: CallToolOptions): Promise<CallToolResult>;
   /**

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { DomainError } from '../../core/domain-error.js';
 import { type Connection, accountKey, hasMemberAccounts } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
@@ -39,6 +40,7 @@ export class ConnectionTester {
     private readonly targets: UpstreamTargets,
     private readonly upstreams: UpstreamFactory,
     private readonly pins: ToolPins,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** Connects, lists the tools, and records the result. Concurrent tests of a connection share one run. */
@@ -74,10 +76,11 @@ export class ConnectionTester {
     try {
       const target = this.targets.targetFor(connection);
       const timeoutMs = Math.min(target.timeoutMs, TEST_TIMEOUT_MS[target.kind ?? 'http']);
-      upstream = this.upstreams.create({ ...target, timeoutMs });
+      const tested = this.upstreams.create({ ...target, timeoutMs });
+      upstream = tested;
       progress = StartProgress.of(target, (sentence) => this.directory.recordHindrance(connection, sentence));
-      const tools = await upstream.listTools();
-      return { tools, protocolVersion: upstream.protocolVersion };
+      const tools = await this.rooms.withOwnRoom(connection.organizationId, (room) => tested.listTools({ room }));
+      return { tools, protocolVersion: tested.protocolVersion };
     } catch (error) {
       if (error instanceof UpstreamError && error.kind === 'authorization_required') {
         return { fault: error.message, isUnauthorized: true };

@@ -1,10 +1,12 @@
 import { type CallToolResult, type Implementation, ProtocolError } from '@modelcontextprotocol/client';
+import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { ChangeListener, Listening, WantedChanges } from '../contract/list-change.js';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
 import type {
   ServerDescription,
   CallToolOptions,
   ListenOptions,
+  ListToolsOptions,
   Upstream,
   UpstreamTool,
 } from '../contract/upstream.js';
@@ -61,11 +63,12 @@ export abstract class SessionUpstream implements Upstream {
     return this.perform(signal, this.maxTimeoutMs, async ({ serverDescription }) => serverDescription);
   }
 
-  listTools(signal?: AbortSignal): Promise<UpstreamTool[]> {
+  listTools({ signal, room }: ListToolsOptions = {}): Promise<UpstreamTool[]> {
     const timeoutMs = Math.min(LIST_TIMEOUT_MS, this.maxTimeoutMs);
-    return this.perform(signal, timeoutMs, (session, deadline) =>
-      this.inTurn(SERVICE, deadline, () => session.listTools({ signal: deadline.signal, timeoutMs })),
-    );
+    return this.perform(signal, timeoutMs, (session, deadline) => {
+      const list = (): Promise<UpstreamTool[]> => session.listTools({ signal: deadline.signal, timeoutMs });
+      return this.inTurn(SERVICE, deadline, inRoom(room, list));
+    });
   }
 
   callTool(name: string, args: Record<string, unknown>, options: CallToolOptions = {}): Promise<CallToolResult> {
@@ -227,8 +230,7 @@ export abstract class SessionUpstream implements Upstream {
         const logLevel = session.isModern ? log?.level : undefined;
         const bounds = { signal: deadline.signal, timeoutMs, onProgress, requestId, traceHeaders, added, logLevel };
         const sendNow = (): Promise<T> => send(session, bounds);
-        const sendWithRoom = room === undefined ? sendNow : () => ROOM_OF_CALL.run(room, sendNow);
-        return this.inTurn(caller, deadline, passing(session, options, sendWithRoom));
+        return this.inTurn(caller, deadline, passing(session, options, inRoom(room, sendNow)));
       };
       return session.isModern && answeringClient !== undefined
         ? completeInRounds(sendRound, answeringClient, deadline)
@@ -289,6 +291,11 @@ export abstract class SessionUpstream implements Upstream {
 
 function* chunksOf<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+}
+
+/** The work, whose answers are read with the room. */
+function inRoom<T>(room: AnswerRoom | undefined, work: () => Promise<T>): () => Promise<T> {
+  return room === undefined ? work : () => ROOM_OF_CALL.run(room, work);
 }
 
 /** The work, during which requests and log messages of the upstream are passed on. */
