@@ -24,6 +24,11 @@ export function turnHolderOf(principal: Principal | undefined, kind: 'request' |
   return [principal?.organization.id ?? '', `${kind} ${principal?.callerId ?? ''}`];
 }
 
+/** The line of an organization for large answers that the service itself reads for it. */
+export function serviceTurnHolderOf(organizationId: string): Holder {
+  return [organizationId, 'answer service'];
+}
+
 /**
  * The turns of the event loop of this process. Each task is served in a callback of its own, until the time of the turn
  * is used up; then other events of the process come first.

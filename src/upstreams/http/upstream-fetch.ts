@@ -1,7 +1,7 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { isForbiddenHeader } from '../../platform/net/forbidden-headers.js';
 import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
-import { type AnswerBody, beginningOf, chunksOf, discard, memoryFor } from '../messages/answer-body.js';
+import { type AnswerBody, beginningOf, chunksForService, discard, memoryFor } from '../messages/answer-body.js';
 import type { HttpAnswer } from '../sockets/http-answer.js';
 import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
@@ -52,7 +52,7 @@ export function createUpstreamFetch(
       } as const;
       const options = { signal: init.signal ?? new AbortController().signal };
       const answer = await sockets.exchange(request, options);
-      return toResponse(answer, observed);
+      return toResponse(answer, target.organizationId, observed);
     } catch (error) {
       if (observed !== undefined) observed.fault = error;
       throw error;
@@ -60,7 +60,7 @@ export function createUpstreamFetch(
   };
 }
 
-function toResponse(answer: HttpAnswer, observed: AnswerObserver | undefined): Response {
+function toResponse(answer: HttpAnswer, organizationId: string, observed: AnswerObserver | undefined): Response {
   const { status, body } = answer;
   const headers = new Headers();
   for (const name of RELAYED_HEADERS) {
@@ -75,17 +75,23 @@ function toResponse(answer: HttpAnswer, observed: AnswerObserver | undefined): R
   if (observed !== undefined && succeeded) {
     observed.streaming = headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
   }
-  const bytes = succeeded ? whole(body, observed) : beginningOf(body, UPSTREAM_LIMITS.maxErrorAnswerBytes);
+  const bytes = succeeded
+    ? whole(body, organizationId, observed)
+    : beginningOf(body, UPSTREAM_LIMITS.maxErrorAnswerBytes);
   return new Response(ReadableStream.from(bytes), { status, headers });
 }
 
 /** The bytes of an answer; fails if it has too many bytes or values. A large one waits for room. */
-async function* whole(body: AnswerBody, observed: AnswerObserver | undefined): AsyncGenerator<Uint8Array> {
+async function* whole(
+  body: AnswerBody,
+  organizationId: string,
+  observed: AnswerObserver | undefined,
+): AsyncGenerator<Uint8Array> {
   const cost = new ParseCost(observed?.streaming);
   const lineEnds = observed?.streaming === true ? new LineEnds() : undefined;
   let size = 0;
   try {
-    for await (const chunk of chunksOf(body)) {
+    for await (const chunk of chunksForService(body, organizationId)) {
       size += chunk.byteLength;
       cost.add(chunk);
       if (size > maxAnswerBytes) throw new UpstreamMisbehaviour(`answered with more than ${maxAnswerBytes} bytes`);

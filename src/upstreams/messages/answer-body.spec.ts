@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { chunksOf } from './answer-body.js';
+import { chunksForService, chunksOf } from './answer-body.js';
 
 const ANSWERS = 24;
 const CHUNKS = 64;
@@ -30,4 +30,20 @@ it('large answers let other events of the process come between their chunks, and
   expect(read).toBe(ANSWERS * CHUNKS);
   // Without turns, all of them are read in one.
   expect(perTurn.filter((count) => count > MOST_CHUNKS_PER_TURN).length).toBe(0);
+});
+
+it('organizations take turns when the service reads large answers for them', async () => {
+  const chunk = Buffer.alloc(64 * 1024);
+  const order: string[] = [];
+  const read = async (organizationId: string): Promise<void> => {
+    const body = Readable.from(Array.from({ length: CHUNKS }, () => chunk));
+    for await (const _ of chunksForService(body, organizationId)) {
+      for (const begun = performance.now(); performance.now() - begun < CHUNK_MS;);
+      order.push(organizationId);
+    }
+  };
+  const busy = Array.from({ length: ANSWERS }, () => read('busy'));
+  await Promise.all([...busy, read('other')]);
+  // In one line for all, every answer would have been read at the same pace, and the other one to the end.
+  expect(order.lastIndexOf('other')).toBeLessThan(order.length / 2);
 });

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
 import type { Principal } from '../../core/principal.js';
-import { turnHolderOf, WorkTurns } from '../../core/work-turns.js';
+import { serviceTurnHolderOf, turnHolderOf, WorkTurns } from '../../core/work-turns.js';
 import { MAX_PARSED_BYTES, ParseCost } from '../../core/json/parse-cost.js';
 
 /** How many bytes of an answer are buffered before it is sent on, so that a failure can still be reported. */
@@ -73,11 +73,16 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?
  * @param answered the response that they are for, if there is one
  */
 export function chunksOf(body: AnswerBody, answered?: AnsweredWithRoom): AsyncIterable<Buffer> | readonly Buffer[] {
-  return body instanceof Readable ? inTurns(body, answered) : [body];
+  return body instanceof Readable ? inTurns(body, turnsOf(answered?.request.principal)) : [body];
 }
 
-async function* inTurns(body: Readable, answered: AnsweredWithRoom | undefined): AsyncGenerator<Buffer> {
-  const turns = turnsOf(answered?.request.principal);
+/** The same for an answer that the service itself reads for an organization. */
+export function chunksForService(body: AnswerBody, organizationId: string): AsyncIterable<Buffer> | readonly Buffer[] {
+  const turns = new WorkTurns(serviceTurnHolderOf(organizationId), GATHERED_BYTES);
+  return body instanceof Readable ? inTurns(body, turns) : [body];
+}
+
+async function* inTurns(body: Readable, turns: WorkTurns): AsyncGenerator<Buffer> {
   for await (const chunk of body as AsyncIterable<Buffer>) {
     const turn = turns.next(chunk.length);
     if (turn !== undefined) await turn;
