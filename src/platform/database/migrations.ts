@@ -28,6 +28,7 @@ import { StartTimes1763700019270 } from './migrations/1763700019270-start-times.
 import { PlanOfRunEnds1763700019280 } from './migrations/1763700019280-plan-of-run-ends.js';
 import { FollowingPosts1763700019290 } from './migrations/1763700019290-following-posts.js';
 import { LinkMakers1763700019310 } from './migrations/1763700019310-link-makers.js';
+import { OrderedSpendWindows1763700019320 } from './migrations/1763700019320-ordered-spend-windows.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -61,4 +62,5 @@ export const MIGRATIONS = [
   PlanOfRunEnds1763700019280,
   FollowingPosts1763700019290,
   LinkMakers1763700019310,
+  OrderedSpendWindows1763700019320,
 ];

@@ -1003,7 +1003,7 @@ CREATE VIEW spend_limits AS
 -- spend_first_call(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _tier text, _input_tokens integer, _output_tokens integer, OUT _reservation jsonb, OUT _refusal jsonb) RETURNS record: 41c6fbe223656a02983103471719da21
 -- spend_limit_changed() RETURNS trigger: 5df5a5c4a6b3144bc2a283d5736733a9
 -- spend_limits_of(_organization uuid, _agent uuid, _api_key uuid, _user uuid) RETURNS TABLE(scope text, subject_id uuid, period text, usd numeric): e5c59c200cbeeabaabd10dcf7d7b3279
--- spend_reserve(_run uuid, _attempt integer, _epoch text, _call uuid, _amount numeric, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 6fac85c70206470b6eee0a63bd4ec9bc
+-- spend_reserve(_run uuid, _attempt integer, _epoch text, _call uuid, _amount numeric, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 873575124cafef7924852956eedd2155
 -- spend_run_ended() RETURNS trigger: 1b3fc19f00378f049407a2024fb3e90d
 -- spend_settle(_reservation jsonb, _cost numeric) RETURNS void: 49c537b94c77a2661e56795085150805
 -- spend_settle_call(_run uuid, _call uuid, _cost numeric) RETURNS void: 04a3904c247c80018f49f905e908c00c

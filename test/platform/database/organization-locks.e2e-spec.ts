@@ -3,6 +3,7 @@ import { changeOrganization, inTurn, lockOrganization } from '../../../src/platf
 import { newId } from '../../../src/core/ids.js';
 import { startDataSource } from '../../support/data-source.js';
 import { eventually } from '../../support/eventually.js';
+import { waitingForLocks } from '../../support/locks.js';
 import { useStarted } from '../../support/use-started.js';
 
 const CHANGES = 40;
@@ -13,13 +14,6 @@ async function newOrganization(): Promise<string> {
   const id = newId();
   await own.dataSource.query('INSERT INTO organizations (id, slug, name) VALUES ($1, $2, $2)', [id, `o-${id}`]);
   return id;
-}
-
-async function waitingForLocks(): Promise<number> {
-  const [row]: { count: number }[] = await own.dataSource.query(
-    `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-  );
-  return row?.count ?? 0;
 }
 
 describe('changes of an organization that wait for its lock', () => {
@@ -34,8 +28,8 @@ describe('changes of an organization that wait for its lock', () => {
         return n;
       }),
     );
-    await eventually(async () => expect(await waitingForLocks()).toBeGreaterThan(0));
-    expect(await waitingForLocks()).toBeLessThanOrEqual(2);
+    await eventually(async () => expect(await waitingForLocks(own.dataSource)).toBeGreaterThan(0));
+    expect(await waitingForLocks(own.dataSource)).toBeLessThanOrEqual(2);
     expect(await changeOrganization(own.dataSource.manager, other, () => Promise.resolve('made'))).toBe('made');
     await lock.commitTransaction();
     await lock.release();

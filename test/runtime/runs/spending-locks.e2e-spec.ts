@@ -1,0 +1,67 @@
+import { expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { newId } from '../../../src/core/ids.js';
+import { RunPosting } from '../../../src/runtime/runs/records/run-posting.js';
+import { RunSpending } from '../../../src/runtime/runs/records/run-spending.js';
+import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
+import { createAgent, createThread } from '../../support/agent-runs.js';
+import { startTestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
+import { waitingForLocks } from '../../support/locks.js';
+import { useStarted } from '../../support/use-started.js';
+
+const LIMIT = { usd_per_day: 10, usd_per_month: 10 };
+
+const app = useStarted(() => startTestApp({ env: { ROLE: 'api' } }));
+
+it('a call locks the windows of the day before, of its day and of its month in the order of all others', async () => {
+  const database = app.app.get(DataSource);
+  const spending = app.app.get(RunSpending, { strict: false });
+  const agentId = await createAgent(app);
+  const threadId = await createThread(app, agentId);
+  const [{ organizationId, apiKeyId }] = await database.query(
+    'SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM api_keys LIMIT 1',
+  );
+  await database.query('UPDATE organizations SET limits = limits || $2 WHERE id = $1', [
+    organizationId,
+    { spend: LIMIT },
+  ]);
+  await app.app.get(RunPosting).postRun({
+    organizationId,
+    threadId,
+    agentId,
+    userId: null,
+    apiKeyId,
+    grantId: null,
+    requestId: 'r',
+    tier: 'smart',
+    temperature: 0.5,
+    messages: [{ id: newId(), role: 'user', parts: [{ type: 'text', text: 'hello' }] }],
+    idempotency: undefined,
+  });
+  const search = await app.app.get(RunTurns, { strict: false }).claimNextRun('e', [], 30_000);
+  if (search.outcome !== 'claimed') throw new Error(search.outcome);
+  const claim = { runId: search.run.id, attempt: search.run.attempt, epoch: 'e' };
+  expect(await spending.reserve(claim, newId(), 'large', 1)).toBe(true);
+  await database.query(`UPDATE spend_windows SET starts_at = starts_at - interval '1 day' WHERE period = 'day'`);
+
+  const other = database.createQueryRunner();
+  await other.startTransaction();
+  const lockWindow = (period: string): Promise<unknown> =>
+    other.query(`SELECT spend_window($1, 'organization', $1, $2)`, [organizationId, period]);
+  await lockWindow('day');
+  const reserved = spending.reserve(claim, newId(), 'large', 2);
+  await eventually(async () => expect(await waitingForLocks(database)).toBe(1));
+  await lockWindow('month');
+  await other.commitTransaction();
+  await other.release();
+  expect(await reserved).toBe(true);
+  const windows = await database.query(
+    'SELECT period, used::float, reserved::float FROM spend_windows ORDER BY period, starts_at',
+  );
+  expect(windows).toEqual([
+    { period: 'day', used: 1, reserved: 0 },
+    { period: 'day', used: 0, reserved: 2 },
+    { period: 'month', used: 1, reserved: 2 },
+  ]);
+});
