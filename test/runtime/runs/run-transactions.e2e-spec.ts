@@ -1,7 +1,9 @@
-import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { newEpoch, newWorkerId } from '../../../src/core/epochs.js';
 import { newId } from '../../../src/core/ids.js';
 import type { ClaimedRun, NewRun } from '../../../src/runtime/runs/records/new-run.js';
+import { LostAttempts } from '../../../src/runtime/runs/records/lost-attempts.js';
 import { type RunClaim, StaleAttemptError } from '../../../src/runtime/runs/records/run-attempt.js';
 import { RunCancelling } from '../../../src/runtime/runs/records/run-ending.js';
 import { RunExecution } from '../../../src/runtime/runs/records/run-execution.js';
@@ -202,6 +204,54 @@ describe('claiming', () => {
   });
 });
 
+describe('a lost run whose row is locked by a transaction that hangs', () => {
+  let hanging: QueryRunner;
+  let lost: string;
+
+  beforeEach(async () => {
+    lost = (await posting.postRun(another())).runId;
+    await claimNext('first');
+    hanging = database.createQueryRunner();
+  });
+  afterEach(async () => {
+    if (hanging.isTransactionActive) await hanging.rollbackTransaction();
+    await hanging.release();
+  });
+
+  async function hang(): Promise<void> {
+    await hanging.startTransaction();
+    await hanging.query('SELECT FROM runs WHERE id = $1 FOR NO KEY UPDATE', [lost]);
+  }
+
+  it('does not keep other runs from being claimed, and is claimed afterwards', async () => {
+    await database.query(`UPDATE runs SET heartbeat_at = '-infinity' WHERE id = $1`, [lost]);
+    const { runId } = await posting.postRun(await inAnotherThread());
+    await hang();
+    expect((await claimNext('second'))?.id).toBe(runId);
+    await hanging.rollbackTransaction();
+    expect(await claimNext('third')).toMatchObject({ id: lost, attempt: 2 });
+  });
+
+  it('does not keep other runs of its worker from being given up', async () => {
+    await posting.postRun(await inAnotherThread());
+    const other = await claimNext('second');
+    await database.query('UPDATE runs SET epoch = $2 WHERE id = ANY($1)', [[lost, other?.id], newEpoch(newWorkerId())]);
+    const attempts = app.app.get(LostAttempts, { strict: false });
+    const suspects = await attempts.find();
+    expect(suspects).toHaveLength(2);
+    await hang();
+    expect(await attempts.giveUp(suspects)).toEqual([{ runId: other?.id, attempt: 1 }]);
+    await hanging.rollbackTransaction();
+    expect(await attempts.giveUp(suspects)).toEqual([{ runId: lost, attempt: 1 }]);
+  });
+
+  it('is unlocked once the transaction has done nothing for 15 s', async () => {
+    expect(await hanging.query('SHOW idle_in_transaction_session_timeout')).toEqual([
+      { idle_in_transaction_session_timeout: '15s' },
+    ]);
+  });
+});
+
 describe('finishing', () => {
   let claim: RunClaim;
 
@@ -284,6 +334,10 @@ describe('finishing', () => {
 /** The same request with a message of its own. */
 function another(): NewRun {
   return { ...request, messages: request.messages.map((message) => ({ ...message, id: newId() })) };
+}
+
+async function inAnotherThread(): Promise<NewRun> {
+  return { ...another(), threadId: await createThread(app, agentId) };
 }
 
 /** Claims the run whose turn it is. */

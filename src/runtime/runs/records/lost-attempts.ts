@@ -26,13 +26,18 @@ const FIND = {
           WHERE ${WORKER_IS_GONE} AND heartbeat_at > '-infinity' LIMIT 1000`,
 };
 
+// Rows that are locked are left for a later search: one transaction that hangs must not keep the other runs waiting.
 const GIVE_UP = {
   name: 'lost_attempts_give_up',
-  text: `UPDATE runs SET heartbeat_at = '-infinity'
-           FROM unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS lost (run_id, lost_epoch, heartbeat)
-          WHERE runs.id = lost.run_id AND epoch = lost.lost_epoch AND heartbeat_at = lost.heartbeat
-            AND ${WORKER_IS_GONE}
-          RETURNING id AS "runId", attempt`,
+  text: `WITH lost AS (
+           SELECT id FROM runs
+             JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS suspect (run_id, suspect_epoch, heartbeat)
+               ON runs.id = run_id AND epoch = suspect_epoch AND heartbeat_at = heartbeat
+            WHERE ${WORKER_IS_GONE}
+              FOR NO KEY UPDATE OF runs SKIP LOCKED
+         )
+         UPDATE runs SET heartbeat_at = '-infinity' FROM lost WHERE runs.id = lost.id
+         RETURNING runs.id AS "runId", attempt`,
 };
 
 /** An attempt whose worker holds no lock. */

@@ -81,7 +81,8 @@ const IS_FIRST_OPEN_RUN = `NOT EXISTS (SELECT 1 FROM runs earlier
 const IS_LOST = `(heartbeat_at = '-infinity'
   OR (heartbeat_at < now() - make_interval(secs => $4::float8 / 1000) AND epoch <> ALL($7::text[])))`;
 
-// A lost run comes first, and needs no turn. Chooses at random among tenants with equally many running runs, so that a
+// A lost run comes first, and needs no turn. If another transaction has locked its row, such as that of a worker which
+// hangs, it is left out: every claim of every worker would wait for that lock. Chooses at random among tenants with equally many running runs, so that a
 // long queue is no advantage. The claim checks again what other workers can have changed since. now() is when the
 // statement arrived, which can be before the end of the run that it sees as the last one.
 const CLAIM_NEXT = {
@@ -93,7 +94,7 @@ const CLAIM_NEXT = {
        ORDER BY organization_runs, hashtextextended(organization_id::text, $3), holder_runs, random() LIMIT 1
     ), lost AS (
       SELECT id, attempt, heartbeat_at > '-infinity' FROM runs
-       WHERE status = 'running' AND ${IS_LOST} ORDER BY position LIMIT 1
+       WHERE status = 'running' AND ${IS_LOST} ORDER BY position LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     ), found AS (
       SELECT found_id, found_attempt, was_silent
         FROM (SELECT 1, * FROM lost UNION ALL SELECT 2, * FROM fairest)
