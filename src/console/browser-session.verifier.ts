@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import type { EntityManager } from 'typeorm';
 import { BrowserSessionRepository } from '../identity/browser-sessions/browser-session.repository.js';
 import { BrowserSessions } from '../identity/browser-sessions/browser-sessions.js';
 import { CSRF_HEADER, CsrfTokens } from '../identity/browser-sessions/csrf-tokens.js';
@@ -76,8 +77,8 @@ export class BrowserSessionVerifier implements CredentialSource {
     });
   }
 
-  async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
-    const found = await this.members.findRights(ids.map(parseCredentialId));
+  async findUsable(ids: readonly string[], manager?: EntityManager): Promise<ReadonlyMap<string, PermissionMap>> {
+    const found = await this.members.findRights(ids.map(parseCredentialId), manager);
     return new Map(found.map((rights) => [credentialIdOf(rights), permissionsOfMember(rights)]));
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { IS_OPEN, IS_STALE } from '../identity/browser-sessions/browser-session.repository.js';
 import type { OrganizationLimits } from '../core/limits.js';
 import type { RunAccess } from '../core/principal.js';
@@ -57,8 +57,11 @@ export class SessionMembersRepository {
   }
 
   /** The rights behind those of the sessions that are open and whose person is still a member. */
-  findRights(asked: readonly SessionOfMember[]): Promise<(SessionOfMember & MemberRights)[]> {
-    return this.database.query(
+  findRights(
+    asked: readonly SessionOfMember[],
+    manager: EntityManager = this.database.manager,
+  ): Promise<(SessionOfMember & MemberRights)[]> {
+    return manager.query(
       `SELECT session.id AS "sessionId", o.id AS "organizationId", ${MEMBER_RIGHTS_COLUMNS}
          FROM (SELECT s.id, s.user_id, asked.organization_id
                  FROM unnest($1::uuid[], $2::uuid[]) AS asked (session_id, organization_id)

@@ -189,18 +189,18 @@ export class ApiKeyRepository {
   }
 
   /** The current permissions of the given keys by id, without deleted and expired keys. */
-  async findUsable(ids: readonly string[]): Promise<Map<string, PermissionMap>> {
-    const keys = await this.findUsableKeys(ids);
+  async findUsable(ids: readonly string[], manager?: EntityManager): Promise<Map<string, PermissionMap>> {
+    const keys = await this.findUsableKeys(ids, manager);
     return new Map(keys.map(({ id, permissions }) => [id, permissions]));
   }
 
   /** Those of the given keys that are neither deleted nor expired. */
-  findUsableKeys(ids: readonly string[]): Promise<ActiveApiKey[]> {
-    return this.findActive('k.id = ANY($1) AND (k.expires_at IS NULL OR k.expires_at > now())', ids);
+  findUsableKeys(ids: readonly string[], manager?: EntityManager): Promise<ActiveApiKey[]> {
+    return this.findActive('k.id = ANY($1) AND (k.expires_at IS NULL OR k.expires_at > now())', ids, manager);
   }
 
-  private async findActive(condition: string, values: readonly string[]) {
-    const rows: ActiveApiKeyRow[] = await this.keys.query(
+  private async findActive(condition: string, values: readonly string[], manager = this.keys.manager) {
+    const rows: ActiveApiKeyRow[] = await manager.query(
       `SELECT k.id, k.organization_id AS "organizationId", o.slug AS "organizationSlug", o.run_access AS "runAccess",
               o.limits, k.user_id AS "userId", k.permissions, octet_length(k.permissions::text) AS "permissionBytes",
               k.expires_at AS "expiresAt", k.grant_id AS "grantId", line.limits AS "keyLimits", k.resource, k.scope,

@@ -4,7 +4,6 @@ import { databaseDate } from '../../core/database-time.js';
 import { hashApiKey, isWellFormedApiKey } from '../../core/api-key-value.js';
 import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
-import type { PermissionMap } from '../../core/permissions.js';
 import { type Principal, principalOrganization } from '../../core/principal.js';
 import { ReadThroughCache } from '../../core/read-through-cache.js';
 import { type CredentialSource, VerifiesCredentials } from '../credentials/credential-source.js';
@@ -62,8 +61,8 @@ export class ApiKeyVerifier implements CredentialSource {
     return mapMaybePromise(this.keys.get(hash), (key) => this.principalOf(key));
   }
 
-  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
-    return this.repository.findUsable(ids);
+  findUsable(...asked: Parameters<CredentialSource['findUsable']>): ReturnType<CredentialSource['findUsable']> {
+    return this.repository.findUsable(...asked);
   }
 
   /** What requests with the given keys would be made with, by id of the key; without deleted and expired keys. */

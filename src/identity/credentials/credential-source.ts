@@ -1,6 +1,7 @@
 import { SetMetadata, Injectable, type OnModuleInit } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { DiscoveryService } from '@nestjs/core';
+import type { EntityManager } from 'typeorm';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { CredentialKind, Principal } from '../../core/principal.js';
 import { byName, contributedProviders } from '../../core/contributions.js';
@@ -31,8 +32,9 @@ export interface CredentialSource {
   /**
    * The current permissions of those of the given credentials (`Principal.credentialId`) that are still valid, by id.
    * Reads them from the database.
+   * @param manager of a transaction that needs the answer; it is asked for one id
    */
-  findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>>;
+  findUsable(ids: readonly string[], manager?: EntityManager): Promise<ReadonlyMap<string, PermissionMap>>;
 }
 
 const CREDENTIAL_SOURCE = 'signalbox:credential-source';

@@ -75,8 +75,8 @@ export class AccessTokenVerifier implements CredentialSource {
     });
   }
 
-  findUsable(ids: readonly string[]): ReturnType<CredentialSource['findUsable']> {
-    return this.grants.findUsable(ids);
+  findUsable(...asked: Parameters<CredentialSource['findUsable']>): ReturnType<CredentialSource['findUsable']> {
+    return this.grants.findUsable(...asked);
   }
 
   /** The client has the rights of its key, as narrow as the token. */

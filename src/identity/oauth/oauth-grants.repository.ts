@@ -81,8 +81,11 @@ export class OauthGrantsRepository {
   }
 
   /** The permissions behind those of the grants that exist and whose person is still a member, by grant. */
-  async findUsable(ids: readonly string[]): Promise<Map<string, PermissionMap>> {
-    const rows: (MemberRights & { id: string })[] = await this.grants.query(
+  async findUsable(
+    ids: readonly string[],
+    manager: EntityManager = this.grants.manager,
+  ): Promise<Map<string, PermissionMap>> {
+    const rows: (MemberRights & { id: string })[] = await manager.query(
       `SELECT g.id, ${MEMBER_RIGHTS_COLUMNS}
          FROM oauth_grants g JOIN organizations o ON o.id = g.organization_id ${joinMemberRights('g')}
         WHERE g.id = ANY($1) AND members.user_id IS NOT NULL`,

@@ -1,6 +1,5 @@
 import { Column, type EntityManager, ForeignKey } from 'typeorm';
 import { hash, randomBytes } from 'node:crypto';
-import { DomainError } from '../../core/domain-error.js';
 import type { Principal } from '../../core/principal.js';
 import { ADMIN, OWNER } from './member-rights.js';
 
@@ -24,30 +23,19 @@ export abstract class LinkMaker {
 export const OPERATOR: LinkMaker = { madeBy: null, makerKeyId: null, grantId: null };
 
 /**
- * The caller as the maker of a link, and when the link expires: when asked, or with the key if that is earlier. Until
- * the transaction ends, the key and the grant can neither end nor change. Locks the grant first, as revoking it does.
- * @throws DomainError `credential_invalid`
+ * The caller as the maker of a link, and when the link expires: when asked, or with the key if that is earlier.
+ * @param manager of `OrganizationLock.withAuthority`, which has locked the key and the grant
  */
-export async function lockMaker(
+export async function linkMadeBy(
   manager: EntityManager,
   { userId, apiKeyId, grantId }: Principal,
   asked: Date,
 ): Promise<LinkMaker & { expiresAt: Date }> {
-  await lockRow(manager, 'SELECT FROM oauth_grants WHERE id = $1 FOR SHARE', grantId);
-  const key = await lockRow(manager, 'SELECT expires_at AS "end" FROM api_keys WHERE id = $1 FOR SHARE', apiKeyId);
+  const [key]: { end: Date | null }[] = await manager.query('SELECT expires_at AS "end" FROM api_keys WHERE id = $1', [
+    apiKeyId,
+  ]);
   const expiresAt = new Date(Math.min(asked.getTime(), key?.end?.getTime() ?? Infinity));
   return { madeBy: userId, makerKeyId: apiKeyId, grantId, expiresAt };
-}
-
-async function lockRow(
-  manager: EntityManager,
-  statement: string,
-  id: string | null,
-): Promise<{ readonly end?: Date | null } | undefined> {
-  if (id === null) return undefined;
-  const [row] = await manager.query(statement, [id]);
-  if (row === undefined) throw new DomainError('credential_invalid', 'The credential has been revoked.');
-  return row;
 }
 
 const TOKEN = /^[\w-]{43}$/;

@@ -43,8 +43,9 @@ export class MemberRepository {
   /** The rights of those of the memberships that exist. */
   findRights(
     asked: readonly { readonly userId: string; readonly organizationId: string }[],
+    manager: EntityManager = this.members.manager,
   ): Promise<(MemberRights & { userId: string; organizationId: string })[]> {
-    return this.members.query(
+    return manager.query(
       `SELECT members.user_id AS "userId", members.organization_id AS "organizationId", ${MEMBER_RIGHTS_COLUMNS}
          FROM (SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS asked (user_id, organization_id)) AS membership
          JOIN organizations o ON o.id = membership.organization_id ${joinMemberRights('membership')}

@@ -15,7 +15,7 @@ import { MailLimits, Mailer } from '../../platform/mail/mail.js';
 import { PasswordChanges } from '../users/password-changes.js';
 import { UserService } from '../users/user.service.js';
 import { type Authority, holdsMore, type MemberRights, OWNER } from './member-rights.js';
-import { newLinkToken, lockMaker, endLinksOfMembers, endLinksOfPerson } from './links.js';
+import { newLinkToken, linkMadeBy, endLinksOfMembers, endLinksOfPerson } from './links.js';
 import type { MemberInvited, MemberInviteInput, MemberItem, MemberPage, MemberUpdateInput } from './member.dto.js';
 import { MemberRepository } from './member.repository.js';
 import { type LockedOrganization, OrganizationLock, rightsOfRole } from './organization-lock.js';
@@ -82,7 +82,7 @@ export class MemberService {
       if (pending !== null) authority.assertManages(await roleInUse(locked, pending.role));
       const expiresAt = new Date(databaseNow() + expiresIn * 1000);
       const id = await this.repository.replaceInvitation(manager, {
-        ...(await lockMaker(manager, caller, expiresAt)),
+        ...(await linkMadeBy(manager, caller, expiresAt)),
         organizationId: organization.id,
         email,
         role,
@@ -163,7 +163,7 @@ export class MemberService {
         throw new DomainError('conflict', detail);
       }
       const expiresAt = new Date(databaseNow() + RESET_SECONDS * 1000);
-      const link = { organizationId: organization.id, userId, ...(await lockMaker(manager, caller, expiresAt)) };
+      const link = { organizationId: organization.id, userId, ...(await linkMadeBy(manager, caller, expiresAt)) };
       if (isShown)
         await this.repository.replacePasswordLink(manager, { ...link, isMailed: false, tokenHash: shown.tokenHash });
       if (mailed)

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import { type PermissionMap, permissionsDigest } from '../../core/permissions.js';
 import type { Principal } from '../../core/principal.js';
@@ -56,12 +57,12 @@ export class MembershipSource implements CredentialSource {
     return principals;
   }
 
-  async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
+  async findUsable(ids: readonly string[], manager?: EntityManager): Promise<ReadonlyMap<string, PermissionMap>> {
     const asked = ids.map((id) => {
       const [userId = '', organizationId = ''] = id.split(':');
       return { userId, organizationId };
     });
-    const found = await this.members.findRights(asked);
+    const found = await this.members.findRights(asked, manager);
     return new Map(
       found.map((rights) => [
         membershipCredentialId(rights.userId, rights.organizationId),

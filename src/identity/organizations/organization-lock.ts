@@ -37,17 +37,16 @@ export class OrganizationLock {
   }
 
   /**
-   * The same for a caller, whose rights may have changed since it was verified.
+   * The same for a caller, whose rights may have changed since it was verified. Until the transaction ends, its key and
+   * its grant can neither end nor change either.
    * @throws DomainError `credential_invalid`
    */
   async withAuthority<T>(
     caller: Principal,
     work: (locked: LockedOrganization & { readonly authority: Authority }) => Promise<T>,
   ): Promise<T> {
-    const usable = await this.credentials.sourceOf(caller.kind)?.findUsable([caller.credentialId]);
-    const held = usable?.get(caller.credentialId);
-    if (held === undefined || permissionsDigest(held) !== caller.permissionsDigest) throw revoked();
     return this.with(caller.organization.id, async (locked) => {
+      await this.requireUsable(locked, caller);
       const { userId } = caller;
       const rights = userId === null ? undefined : await rightsOfMember(locked, userId);
       if (userId !== null && rights === undefined) throw revoked();
@@ -55,6 +54,16 @@ export class OrganizationLock {
       const permissions = intersectionOf(caller.permissions, ofPerson);
       return work({ ...locked, authority: new Authority({ userId, role: rights?.role ?? null, permissions }) });
     });
+  }
+
+  /** Locks the grant before the key, as those do who revoke it. */
+  private async requireUsable({ manager }: LockedOrganization, caller: Principal): Promise<void> {
+    const { kind, credentialId, grantId, apiKeyId } = caller;
+    await manager.query('SELECT FROM oauth_grants WHERE id = $1 FOR SHARE', [grantId]);
+    await manager.query('SELECT FROM api_keys WHERE id = $1 FOR SHARE', [apiKeyId]);
+    const usable = await this.credentials.sourceOf(kind)?.findUsable([credentialId], manager);
+    const held = usable?.get(credentialId);
+    if (held === undefined || permissionsDigest(held) !== caller.permissionsDigest) throw revoked();
   }
 }
 

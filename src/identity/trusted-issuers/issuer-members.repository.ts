@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import type { OrganizationLimits } from '../../core/limits.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import type { RunAccess } from '../../core/principal.js';
@@ -55,8 +55,11 @@ export class IssuerMembersRepository {
   }
 
   /** Those of the memberships that still exist. */
-  async findMemberships(memberships: readonly Membership[]): Promise<FoundMember[]> {
-    const rows: MemberRow[] = await this.database.query(
+  async findMemberships(
+    memberships: readonly Membership[],
+    manager: EntityManager = this.database.manager,
+  ): Promise<FoundMember[]> {
+    const rows: MemberRow[] = await manager.query(
       `SELECT ${COLUMNS}
          FROM (SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS asked (user_id, organization_id)) AS membership
          JOIN organizations o ON o.id = membership.organization_id ${joinMemberRights('membership')}

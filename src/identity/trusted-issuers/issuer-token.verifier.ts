@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
 import { type PermissionMap, permissionsDigest } from '../../core/permissions.js';
@@ -52,9 +53,9 @@ export class IssuerTokenVerifier implements CredentialSource {
     });
   }
 
-  async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
+  async findUsable(ids: readonly string[], manager?: EntityManager): Promise<ReadonlyMap<string, PermissionMap>> {
     const asked = ids.map((id) => ({ id, ...parseCredentialId(id) })).filter(({ expiresAt }) => !hasExpired(expiresAt));
-    const found = await this.members.findMemberships(asked);
+    const found = await this.members.findMemberships(asked, manager);
     const permissions = new Map(found.map((member) => [membershipId(member), member.permissions]));
     return new Map(
       asked.flatMap((membership) => {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import type { KeyLimit, OrganizationLimits } from '../../core/limits.js';
 import type { RunAccess } from '../../core/principal.js';
 import { ThreadTokenEntity } from './thread-token.entity.js';
@@ -39,12 +39,16 @@ export class ThreadTokenRepository {
   }
 
   /** The tokens with these ids that have not expired. */
-  findUnexpired(ids: readonly string[]): Promise<StoredThreadToken[]> {
-    return this.find('token.id = ANY($1) AND token.expires_at > now()', ids);
+  findUnexpired(ids: readonly string[], manager?: EntityManager): Promise<StoredThreadToken[]> {
+    return this.find('token.id = ANY($1) AND token.expires_at > now()', ids, manager);
   }
 
-  private find(condition: string, values: readonly string[]): Promise<StoredThreadToken[]> {
-    return this.tokens.query(
+  private find(
+    condition: string,
+    values: readonly string[],
+    manager: EntityManager = this.tokens.manager,
+  ): Promise<StoredThreadToken[]> {
+    return manager.query(
       `SELECT token.id, token.organization_id AS "organizationId", token.thread_id AS "threadId",
               token.token_hash AS "tokenHash", token.permissions, token.maker_kind AS "makerKind",
               token.maker_id AS "makerId",

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { databaseNow } from '../../core/database-time.js';
 import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
@@ -71,8 +72,8 @@ export class ThreadTokenVerifier implements CredentialSource {
     });
   }
 
-  async findUsable(ids: readonly string[]): Promise<ReadonlyMap<string, PermissionMap>> {
-    const usable = await this.withPermissions(await this.repository.findUnexpired(ids));
+  async findUsable(ids: readonly string[], manager?: EntityManager): Promise<ReadonlyMap<string, PermissionMap>> {
+    const usable = await this.withPermissions(await this.repository.findUnexpired(ids, manager), manager);
     return new Map(usable.map(({ token, permissions }) => [token.id, permissions]));
   }
 
@@ -87,12 +88,12 @@ export class ThreadTokenVerifier implements CredentialSource {
   }
 
   /** Leaves out the tokens whose maker's credential is no longer valid. */
-  private async withPermissions(tokens: readonly StoredThreadToken[]) {
+  private async withPermissions(tokens: readonly StoredThreadToken[], manager?: EntityManager) {
     const byKind = [...Map.groupBy(tokens, ({ makerKind }) => makerKind)];
     const found = await Promise.all(
       byKind.map(async ([kind, ofKind]) => {
         const ids = [...new Set(ofKind.map(({ makerId }) => makerId))];
-        const makers = await this.sources.sourceOf(kind)?.findUsable(ids);
+        const makers = await this.sources.sourceOf(kind)?.findUsable(ids, manager);
         return ofKind.map((token) => ({ token, maker: makers?.get(token.makerId) }));
       }),
     );

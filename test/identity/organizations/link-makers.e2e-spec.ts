@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import supertest from 'supertest';
+import { hashApiKey } from '../../../src/core/api-key-value.js';
 import { ConsoleBrowser } from '../../console/console.support.js';
+import { eventually } from '../../support/eventually.js';
+import { waitingForLocks } from '../../support/locks.js';
+import { expectProblem } from '../../support/problem.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { McpOauthClient } from '../oauth/oauth-client.js';
 import { addPerson, Browser, hiddenFieldsOf, newEmail, PASSWORD } from '../sign-in/people.js';
@@ -76,6 +81,22 @@ async function expiriesOf({ invited, reset }: Links): Promise<string[]> {
   );
   expect(rows).toHaveLength(3);
   return rows.map(({ expires_at: at }) => at.toISOString());
+}
+
+/** Makes a call that waits for the lock of the organization until `change` has been made. */
+async function whileLocked(call: () => supertest.Test, change: () => Promise<unknown>): Promise<supertest.Response> {
+  const client = new Client({ connectionString: service.database.url });
+  await client.connect();
+  try {
+    await client.query(`BEGIN; SELECT FROM organizations WHERE slug = 'default' FOR NO KEY UPDATE`);
+    const answer = call().then((response) => response);
+    await eventually(async () => expect(await waitingForLocks(service)).toBe(1));
+    await change();
+    await client.query('COMMIT');
+    return await answer;
+  } finally {
+    await client.end();
+  }
 }
 
 async function signedIn(): Promise<{ browser: Browser; token: string }> {
@@ -193,6 +214,35 @@ describe('the invitations and reset links of a key', () => {
       expect([200, 401]).toContain(status);
       if (status === 200) expect((await fetch(body.invitation_url)).status).toBe(404);
     }
+  });
+});
+
+describe('an invitation that waits while its maker ends or is narrowed', () => {
+  const NARROWED = { self: ['MEMBER_INVITE'] };
+
+  it.each([
+    ['the key is narrowed', 'UPDATE api_keys SET permissions = $2 WHERE key_hash = $1'],
+    ['the key is deleted', 'DELETE FROM api_keys WHERE key_hash = $1 AND $2::jsonb IS NOT NULL'],
+  ])('is refused: %s', async (_, statement) => {
+    const { key } = await createKey();
+    const email = newEmail();
+    const answer = await whileLocked(
+      () => service.tool('MEMBER_INVITE', { email, role: 'owner' }, key),
+      () => service.query(statement, [hashApiKey(key), NARROWED]),
+    );
+    expectProblem(answer, 401, 'credential_invalid');
+    expect(await service.query('SELECT FROM invitations WHERE email = $1', [email])).toEqual([]);
+  });
+
+  it('is refused: the grant is revoked', async () => {
+    const { token } = await signedIn();
+    const email = newEmail();
+    const answer = await whileLocked(
+      () => service.tool('MEMBER_INVITE', { email, role: 'owner' }, token),
+      () => revokeNewest(token),
+    );
+    expectProblem(answer, 401, 'credential_invalid');
+    expect(await service.query('SELECT FROM invitations WHERE email = $1', [email])).toEqual([]);
   });
 });
 
