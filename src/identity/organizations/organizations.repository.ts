@@ -57,7 +57,4 @@ export class OrganizationsRepository {
     return this.roles.find({ where: { organizationId }, order: { name: 'ASC' } });
   }
 
-  findRole(organizationId: string, name: string): Promise<RoleEntity | null> {
-    return this.roles.findOneBy({ organizationId, name });
-  }
 }

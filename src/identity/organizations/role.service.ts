@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { changesBetween } from '../../audit/events/audit-event.js';
 import { AuditEvents } from '../../audit/events/audit-events.js';
 import { DomainError } from '../../core/domain-error.js';
@@ -59,7 +60,7 @@ export class RoleService {
    */
   update({ name, permissions }: RoleInput, caller: Principal): Promise<RoleItem> {
     return this.lock.withAuthority(caller, async ({ authority, manager, organization }) => {
-      const role = await this.findCustom(organization.id, name);
+      const role = await findCustom(manager, organization.id, name);
       authority.assertHolds(role.permissions);
       authority.assertHolds(permissions);
       await manager.update(RoleEntity, { id: role.id }, { permissions });
@@ -74,7 +75,7 @@ export class RoleService {
   /** @throws DomainError `not_found`, `permission_widening`, `conflict` for a role in use or a built-in one */
   async delete(name: string, caller: Principal): Promise<void> {
     await this.lock.withAuthority(caller, async ({ authority, manager, organization }) => {
-      const role = await this.findCustom(organization.id, name);
+      const role = await findCustom(manager, organization.id, name);
       authority.assertHolds(role.permissions);
       if (await this.members.isRoleUsed(manager, organization.id, name)) {
         throw new DomainError('conflict', 'Members or invitations have this role. Give them another one first.');
@@ -84,13 +85,13 @@ export class RoleService {
       await this.events.record(organization.id, { event: 'role.deleted', actor: caller, target }, manager);
     });
   }
+}
 
-  private async findCustom(organizationId: string, name: string): Promise<RoleEntity> {
-    if (isBuiltIn(name)) throw new DomainError('conflict', 'A built-in role cannot be changed.');
-    const role = await this.repository.findRole(organizationId, name);
-    if (role === null) throw new DomainError('not_found', 'The organization has no role with this name.');
-    return role;
-  }
+async function findCustom(manager: EntityManager, organizationId: string, name: string): Promise<RoleEntity> {
+  if (isBuiltIn(name)) throw new DomainError('conflict', 'A built-in role cannot be changed.');
+  const role = await manager.findOneBy(RoleEntity, { organizationId, name });
+  if (role === null) throw new DomainError('not_found', 'The organization has no role with this name.');
+  return role;
 }
 
 /** Names that differ from a built-in one in case only would mislead. */
