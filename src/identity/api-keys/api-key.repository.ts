@@ -8,6 +8,7 @@ import { isUuid } from '../../core/ids.js';
 import type { KeyLimit, KeyRateLimit, OrganizationLimits } from '../../core/limits.js';
 import { intersectionOf, isWithin, type PermissionMap, permissionsDigest } from '../../core/permissions.js';
 import type { Principal, RunAccess } from '../../core/principal.js';
+import { deletionOf } from '../../platform/database/delete-batch.js';
 import { changeOrganization, lockOrganization, requireRoom } from '../../platform/database/organization-locks.js';
 import { endLinksOfKey, shortenLinksOfKey } from '../organizations/links.js';
 import {
@@ -97,8 +98,6 @@ export class ApiKeyRepository {
   ): Promise<ApiKeyEntity> {
     const { organizationId } = key;
     return changeOrganization(this.keys.manager, organizationId, async (manager) => {
-      // Before the keys, as those do who change members.
-      await lockOrganization(manager, organizationId);
       const { maker } = await lockRows(manager, { caller, id: undefined });
       check(maker);
       await deleteLongExpired(manager, organizationId);
@@ -119,7 +118,7 @@ export class ApiKeyRepository {
     change: KeyChange,
     decide: (stored: ApiKeyEntity, maker: LockedMaker | undefined) => ApiKeyChange,
   ): Promise<ApiKeyEntity | undefined> {
-    return this.keys.manager.transaction(async (manager) => {
+    return changeOrganization(this.keys.manager, change.caller.organization.id, async (manager) => {
       const { stored, maker } = await lockRows(manager, change);
       if (stored === undefined) return undefined;
       const changed = decide(stored, maker);
@@ -145,7 +144,7 @@ export class ApiKeyRepository {
     change: KeyChange & { keepsChildren: boolean },
     check: (deleted: readonly ApiKeyEntity[], maker: LockedMaker | undefined) => void,
   ): Promise<{ deleted: ApiKeyEntity[]; children: number } | undefined> {
-    return this.keys.manager.transaction(async (manager) => {
+    return changeOrganization(this.keys.manager, change.caller.organization.id, async (manager) => {
       const { stored, maker } = await lockRows(manager, change);
       if (stored === undefined) return undefined;
       const children = await lockMadeWith(manager, stored.id);
@@ -261,14 +260,22 @@ function narrowedToMaker({ role, rolePermissions = null, memberPermissions = {},
 }
 
 /**
- * Locks the key that is changed and what the caller's rights depend on: its key and, for a person, its membership. Keys
- * come in a fixed order, so that transactions that change each other's makers cannot deadlock.
+ * Locks the key that is changed and what the caller's rights depend on: its grant, its membership and its key. The
+ * organization comes first, as for changes of members. The grant comes before its keys, as when it is revoked, and a
+ * membership before the keys that end with it. Keys come in a fixed order, so that transactions that change each other's
+ * makers cannot deadlock.
+ * @param manager of a `changeOrganization`
  */
 async function lockRows(
   manager: EntityManager,
   { caller, id }: { caller: Principal; id: string | undefined },
 ): Promise<{ stored: ApiKeyEntity | undefined; maker: LockedMaker | undefined }> {
   const { id: organizationId } = caller.organization;
+  await lockOrganization(manager, organizationId);
+  const grants: object[] = await manager.query('SELECT FROM oauth_grants WHERE id = $1 FOR KEY SHARE', [
+    caller.grantId,
+  ]);
+  const person = caller.userId === null ? undefined : await lockMember(manager, organizationId, caller.userId);
   const ids = [caller.apiKeyId, id].filter((each) => typeof each === 'string');
   const locked = await manager.find(ApiKeyEntity, {
     where: { organizationId, id: In(ids) },
@@ -278,8 +285,10 @@ async function lockRows(
   // PostgreSQL returns UUIDs in lower case; callers can send upper case.
   const find = (wanted: string | null | undefined) => locked.find((key) => key.id === wanted?.toLowerCase());
   const key = find(caller.apiKeyId);
-  const person = caller.userId === null ? undefined : await lockMember(manager, organizationId, caller.userId);
-  const hasEnded = (caller.apiKeyId !== null && key === undefined) || (caller.userId !== null && person === undefined);
+  const hasEnded =
+    (caller.grantId !== null && grants.length === 0) ||
+    (caller.userId !== null && person === undefined) ||
+    (caller.apiKeyId !== null && key === undefined);
   if (hasEnded) return { stored: find(id), maker: undefined };
   const permissions = intersectionOf(key?.permissions ?? EVERYTHING, person ?? EVERYTHING);
   const rateLimit = key === undefined ? null : await findLineLimit(manager, key.id);
@@ -327,11 +336,15 @@ async function passChildren(manager: EntityManager, key: ApiKeyEntity): Promise<
   await manager.update(ApiKeyEntity, { makerKeyId: id }, { makerKeyId });
 }
 
-/** A key with children stays, because it would take them along. */
+/** A key with children stays, because it would take them along, and so does one that another process has locked. */
 async function deleteLongExpired(manager: EntityManager, organizationId: string): Promise<void> {
   await manager.query(
-    `DELETE FROM api_keys WHERE organization_id = $1 AND expires_at < now() - $2 * interval '1 ms'
-        AND NOT EXISTS (SELECT FROM api_keys child WHERE child.maker_key_id = api_keys.id)`,
+    deletionOf(
+      'api_keys',
+      `SELECT ctid FROM api_keys WHERE organization_id = $1 AND expires_at < now() - $2 * interval '1 ms'
+          AND NOT EXISTS (SELECT FROM api_keys child WHERE child.maker_key_id = api_keys.id)
+          FOR UPDATE SKIP LOCKED`,
+    ),
     [organizationId, EXPIRED_KEPT_MS],
   );
 }

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
 import supertest from 'supertest';
 import { hashApiKey } from '../../../src/core/api-key-value.js';
 import { ConsoleBrowser } from '../../console/console.support.js';
-import { eventually } from '../../support/eventually.js';
-import { waitingForLocks } from '../../support/locks.js';
+import { whileLocked } from '../../support/locks.js';
 import { expectProblem } from '../../support/problem.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { McpOauthClient } from '../oauth/oauth-client.js';
@@ -81,22 +79,6 @@ async function expiriesOf({ invited, reset }: Links): Promise<string[]> {
   );
   expect(rows).toHaveLength(3);
   return rows.map(({ expires_at: at }) => at.toISOString());
-}
-
-/** Makes a call that waits for the lock of the organization until `change` has been made. */
-async function whileLocked(call: () => supertest.Test, change: () => Promise<unknown>): Promise<supertest.Response> {
-  const client = new Client({ connectionString: service.database.url });
-  await client.connect();
-  try {
-    await client.query(`BEGIN; SELECT FROM organizations WHERE slug = 'default' FOR NO KEY UPDATE`);
-    const answer = call().then((response) => response);
-    await eventually(async () => expect(await waitingForLocks(service)).toBe(1));
-    await change();
-    await client.query('COMMIT');
-    return await answer;
-  } finally {
-    await client.end();
-  }
 }
 
 async function signedIn(): Promise<{ browser: Browser; token: string }> {
@@ -227,6 +209,7 @@ describe('an invitation that waits while its maker ends or is narrowed', () => {
     const { key } = await createKey();
     const email = newEmail();
     const answer = await whileLocked(
+      service,
       () => service.tool('MEMBER_INVITE', { email, role: 'owner' }, key),
       () => service.query(statement, [hashApiKey(key), NARROWED]),
     );
@@ -238,6 +221,7 @@ describe('an invitation that waits while its maker ends or is narrowed', () => {
     const { token } = await signedIn();
     const email = newEmail();
     const answer = await whileLocked(
+      service,
       () => service.tool('MEMBER_INVITE', { email, role: 'owner' }, token),
       () => revokeNewest(token),
     );

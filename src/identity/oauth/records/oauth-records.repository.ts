@@ -133,13 +133,18 @@ export class OauthRecordsRepository {
     await this.records.delete({ model, grantId });
   }
 
-  /** Deletes the grant and everything that was issued for it. */
+  /**
+   * Deletes the grant and everything that was issued for it. The grant comes first, as in `OauthGrantsRepository.revoke`:
+   * within one statement, PostgreSQL would delete the records first.
+   */
   async deleteGrant(id: string): Promise<void> {
-    await this.records.query(
-      `WITH gone AS (DELETE FROM oauth_grants WHERE id = $1)
-       DELETE FROM oauth_records WHERE id = $1 OR (grant_id = $1 AND model = ANY($2))`,
-      [id, REVOKED_WITH_GRANT],
-    );
+    await this.records.manager.transaction(async (manager) => {
+      await manager.query('DELETE FROM oauth_grants WHERE id = $1', [id]);
+      await manager.query('DELETE FROM oauth_records WHERE id = $1 OR (grant_id = $1 AND model = ANY($2))', [
+        id,
+        REVOKED_WITH_GRANT,
+      ]);
+    });
   }
 
   async hasGrant(id: string): Promise<boolean> {
