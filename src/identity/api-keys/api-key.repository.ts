@@ -262,8 +262,8 @@ function narrowedToMaker({ role, rolePermissions = null, memberPermissions = {},
 /**
  * Locks the key that is changed and what the caller's rights depend on: its grant, its membership and its key. The
  * organization comes first, as for changes of members. The grant comes before its keys, as when it is revoked, and a
- * membership before the keys that end with it. Keys come in a fixed order, so that transactions that change each other's
- * makers cannot deadlock.
+ * membership before the keys that end with it. Keys come in a fixed order, so that transactions that change each
+ * other's makers cannot deadlock.
  * @param manager of a `changeOrganization`
  */
 async function lockRows(

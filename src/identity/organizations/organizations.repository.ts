@@ -56,5 +56,4 @@ export class OrganizationsRepository {
   findRoles(organizationId: string): Promise<RoleEntity[]> {
     return this.roles.find({ where: { organizationId }, order: { name: 'ASC' } });
   }
-
 }

@@ -134,8 +134,8 @@ export class OauthRecordsRepository {
   }
 
   /**
-   * Deletes the grant and everything that was issued for it. The grant comes first, as in `OauthGrantsRepository.revoke`:
-   * within one statement, PostgreSQL would delete the records first.
+   * Deletes the grant and everything that was issued for it. The grant comes first, as in
+   * `OauthGrantsRepository.revoke`: within one statement, PostgreSQL would delete the records first.
    */
   async deleteGrant(id: string): Promise<void> {
     await this.records.manager.transaction(async (manager) => {

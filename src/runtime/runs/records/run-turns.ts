@@ -82,9 +82,10 @@ const IS_LOST = `(heartbeat_at = '-infinity'
   OR (heartbeat_at < now() - make_interval(secs => $4::float8 / 1000) AND epoch <> ALL($7::text[])))`;
 
 // A lost run comes first, and needs no turn. If another transaction has locked its row, such as that of a worker which
-// hangs, it is left out: every claim of every worker would wait for that lock. Chooses at random among tenants with equally many running runs, so that a
-// long queue is no advantage. The claim checks again what other workers can have changed since. now() is when the
-// statement arrived, which can be before the end of the run that it sees as the last one.
+// hangs, it is left out: every claim of every worker would wait for that lock. Chooses at random among tenants with
+// equally many running runs, so that a long queue is no advantage. The claim checks again what other workers can have
+// changed since. now() is when the statement arrived, which can be before the end of the run that it sees as the last
+// one.
 const CLAIM_NEXT = {
   name: 'run_claim_next',
   text: `
