@@ -142,7 +142,8 @@ describe.each([
     const ended = await Promise.all(busy.map(({ thread, taskId }) => thread.run(taskId)));
     expect(ended.map(({ status }) => status)).toEqual(['completed', 'completed', 'completed']);
     expect(Math.max(...ended.map(({ attempt }) => attempt))).toBeGreaterThan(1);
-    for (const { finished_at } of ended) expect(Date.parse(finished_at ?? '')).toBeGreaterThan(Date.parse(guestEnd ?? ''));
+    for (const { finished_at } of ended)
+      expect(Date.parse(finished_at ?? '')).toBeGreaterThan(Date.parse(guestEnd ?? ''));
   });
 
   it('a key does not yield to itself, nor to one that would then have less than it', async () => {
