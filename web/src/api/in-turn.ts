@@ -19,6 +19,12 @@ export const USED = [...SHOWN, 'focus', 'pointerdown', 'keydown'] as const;
 type Outcome = 'none' | 'lost' | 'done';
 type Work = (held: AbortSignal) => Promise<void>;
 
+interface Holding {
+  readonly work: Work;
+  /** Called when the place is taken away, before `work` has ended. */
+  readonly onLost: () => void;
+}
+
 /**
  * Calls `work` each time that this page gets one of the pool's places, until `work` returns or `signal` is aborted. A
  * page that is opened or claims its place takes it from another page: the signal of that page's `work` is aborted, and
@@ -31,13 +37,15 @@ export async function inTurn(pool: Pool, signal: AbortSignal, work: Work): Promi
   while (!signal.aborted) {
     const stage = new AbortController();
     const left = abortedBy(['pagehide'], stage.signal);
-    const claimed = abortedBy(pool.claims, stage.signal, isInSight);
-    const outcome = await takePlace(pool, AbortSignal.any([signal, left]), claims ? undefined : claimed, work).finally(
-      () => stage.abort(),
-    );
+    const claim = (): AbortSignal => abortedBy(pool.claims, stage.signal, isInSight);
+    let claimed = claim();
+    // While it had the place, the page had nothing to claim. Its work can take a moment to end after the loss.
+    const onLost = (): void => void (claimed = claim());
+    const taking = takePlace(pool, AbortSignal.any([signal, left]), claims ? undefined : claimed, { work, onLost });
+    const outcome = await taking.finally(() => stage.abort());
     if (outcome === 'done') return;
     if (left.aborted) await happens('pageshow', signal);
-    claims = left.aborted ? isInSight() : outcome === 'none' && claimed.aborted;
+    claims = left.aborted ? isInSight() : claimed.aborted;
   }
 }
 
@@ -46,33 +54,40 @@ async function takePlace(
   { name, places }: Pool,
   signal: AbortSignal,
   claimed: AbortSignal | undefined,
-  work: Work,
+  holding: Holding,
 ): Promise<Outcome> {
   // Only a page of a secure context has locks (W3C Web Locks §3). Without them, pages hold places while they are in
   // sight.
-  if (!('locks' in navigator)) return holdInSight(signal, work);
+  if (!('locks' in navigator)) return holdInSight(signal, holding.work);
   const names = Array.from({ length: places }, (_each, place) => `signalbox ${name} ${place}`);
   for (const each of names) {
-    const outcome = await hold(each, { ifAvailable: true }, signal, work);
+    const outcome = await hold(each, { ifAvailable: true }, signal, holding);
     if (outcome !== 'none') return outcome;
   }
   const any = names[Math.floor(Math.random() * places)] ?? '';
   const options = claimed === undefined ? { steal: true } : { signal: AbortSignal.any([signal, claimed]) };
-  return hold(any, options, signal, work);
+  return hold(any, options, signal, holding);
 }
 
-async function hold(name: string, options: LockOptions, signal: AbortSignal, work: Work): Promise<Outcome> {
+async function hold(
+  name: string,
+  options: LockOptions,
+  signal: AbortSignal,
+  { work, onLost }: Holding,
+): Promise<Outcome> {
   const lost = new AbortController();
-  let running: Promise<Outcome> = Promise.resolve('none');
+  let running: Promise<Outcome> | undefined;
   await navigator.locks
-    .request(name, options, (lock) => {
+    .request(name, options, async (lock) => {
       if (lock !== null) running = outcomeOf(work, AbortSignal.any([signal, lost.signal]));
       // Its failure is that of this function.
-      return running.catch(() => 'done');
+      await running?.catch(() => undefined);
     })
     // Taken by another page, or no longer waited for.
     .catch(() => undefined);
+  if (running === undefined) return 'none';
   lost.abort();
+  onLost();
   return running;
 }
 
