@@ -30,6 +30,8 @@ export async function serveTenantServices(): Promise<{ url: string; stop(): Prom
   const browsers = new SharedBrowsers();
   const server = createServer((request, response) => {
     const path = request.url ?? '/';
+    // The process is busy: it could close a kept connection just when the next request arrives.
+    response.setHeader('connection', 'close');
     if (path.startsWith(BROWSERS)) {
       browsers.addressFor(path.slice(BROWSERS.length)).then(
         (address) => response.writeHead(200).end(address),
