@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import type { Page, Request } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 import { createAgent, LONG, succeed, ThreadClient } from '../support/agent-runs.js';
 import { hasChromium, inBrowser } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
@@ -278,13 +278,18 @@ inBrowser('Threads', () => {
     await opened.expectToFit(360);
   });
 
-  it('shows a long transcript from its end, page by page', async () => {
+  /** Opens a thread of 44 messages, of which its page shows the last 40 first. */
+  async function openLongThread(): Promise<{ page: Page; transcript: Locator }> {
     const own = await ThreadClient.create(fixture.service, agentId);
     for (let n = 1; n <= 22; n += 1) await own.ask(`message ${n}.`);
     opened = await fixture.open(`threads/${own.id}`);
-    const { page } = opened;
-    const transcript = page.getByRole('list', { name: 'Transcript' });
+    const transcript = opened.page.getByRole('list', { name: 'Transcript' });
     await transcript.getByText('You said: message 22.').waitFor();
+    return { page: opened.page, transcript };
+  }
+
+  it('shows a long transcript from its end, page by page', async () => {
+    const { page, transcript } = await openLongThread();
     expect(await transcript.getByRole('article').count()).toBe(40);
     await page.getByRole('button', { name: 'Show earlier messages' }).click();
     await transcript.getByText('You said: message 1.').waitFor();
@@ -295,12 +300,7 @@ inBrowser('Threads', () => {
   });
 
   it('shows earlier messages although the thread changes while they are read', async () => {
-    const own = await ThreadClient.create(fixture.service, agentId);
-    for (let n = 1; n <= 22; n += 1) await own.ask(`message ${n}.`);
-    opened = await fixture.open(`threads/${own.id}`);
-    const { page } = opened;
-    const transcript = page.getByRole('list', { name: 'Transcript' });
-    await transcript.getByText('You said: message 22.').waitFor();
+    const { page, transcript } = await openLongThread();
     // The first request for earlier messages gets no answer.
     const isEarlier = (request: Request): boolean => request.postData()?.includes('"cursor"') === true;
     let held: Request | undefined;

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import type { EntityManager } from 'typeorm';
 import { databaseDate } from '../../core/database-time.js';
 import { hashApiKey, isWellFormedApiKey } from '../../core/api-key-value.js';
 import { DomainError } from '../../core/domain-error.js';
@@ -61,8 +62,8 @@ export class ApiKeyVerifier implements CredentialSource {
     return mapMaybePromise(this.keys.get(hash), (key) => this.principalOf(key));
   }
 
-  findUsable(...asked: Parameters<CredentialSource['findUsable']>): ReturnType<CredentialSource['findUsable']> {
-    return this.repository.findUsable(...asked);
+  findUsable(ids: readonly string[], manager?: EntityManager): ReturnType<CredentialSource['findUsable']> {
+    return this.repository.findUsable(ids, manager);
   }
 
   /** What requests with the given keys would be made with, by id of the key; without deleted and expired keys. */

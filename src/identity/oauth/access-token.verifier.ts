@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import type { EntityManager } from 'typeorm';
 import { databaseDate, databaseNow } from '../../core/database-time.js';
 import { DomainError } from '../../core/domain-error.js';
 import { mapMaybePromise } from '../../core/map-maybe-promise.js';
@@ -75,8 +76,8 @@ export class AccessTokenVerifier implements CredentialSource {
     });
   }
 
-  findUsable(...asked: Parameters<CredentialSource['findUsable']>): ReturnType<CredentialSource['findUsable']> {
-    return this.grants.findUsable(...asked);
+  findUsable(ids: readonly string[], manager?: EntityManager): ReturnType<CredentialSource['findUsable']> {
+    return this.grants.findUsable(ids, manager);
   }
 
   /** The client has the rights of its key, as narrow as the token. */

@@ -73,13 +73,14 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?
  * @param answered the response that they are for, if there is one
  */
 export function chunksOf(body: AnswerBody, answered?: AnsweredWithRoom): AsyncIterable<Buffer> | readonly Buffer[] {
-  return body instanceof Readable ? inTurns(body, turnsOf(answered?.request.principal)) : [body];
+  if (!(body instanceof Readable)) return [body];
+  return inTurns(body, turnsOf(answered?.request.principal));
 }
 
 /** The same for an answer that the service itself reads for an organization. */
 export function chunksForService(body: AnswerBody, organizationId: string): AsyncIterable<Buffer> | readonly Buffer[] {
-  const turns = new WorkTurns(serviceTurnHolderOf(organizationId), GATHERED_BYTES);
-  return body instanceof Readable ? inTurns(body, turns) : [body];
+  if (!(body instanceof Readable)) return [body];
+  return inTurns(body, new WorkTurns(serviceTurnHolderOf(organizationId), GATHERED_BYTES));
 }
 
 async function* inTurns(body: Readable, turns: WorkTurns): AsyncGenerator<Buffer> {

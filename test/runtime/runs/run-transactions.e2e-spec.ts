@@ -12,6 +12,7 @@ import { RunTurns } from '../../../src/runtime/runs/records/run-turns.js';
 import { createAgent, createThread } from '../../support/agent-runs.js';
 import { startTestApp } from '../../support/app.js';
 import { useStarted } from '../../support/use-started.js';
+import { newRunOf } from './runs.support.js';
 
 const ANSWER = {
   parts: [{ type: 'text' as const, text: 'yes' }],
@@ -45,23 +46,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   // Other tests leave runs open, which would be claimed first.
   await database.query(`UPDATE runs SET status = 'cancelled' WHERE status IN ('queued', 'running')`);
-  const threadId = await createThread(app, agentId);
-  const [{ organization_id: organizationId, id: apiKeyId }] = await database.query(
-    'SELECT organization_id, id FROM api_keys LIMIT 1',
-  );
-  request = {
-    organizationId,
-    threadId,
-    agentId,
-    userId: null,
-    apiKeyId,
-    grantId: null,
-    requestId: 'r',
-    tier: 'smart',
-    temperature: 0.5,
-    messages: [{ id: newId(), role: 'user', parts: [{ type: 'text', text: 'hello' }] }],
-    idempotency: undefined,
-  };
+  request = await newRunOf(database, await createThread(app, agentId), agentId);
 });
 
 describe('posting at once', () => {

@@ -1,9 +1,32 @@
 import { afterAll, beforeAll } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { newId } from '../../../src/core/ids.js';
+import type { NewRun } from '../../../src/runtime/runs/records/new-run.js';
 import { connect, createAgent } from '../../support/agent-runs.js';
 import { newTenant, type Tenant } from '../../support/tenant.js';
 import { type EverythingServer, startEverything } from '../../support/everything-server.js';
 import { Upstreams } from '../../support/upstreams.js';
 import type { MessageItem } from '../../../src/runtime/threads/thread.dto.js';
+
+/** A run of this thread, posted with the first key of the service. */
+export async function newRunOf(database: DataSource, threadId: string, agentId: string): Promise<NewRun> {
+  const [{ organizationId, apiKeyId }] = await database.query(
+    'SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM api_keys LIMIT 1',
+  );
+  return {
+    organizationId,
+    threadId,
+    agentId,
+    userId: null,
+    apiKeyId,
+    grantId: null,
+    requestId: 'r',
+    tier: 'smart',
+    temperature: 0.5,
+    messages: [{ id: newId(), role: 'user', parts: [{ type: 'text', text: 'hello' }] }],
+    idempotency: undefined,
+  };
+}
 
 /** A message to a `HoldingAgent`, whose run goes on until the test releases it. */
 export const HELD = '/call hold';

@@ -9,6 +9,7 @@ import { startTestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { waitingForLocks } from '../../support/locks.js';
 import { useStarted } from '../../support/use-started.js';
+import { newRunOf } from './runs.support.js';
 
 const LIMIT = { usd_per_day: 10, usd_per_month: 10 };
 
@@ -18,27 +19,13 @@ it('a call locks the windows of the day before, of its day and of its month in t
   const database = app.app.get(DataSource);
   const spending = app.app.get(RunSpending, { strict: false });
   const agentId = await createAgent(app);
-  const threadId = await createThread(app, agentId);
-  const [{ organizationId, apiKeyId }] = await database.query(
-    'SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM api_keys LIMIT 1',
-  );
+  const request = await newRunOf(database, await createThread(app, agentId), agentId);
+  const { organizationId } = request;
   await database.query('UPDATE organizations SET limits = limits || $2 WHERE id = $1', [
     organizationId,
     { spend: LIMIT },
   ]);
-  await app.app.get(RunPosting).postRun({
-    organizationId,
-    threadId,
-    agentId,
-    userId: null,
-    apiKeyId,
-    grantId: null,
-    requestId: 'r',
-    tier: 'smart',
-    temperature: 0.5,
-    messages: [{ id: newId(), role: 'user', parts: [{ type: 'text', text: 'hello' }] }],
-    idempotency: undefined,
-  });
+  await app.app.get(RunPosting).postRun(request);
   const search = await app.app.get(RunTurns, { strict: false }).claimNextRun('e', [], 30_000);
   if (search.outcome !== 'claimed') throw new Error(search.outcome);
   const claim = { runId: search.run.id, attempt: search.run.attempt, epoch: 'e' };
