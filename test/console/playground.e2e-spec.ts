@@ -196,6 +196,24 @@ inBrowser('the playground', () => {
     expect(opened.problems).toEqual([]);
   });
 
+  it('stops a running answer before its stream is found', async () => {
+    const { page, thread } = await openChat();
+    await send(page, `/words 3\n${LONG}`);
+    await eventually(async () => JSON.stringify(await thread.messages()).includes('word1 word2 word3'));
+    const found = Promise.withResolvers<void>();
+    await page.route(new RegExp(`${thread.id}/stream.*idle=204`), (route) =>
+      found.promise.then(() => route.continue()),
+    );
+    await page.reload();
+    await answers(page).getByText('word1 word2 word3').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await eventually(async () => (await thread.status()) !== 'in_progress');
+    found.resolve();
+    await answers(page).getByText('Stopped before the answer was complete.').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    expect(opened.problems).toEqual([]);
+  });
+
   it('regenerates the last answer, and begins a new line with Shift and Enter', async () => {
     const { page } = await openChat('/random 4');
     const before = await answers(page).innerText();

@@ -12,7 +12,7 @@ export function Announcer({
   readonly isRunning: boolean;
 }) {
   const [said, setSaid] = useState('');
-  const wasRunning = useRef(isRunning);
+  const wasRunning = useRef(false);
   const last = messages.at(-1);
   const asked = last?.parts.flatMap((part) =>
     part.type === 'dynamic-tool' && part.state === 'approval-requested' ? [part.toolName] : [],

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { AnswerTrace, useShownTrace, useTracedAnswer } from './answer-trace.js';
@@ -67,7 +67,7 @@ export function ColumnChat({
   const current = useRef({ say, stop: chat.stop });
   current.current = { say, stop: chat.stop };
   const { isRunning, isStopping } = chat;
-  useEffect(() => {
+  useLayoutEffect(() => {
     onControl(number, {
       isRunning,
       isStopping,

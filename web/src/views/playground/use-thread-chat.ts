@@ -54,6 +54,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const [steers, setSteers] = useState<readonly SentSteer[]>([]);
   const [steerError, setSteerError] = useState<Error>();
   const [isFollowing, setFollowing] = useState(false);
+  /** The transcript can show what a run has said so far before its stream is found. */
+  const [isResuming, setResuming] = useState(thread.status === 'in_progress');
   const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
 
   const reload = useCallback(
@@ -81,6 +83,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         // The run has ended after the transcript was read.
         onIdle: async () => {
           if (thread.status === 'in_progress') await reload();
+          setResuming(false);
+          setStopping({ isBusy: false });
         },
       }),
     [organization, thread.virtual_mcp_id, thread.status, options, reload],
@@ -98,12 +102,14 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
       setTimeout(() => setRetry(undefined), part.data.delay_ms + RETRY_NOTE_MS);
     },
     onFinish: () => {
+      setResuming(false);
       setRetry(undefined);
       setPause(undefined);
       setStopping({ isBusy: false });
       for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
     },
     onError: (error) => {
+      setResuming(false);
       // The run has ended long ago, while other tabs were read.
       if (error instanceof SignalboxError && error.code === 'stream_expired') return void catchUp();
       const message = sending.current;
@@ -158,7 +164,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     await reload();
     setFollowing(false);
   });
-  const mustFollow = !isReading && !isFollowing && steers.some(({ isAccepted }) => isAccepted);
+  const mustFollow = !isReading && !isFollowing && !isResuming && steers.some(({ isAccepted }) => isAccepted);
   useEffect(() => {
     if (mustFollow) void followSteers();
   }, [mustFollow]);
@@ -197,7 +203,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     hasEarlier: transcript.query.hasNextPage,
     isLoadingEarlier: transcript.query.isFetchingNextPage,
     earlierError: transcript.query.isFetchNextPageError ? transcript.query.error : undefined,
-    isRunning: isReading || isFollowing,
+    isRunning: isReading || isFollowing || isResuming,
     isWaiting: chat.status === 'submitted',
     /** Why a request failed; the failure of a run is in its message. */
     error: hasRunFailed ? undefined : (stopping.error ?? steerError ?? chat.error),
