@@ -160,6 +160,22 @@ describe('the client of packages/client', () => {
     expect(chunks).toEqual(await chunksOf(whole));
   });
 
+  it('goes on after the given position, although the connection breaks before the first chunk', async () => {
+    const on = await newThread();
+    const stream = await signalbox.stream(on, { agentId, text: '/words 30\n/wait 600000' });
+    for await (const chunk of stream) if (chunk.type === 'text-delta' && chunk.delta.includes('word30')) break;
+    const { taskId, lastEventId } = stream;
+    const before = await throughRelay().watch(on, { taskId, lastEventId });
+    const whole = chunksOf(await signalbox.watch(on, { taskId }));
+    await relay.cut();
+    const rest = chunksOf(before);
+    await relay.restore();
+    await signalbox.cancel(on, { taskId });
+    const seen = (await whole).length - (await rest).length;
+    expect(seen).toBeGreaterThan(0);
+    expect(await rest).toEqual((await whole).slice(seen));
+  });
+
   it('posts a message once, although the response is lost', async () => {
     const on = await newThread();
     const asking = throughRelay().ask(on, { agentId, text: '/wait 500\nonce' });

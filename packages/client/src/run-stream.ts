@@ -24,8 +24,14 @@ export class RunStream implements AsyncIterable<Chunk> {
   constructor(
     private readonly first: Response,
     private readonly reopen: (position: StreamPosition) => Promise<Response>,
-    private readonly options: { readonly retries: number; readonly signal?: AbortSignal | undefined },
+    private readonly options: {
+      readonly retries: number;
+      readonly signal?: AbortSignal | undefined;
+      /** The position that `first` begins after. */
+      readonly lastEventId?: string | undefined;
+    },
   ) {
+    this.lastEventId = options.lastEventId;
     this.taskId = first.headers.get('x-task-id') ?? undefined;
   }
 

@@ -156,7 +156,10 @@ export class Signalbox {
       signal,
     }: CallOptions & { readonly taskId?: string | undefined; readonly lastEventId?: string | undefined } = {},
   ): Promise<RunStream> {
-    return this.#stream(threadId, await this.#openStream(threadId, { taskId, lastEventId }, { signal }), { signal });
+    return this.#stream(threadId, await this.#openStream(threadId, { taskId, lastEventId }, { signal }), {
+      signal,
+      lastEventId,
+    });
   }
 
   /** Streams the thread's current run from its beginning. @returns undefined if there is none */
@@ -214,9 +217,14 @@ export class Signalbox {
     return this.#http.send({ method: 'POST', path, headers: keyed, body, signal, isRepeatable: true });
   }
 
-  #stream(threadId: string, response: Response, { signal }: { readonly signal?: AbortSignal | undefined }): RunStream {
+  #stream(
+    threadId: string,
+    response: Response,
+    { signal, lastEventId }: { readonly signal?: AbortSignal | undefined; readonly lastEventId?: string | undefined },
+  ): RunStream {
     const reopen = (position: StreamPosition): Promise<Response> => this.#openStream(threadId, position, { signal });
-    return new RunStream(response, reopen, { retries: this.#http.retries, signal: this.#http.signalFor(signal) });
+    const { retries } = this.#http;
+    return new RunStream(response, reopen, { retries, signal: this.#http.signalFor(signal), lastEventId });
   }
 
   async #openStream(
