@@ -51,10 +51,11 @@ describe('HttpUpstream against a scripted server', () => {
     const tool = { name: 't', description: 'x'.repeat(128 * 1024), inputSchema: { type: 'object' } };
     const { url } = await startLegacy(({ message }, response) => sendResult(response, message, { tools: [tool] }));
     const entered: number[] = [];
-    const room = { enter: async (bytes: number) => void entered.push(bytes) };
+    const reserve = (): void => undefined;
+    const room = { enter: async (bytes: number) => void entered.push(bytes), reserve };
     await expect(connect(url).listTools({ room })).resolves.toEqual([tool]);
     expect(entered[0]).toBeGreaterThan(128 * 1024);
-    const exhausted = { enter: () => Promise.reject(new DomainError('answer_memory_exhausted')) };
+    const exhausted = { enter: () => Promise.reject(new DomainError('answer_memory_exhausted')), reserve };
     expect(await failure(connect(url).listTools({ room: exhausted }))).toMatchObject({ kind: 'busy' });
   });
 

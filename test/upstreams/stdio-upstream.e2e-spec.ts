@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
+import { AnswerRooms } from '../../src/core/answers/answer-room.js';
 import { type StdioLimits, StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
 import { StdioUpstream } from '../../src/upstreams/stdio/stdio-upstream.js';
 import { UpstreamError } from '../../src/upstreams/contract/upstream-error.js';
@@ -124,6 +126,39 @@ describe('StdioUpstream with real servers', () => {
     await memory.callTool('create_entities', { entities });
     expect(await say(memory, 'search_nodes', { query: 'Ada' })).toContain('counts');
     expect(existsSync(env.MEMORY_FILE_PATH)).toBe(true);
+  });
+});
+
+describe('large answers of a program', () => {
+  const TEXT = 'x'.repeat(100_000);
+
+  function open(memory: number) {
+    const budget = new AnswerBudget(memory);
+    const room = new AnswerRooms(budget).open({ organization: { id: 'o' }, callerId: 'key' });
+    return { budget, room };
+  }
+
+  it('have room until it is left', async () => {
+    const { budget, room } = open(2 ** 20);
+    const upstream = connect([MINI]);
+    await upstream.callTool('echo', { text: 'small' }, { room });
+    expect(budget.heldBytes).toBe(0);
+    await upstream.callTool('echo', { text: TEXT }, { room });
+    expect(budget.heldBytes).toBeGreaterThan(2 * TEXT.length);
+    room.leave();
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  it('fail their call alone if there is no room', async () => {
+    const { room } = open(1_000);
+    room.reserve(200);
+    const upstream = connect([MINI]);
+    const [refused, text] = await Promise.all([
+      failure(upstream.callTool('echo', { text: TEXT }, { room })),
+      say(upstream, 'echo', { text: TEXT }),
+    ]);
+    expect(refused.kind).toBe('busy');
+    expect(text).toBe(TEXT);
   });
 });
 

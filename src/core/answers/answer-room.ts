@@ -17,6 +17,11 @@ export interface AnswerRoom {
    * @throws DomainError `answer_memory_exhausted`
    */
   enter(bytes: number): Promise<void>;
+  /**
+   * Takes more room, at once, for what is in memory already and so cannot wait.
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  reserve(bytes: number): void;
 }
 
 /** Room for an answer that this service uses itself. Whoever opened it gives it back. */
@@ -32,6 +37,10 @@ export class OwnRoom implements AnswerRoom {
   enter(bytes: number): Promise<void> {
     this.entering ??= this.held.reserveInTurn(bytes);
     return this.entering;
+  }
+
+  reserve(bytes: number): void {
+    this.held.reserve(bytes);
   }
 
   /** Gives the room back, and ends the wait for it. */
@@ -73,9 +82,9 @@ export class AnswerRooms {
     }
   }
 
-  /** The room of a response, for those who know neither. */
+  /** The room of a response, for those who know neither. What is in memory already counts when it is sent. */
   roomOf(request: FastifyRequest, reply: FastifyReply): AnswerRoom {
-    return { enter: (bytes) => this.enter(request, reply, bytes) };
+    return { enter: (bytes) => this.enter(request, reply, bytes), reserve: () => undefined };
   }
 
   /** True if the response has room, false while it waits for some. */

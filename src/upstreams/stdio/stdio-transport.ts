@@ -8,14 +8,24 @@ import {
   SdkError,
   SdkErrorCode,
 } from '@modelcontextprotocol/client';
+import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { SessionTransport } from '../contract/session-transport.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
+import { memoryFor } from '../messages/answer-body.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
+import { ROOM_OF_CALL } from '../session/call-context.js';
 import { ForwardedRequests } from './forwarded-requests.js';
 import type { ProgramLog } from './program-log.js';
 import { labelOf, type ProcessListener, type StdioProcess } from './stdio-process.js';
 import type { StdioProcesses } from './stdio-processes.js';
+
+/** A request of the SDK's client that the program has not answered. */
+interface AwaitedRequest {
+  /** The room for the answer; absent: it counts towards no memory. */
+  readonly room: AnswerRoom | undefined;
+  readonly fail: (error: unknown) => void;
+}
 
 /**
  * A transport of the SDK over one process of a program: one line of JSON for each message (MCP 2025-11-25, stdio). In
@@ -36,7 +46,7 @@ export class StdioTransport implements SessionTransport {
 
   private process: StdioProcess | undefined;
   private forwarded: ForwardedRequests | undefined;
-  private readonly awaited = new Set<RequestId>();
+  private readonly awaited = new Map<RequestId, AwaitedRequest>();
   private delivered: Promise<void> = Promise.resolve();
 
   constructor(
@@ -74,13 +84,16 @@ export class StdioTransport implements SessionTransport {
     if (this.hasEnded) await process.stop();
   }
 
+  /** For a request, settles only if there is no room for its answer. */
   async send(message: JSONRPCMessage): Promise<void> {
     const line = Buffer.from(JSON.stringify(message));
     if (this.process?.write(line) !== true) throw new SdkError(SdkErrorCode.NotConnected, 'The program has ended');
     // A subscription does not count as active, so that it does not keep an unused program running.
     if (isJSONRPCRequest(message) && message.method !== 'subscriptions/listen') {
-      this.awaited.add(message.id);
+      const { promise, reject: fail } = Promise.withResolvers<void>();
+      this.awaited.set(message.id, { room: ROOM_OF_CALL.getStore(), fail });
       this.process.enter();
+      await promise;
     } else if ('method' in message && message.method === 'notifications/cancelled') {
       this.settle(message.params?.['requestId'] as RequestId);
     }
@@ -110,13 +123,22 @@ export class StdioTransport implements SessionTransport {
     if (this.forwarded?.take(line) === true) return;
     const message = parse(line);
     if (message === undefined) return log?.strayLine();
-    if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) this.settle(message.id);
+    if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) {
+      const request = this.settle(message.id);
+      try {
+        request?.room?.reserve(memoryFor(line.length, line.length) ?? 0);
+      } catch (error) {
+        return request?.fail(error);
+      }
+    }
     // The SDK handles a notification one turn later than a response. Sequential delivery keeps their order.
     this.delivered = this.delivered.then(() => this.onmessage?.(message));
   }
 
-  private settle(id: RequestId | undefined): void {
+  private settle(id: RequestId | undefined): AwaitedRequest | undefined {
+    const request = id === undefined ? undefined : this.awaited.get(id);
     if (id !== undefined && this.awaited.delete(id)) this.process?.leave();
+    return request;
   }
 
   private end(fault: UpstreamError | undefined): void {
