@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
+import type { AnsweredWithRoom, AnswerRoom } from '../../core/answers/answer-room.js';
 import type { Principal } from '../../core/principal.js';
 import { serviceTurnHolderOf, turnHolderOf, WorkTurns } from '../../core/work-turns.js';
 import { MAX_PARSED_BYTES, ParseCost } from '../../core/json/parse-cost.js';
@@ -81,6 +81,23 @@ export function chunksOf(body: AnswerBody, answered?: AnsweredWithRoom): AsyncIt
 export function chunksForService(body: AnswerBody, organizationId: string): AsyncIterable<Buffer> | readonly Buffer[] {
   if (!(body instanceof Readable)) return [body];
   return inTurns(body, new WorkTurns(serviceTurnHolderOf(organizationId), GATHERED_BYTES));
+}
+
+/** The body, read with the room. A large one that is still arriving waits for it. */
+export function inRoom(body: AnswerBody, room: AnswerRoom): AnswerBody {
+  if (body instanceof Readable) return Readable.from(entering(body, room), { objectMode: false });
+  room.reserve(memoryFor(body.length, body.length) ?? 0);
+  return body;
+}
+
+async function* entering(body: Readable, room: AnswerRoom): AsyncGenerator<Buffer> {
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    const memory = memoryFor(size);
+    if (memory !== undefined) await room.enter(memory);
+    yield chunk;
+  }
 }
 
 async function* inTurns(body: Readable, turns: WorkTurns): AsyncGenerator<Buffer> {

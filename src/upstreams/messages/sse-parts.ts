@@ -1,5 +1,5 @@
-import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
-import { type AnswerBody, chunksOf, requireRoom, wholeOf } from './answer-body.js';
+import type { AnsweredWithRoom, AnswerRoom } from '../../core/answers/answer-room.js';
+import { type AnswerBody, chunksOf, inRoom, requireRoom, wholeOf } from './answer-body.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 import { UpstreamMisbehaviour, UpstreamError } from '../contract/upstream-error.js';
 import type { UpstreamAnswer } from './upstream-channel.js';
@@ -155,9 +155,14 @@ export function messageEvent(json: string): Buffer {
   return Buffer.from(`event: message\ndata: ${json.replaceAll(/[\r\n]+/g, ' ')}\n\n`);
 }
 
-/** The JSON texts of the messages in an answer. @throws UpstreamMisbehaviour if an answer is too costly to parse */
-export async function* messagesIn({ body, contentType }: UpstreamAnswer): AsyncGenerator<string> {
-  if (contentType === 'text/event-stream') {
+/**
+ * The JSON texts of the messages in an answer.
+ * @param room for a large answer; absent: it counts towards no memory
+ * @throws UpstreamMisbehaviour if an answer is too costly to parse, DomainError `answer_memory_exhausted`
+ */
+export async function* messagesIn(answer: UpstreamAnswer, room?: AnswerRoom): AsyncGenerator<string> {
+  const body = room === undefined ? answer.body : inRoom(answer.body, room);
+  if (answer.contentType === 'text/event-stream') {
     for await (const { bytes, isWhole } of sseParts(body)) {
       const data = isWhole ? dataOf(bytes) : undefined;
       // An event can consist of its id alone (MCP 2025-11-25, transports, "Resumability").

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerRooms } from '../../../core/answers/answer-room.js';
 import type { Connection } from '../../../connections/connection.js';
 import { OfferedTools } from '../../../upstreams/catalog/offered-tools.js';
 import { FRESH_MS, ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
@@ -49,6 +50,7 @@ export class SessionTools {
     private readonly channels: UpstreamChannels,
     private readonly pins: ToolPins,
     private readonly offered: OfferedTools,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   async toolsOf(connection: Connection, session: ListingSession, options: ExchangeOptions): Promise<ToolList> {
@@ -70,9 +72,11 @@ export class SessionTools {
         'owner' in session
           ? this.channels.pooled(connection, session.owner)
           : await this.channels.session(connection, session);
-      const tools = await listThroughChannel(channel, options);
-      await this.pins.recordList(connection, tools, false);
-      return toToolList(tools, Date.now());
+      return this.rooms.withOwnRoom(connection.organizationId, async (room) => {
+        const tools = await listThroughChannel(channel, { ...options, room });
+        await this.pins.recordList(connection, tools, false);
+        return toToolList(tools, Date.now());
+      });
     });
   }
 
@@ -118,7 +122,7 @@ async function readPage(
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
   const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
-  for await (const text of messagesIn(answer)) {
+  for await (const text of messagesIn(answer, options.room)) {
     const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
     if (message.id !== id) continue;
     const { tools, nextCursor } = message.result ?? {};
