@@ -1,6 +1,7 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/calls/audit.module.js';
+import { AnswerRooms } from '../core/answers/answer-room.js';
 import { AppConfig } from '../core/config/app-config.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ConnectionsModule } from '../connections/connections.module.js';
@@ -67,14 +68,15 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     },
     {
       provide: StdioProcesses,
-      inject: [AppConfig, ConnectionDirectory],
-      useFactory: ({ settings }: AppConfig, connections: ConnectionDirectory) =>
+      inject: [AppConfig, ConnectionDirectory, AnswerRooms],
+      useFactory: ({ settings }: AppConfig, connections: ConnectionDirectory, rooms: AnswerRooms) =>
         new StdioProcesses({
           maxProcesses: settings.stdioMaxProcesses,
           idleMs: settings.stdioIdleMs,
           maxMemoryBytes: settings.stdioMaxMemoryMb * 2 ** 20,
           environment: settings.stdioEnvironment,
           hasOthers: (organizationId) => connections.hasProgramsBeside(organizationId),
+          rooms,
         }),
     },
     {

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
+import { AnswerRooms } from '../../src/core/answers/answer-room.js';
 import { StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
 import { StdioUpstream } from '../../src/upstreams/stdio/stdio-upstream.js';
 import { succeed } from '../support/agent-runs.js';
@@ -224,6 +226,7 @@ it('A subscription does not keep an unused program running', async () => {
     maxMemoryBytes: 2 ** 30,
     environment,
     hasOthers: async () => false,
+    rooms: new AnswerRooms(new AnswerBudget()),
   });
   closing.push(() => programs.onApplicationShutdown());
   const ended = jest.fn();

@@ -1,4 +1,9 @@
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
+import { AnswerRooms } from '../../src/core/answers/answer-room.js';
+import { eventually } from '../support/eventually.js';
 import {
   call,
   events,
@@ -14,7 +19,10 @@ import {
   useStdioSessions,
 } from './stdio-channel.support.js';
 
-const { opened } = useStdioSessions();
+const HOSTILE = fileURLToPath(new URL('../support/stdio-fixtures/hostile-server.mjs', import.meta.url));
+
+const stdio = useStdioSessions();
+const { opened } = stdio;
 
 describe('StdioChannel', () => {
   it('answers with JSON when the response comes first', async () => {
@@ -139,6 +147,18 @@ describe('StdioChannel', () => {
     const reading = textOf(body);
     await expect(send(channel, call(2, 'exit'))).rejects.toMatchObject({ kind: 'unreachable' });
     await expect(reading).rejects.toMatchObject({ name: 'UpstreamError', kind: 'unreachable' });
+  });
+
+  it.each(['request', 'listener'])('ends the stream of a %s if there is no room for what is unread', async (kind) => {
+    stdio.start({ rooms: new AnswerRooms(new AnswerBudget(2 ** 20)) });
+    const channel = await opened('session', target([HOSTILE]));
+    const listening = await channel.listen({ signal: forever });
+    // With two active requests, the listener gets the messages.
+    if (kind === 'listener') send(channel, call(1, 'never')).catch(() => undefined);
+    const flooding = send(channel, call(2, 'flood'));
+    flooding.catch(() => undefined);
+    const unread = (kind === 'listener' ? listening : await flooding).body as Readable;
+    await eventually(() => expect(unread.errored).toMatchObject({ kind: 'busy' }));
   });
 
   it('gives up after the time limit of the connection', async () => {

@@ -7,6 +7,8 @@ import type {
   UpstreamAnswer,
   UpstreamChannel,
 } from '../../src/upstreams/messages/upstream-channel.js';
+import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
+import { AnswerRooms } from '../../src/core/answers/answer-room.js';
 import { type StdioLimits, StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
 import { StdioSessions } from '../../src/upstreams/stdio/stdio-sessions.js';
 import type { StdioTarget } from '../../src/upstreams/contract/upstream-target.js';
@@ -19,6 +21,7 @@ const LIMITS: StdioLimits = {
   maxMemoryBytes: 512 * 2 ** 20,
   environment: { PATH: process.env['PATH'] ?? '' },
   hasOthers: async () => false,
+  rooms: new AnswerRooms(new AnswerBudget()),
 };
 
 interface Message {

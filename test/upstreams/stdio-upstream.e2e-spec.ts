@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -28,6 +29,7 @@ const LIMITS: StdioLimits = {
   maxMemoryBytes: 512 * 2 ** 20,
   environment: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent' },
   hasOthers: async () => false,
+  rooms: new AnswerRooms(new AnswerBudget()),
 };
 
 Logger.overrideLogger(false);
@@ -159,6 +161,19 @@ describe('large answers of a program', () => {
     ]);
     expect(refused.kind).toBe('busy');
     expect(text).toBe(TEXT);
+  });
+
+  it('of the modern era have room while their caller does not read them', async () => {
+    const rooms = new AnswerRooms(new AnswerBudget(2 ** 20));
+    const upstream = new StdioUpstream(target([join(fixtures, 'raw-modern-server.mjs')]), processes({ rooms }));
+    const send = async (id: string, method: string, params: object) => {
+      const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+      const { signal } = new AbortController();
+      return (await upstream.forward({ body, method, id: JSON.stringify(id) }, { signal, caller: 'key' })).body;
+    };
+    const unread = (await send('a', 'subscriptions/listen', { notifications: {} })) as Readable;
+    await send('b', 'tools/call', { name: 'flood', arguments: { times: 1_000 } });
+    await eventually(() => expect(unread.errored).toMatchObject({ kind: 'busy' }));
   });
 });
 

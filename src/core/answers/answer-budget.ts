@@ -139,7 +139,7 @@ const SMALL_BYTES = 64 * 1024;
 /**
  * A reader that reads no byte for this long is disconnected, so that it does not hold its response's memory forever.
  */
-const STALLED_MS = 30_000;
+export const STALLED_MS = 30_000;
 /** The same for a reader that is too slow: 4 MiB in this time are 14 kB/s. */
 const SENT_WITHIN_MS = 300_000;
 

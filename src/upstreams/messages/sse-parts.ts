@@ -1,7 +1,8 @@
-import type { AnsweredWithRoom, AnswerRoom } from '../../core/answers/answer-room.js';
-import { type AnswerBody, chunksOf, inRoom, requireRoom, wholeOf } from './answer-body.js';
+import { STALLED_MS } from '../../core/answers/answer-budget.js';
+import type { AnsweredWithRoom, AnswerRoom, OwnRoom } from '../../core/answers/answer-room.js';
+import { type AnswerBody, chunksOf, GATHERED_BYTES, inRoom, requireRoom, wholeOf } from './answer-body.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
-import { UpstreamMisbehaviour, UpstreamError } from '../contract/upstream-error.js';
+import { toUpstreamError, UpstreamMisbehaviour, UpstreamError } from '../contract/upstream-error.js';
 import type { UpstreamAnswer } from './upstream-channel.js';
 import { Readable } from 'node:stream';
 
@@ -177,23 +178,74 @@ export async function* messagesIn(answer: UpstreamAnswer, room?: AnswerRoom): As
 /** How many bytes a reader can be behind before the stream is destroyed; one further message can be buffered. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** Server-sent events (WHATWG HTML §9.2), one for each message. */
+/**
+ * Server-sent events (WHATWG HTML §9.2), one for each message. Those that the reader has not taken have room, unless
+ * they are few. A reader that takes nothing is disconnected, so that it cannot keep the room.
+ */
 export class EventStream extends Readable {
+  private room: OwnRoom | undefined;
+  private heldBytes = 0;
+  private stalled: NodeJS.Timeout | undefined;
+
+  /** @param openRoom absent: the stream counts towards no memory */
+  constructor(private readonly openRoom?: () => OwnRoom) {
+    super();
+  }
+
   // Data is pushed when it arrives.
   override _read(): void {}
 
-  /** Returns false if the stream has ended or its reader is too slow. @param line JSON text without line breaks */
+  override read(size?: number): Buffer | null {
+    const taken = super.read(size) as Buffer | null;
+    if (this.readableLength <= GATHERED_BYTES) this.leaveRoom();
+    else if (taken !== null) this.stalled?.refresh();
+    return taken;
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.leaveRoom();
+    done(error);
+  }
+
+  /**
+   * Returns false if the stream has ended, its reader is too slow, or there is no room for what is unread.
+   * @param line JSON text without line breaks
+   */
   send(line: Buffer): boolean {
     if (this.destroyed) return false;
     if (this.readableLength > MAX_UNREAD_BYTES) {
-      this.destroy(new UpstreamError('cancelled', 'The reader of the stream is too slow.'));
+      this.endTooSlow();
       return false;
     }
     this.push(Buffer.concat([Buffer.from('event: message\ndata: '), line, Buffer.from('\n\n')]));
-    return true;
+    if (this.openRoom !== undefined && this.readableLength > GATHERED_BYTES) this.holdUnread(this.openRoom);
+    return !this.destroyed;
   }
 
   finish(): void {
     if (!this.destroyed) this.push(null);
+  }
+
+  private holdUnread(openRoom: () => OwnRoom): void {
+    this.room ??= openRoom();
+    this.stalled ??= setTimeout(() => this.endTooSlow(), STALLED_MS).unref();
+    try {
+      this.room.reserve(Math.max(0, this.readableLength - this.heldBytes));
+      this.heldBytes = Math.max(this.readableLength, this.heldBytes);
+    } catch (error) {
+      this.destroy(toUpstreamError(error, 'the end of the stream'));
+    }
+  }
+
+  private leaveRoom(): void {
+    if (this.room === undefined) return;
+    clearTimeout(this.stalled);
+    this.room.leave();
+    this.room = this.stalled = undefined;
+    this.heldBytes = 0;
+  }
+
+  private endTooSlow(): void {
+    this.destroy(new UpstreamError('cancelled', 'The reader of the stream is too slow.'));
   }
 }

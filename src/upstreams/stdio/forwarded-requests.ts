@@ -1,4 +1,5 @@
 import { LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client';
+import type { OwnRoom } from '../../core/answers/answer-room.js';
 import { half, Shares } from '../../core/sharing/shares.js';
 import { SERVICE } from '../contract/callers.js';
 import { UpstreamError } from '../contract/upstream-error.js';
@@ -60,7 +61,8 @@ export class ForwardedRequests {
       exchange.fail(this.cancelledError());
       this.process.write(cancellationOf(id));
     };
-    const exchange = new StdioExchange(id, hasToken ? id : undefined, abandon);
+    const openRoom = (): OwnRoom => this.process.openRoom(caller);
+    const exchange = new StdioExchange(id, hasToken ? id : undefined, abandon, openRoom);
     signal.addEventListener('abort', abandon, { once: true });
     this.active.set(id, {
       exchange,

@@ -1,3 +1,4 @@
+import type { OwnRoom } from '../../core/answers/answer-room.js';
 import { messagesIn, EventStream } from '../messages/sse-parts.js';
 import type {
   ExchangeOptions,
@@ -38,6 +39,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
 
   private constructor(
     private readonly target: StdioTarget,
+    private readonly callerId: string | undefined,
     private readonly onEnded: () => void,
   ) {
     this.label = labelOf(target);
@@ -53,7 +55,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     holder: ProgramHolder,
     onEnded: () => void,
   ): Promise<StdioChannel> {
-    const channel = new StdioChannel(target, onEnded);
+    const channel = new StdioChannel(target, holder.callerId, onEnded);
     channel.process = await processes.start(target, channel, holder);
     return channel;
   }
@@ -78,7 +80,8 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
 
     const giveUp = (error: UpstreamError): void => this.giveUp(exchange, error, message.method);
     const onAbort = (): void => giveUp(this.cancelledError());
-    const exchange = new StdioExchange(id, progressTokenOf(message.body), onAbort);
+    const openRoom = (): OwnRoom => process.openRoom(this.callerId);
+    const exchange = new StdioExchange(id, progressTokenOf(message.body), onAbort, openRoom);
     const isOpening = message.method === 'initialize';
     const timeoutMs = isOpening ? Math.min(INITIALIZE_TIMEOUT_MS, this.target.timeoutMs) : this.target.timeoutMs;
     const timer = setTimeout(() => giveUp(this.timeoutError(timeoutMs)), timeoutMs);
@@ -98,7 +101,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     const process = this.runningProcess();
     if (this.router.isListenedTo) return plainAnswer(409, CONFLICT);
     if (signal.aborted) throw this.cancelledError();
-    const stream = new EventStream();
+    const stream = new EventStream(() => process.openRoom(this.callerId));
     const closeStream = (): void => void stream.destroy();
     signal.addEventListener('abort', closeStream, { once: true });
     stream.on('error', () => undefined);

@@ -1,3 +1,4 @@
+import type { OwnRoom } from '../../core/answers/answer-room.js';
 import type { UpstreamAnswer } from '../messages/upstream-channel.js';
 import type { UpstreamError } from '../contract/upstream-error.js';
 import { EventStream } from '../messages/sse-parts.js';
@@ -25,11 +26,13 @@ export class StdioExchange {
    * @param id of the request, as JSON text
    * @param progressToken of the request, as JSON text
    * @param onAbandoned called when the answer is no longer read
+   * @param openRoom see `EventStream`
    */
   constructor(
     readonly id: string,
     readonly progressToken: string | undefined,
     private readonly onAbandoned: () => void,
+    private readonly openRoom: () => OwnRoom,
   ) {
     this.answer = this.outcome.promise;
   }
@@ -37,7 +40,7 @@ export class StdioExchange {
   /** Relays a message that precedes the response. */
   relay(line: Buffer): void {
     if (this.stream === undefined) {
-      this.stream = new EventStream();
+      this.stream = new EventStream(this.openRoom);
       // Without a listener, an error would end this process.
       this.stream.on('error', () => undefined);
       this.stream.once('close', this.onAbandoned);

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import type { AnswerRooms, OwnRoom } from '../../core/answers/answer-room.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 import { LineSplitter, type OutputBudget } from './program-output.js';
@@ -68,6 +69,7 @@ export class StdioProcess {
     environment: Readonly<Record<string, string>>,
     private readonly listener: ProcessListener,
     private readonly budget: OutputBudget,
+    private readonly rooms: Pick<AnswerRooms, 'open'>,
   ) {
     this.label = labelOf(target);
     this.log = new ProgramLog(target);
@@ -124,6 +126,11 @@ export class StdioProcess {
   unwatch(): void {
     this.watchers--;
     this.usedAt = performance.now();
+  }
+
+  /** Room for messages of the program that this caller has not taken. Leave it. @param callerId absent: the service */
+  openRoom(callerId = ''): OwnRoom {
+    return this.rooms.open({ organization: { id: this.target.organizationId }, callerId });
   }
 
   /** Sends one message. Returns false if the program accepts no more messages. @param line without line breaks */

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import type { AnswerRooms } from '../../core/answers/answer-room.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
 import { groupUsage } from './group-usage.js';
@@ -26,6 +27,8 @@ export interface StdioLimits {
   readonly environment: Readonly<Record<string, string>>;
   /** True if other organizations have STDIO connections. One organization then cannot have all the programs. */
   readonly hasOthers: (organizationId: string) => Promise<boolean>;
+  /** For what callers leave unread of the programs' messages. */
+  readonly rooms: Pick<AnswerRooms, 'open'>;
 }
 
 const LONGEST_SWEEP_MS = 2_000;
@@ -162,7 +165,8 @@ export class StdioProcesses implements OnApplicationShutdown {
         listener.onEnd(fault);
       },
     };
-    const program = new StdioProcess(target, this.limits.environment, watched, this.budgetOf(target));
+    const { environment, rooms } = this.limits;
+    const program = new StdioProcess(target, environment, watched, this.budgetOf(target), rooms);
     void this.track(program, target);
     return program;
   }
