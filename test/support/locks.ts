@@ -24,15 +24,35 @@ export async function whileLocked(
   call: () => Test,
   change: () => Promise<unknown>,
 ): Promise<Response> {
+  const lock = `SELECT FROM organizations WHERE slug = '${service.org}' FOR NO KEY UPDATE`;
+  const [answer] = await whileRowsLocked(
+    service,
+    { lock, waiting: 1 },
+    () => [call().then((response) => response)],
+    change,
+  );
+  return answer as Response;
+}
+
+/**
+ * Makes calls to a service of the spec's own while another transaction holds the locks of the statement `lock`. Commits
+ * it when as many connections as `waiting` says wait for locks, and `change` has been made.
+ */
+export async function whileRowsLocked<Answer>(
+  service: TestService,
+  { lock, waiting }: { lock: string; waiting: number },
+  call: () => Promise<Answer>[],
+  change?: () => Promise<unknown>,
+): Promise<Answer[]> {
   const client = new Client({ connectionString: service.database.url });
   await client.connect();
   try {
-    await client.query(`BEGIN; SELECT FROM organizations WHERE slug = '${service.org}' FOR NO KEY UPDATE`);
-    const answer = call().then((response) => response);
-    await eventually(async () => expect(await waitingForLocks(service)).toBe(1));
-    await change();
+    await client.query(`BEGIN; ${lock}`);
+    const answers = Promise.all(call());
+    await eventually(async () => expect(await waitingForLocks(service)).toBe(waiting));
+    await change?.();
     await client.query('COMMIT');
-    return await answer;
+    return await answers;
   } finally {
     await client.end();
   }

@@ -101,13 +101,18 @@ export class MemberRepository {
 
   /**
    * Foreign keys delete what the person has in the organization: API keys, grants, links, and invitations that the
-   * person made. The service also forgets the ID tokens of the person's sign-ins.
+   * person made. The service also forgets the ID tokens of the person's sign-ins. Grants are locked before what they
+   * have made, as by those who revoke one.
    */
   async removeMember(manager: EntityManager, organizationId: string, userId: string): Promise<void> {
     await manager.query(
       'DELETE FROM id_tokens USING browser_sessions s WHERE s.id = id_tokens.session_id AND s.user_id = $1',
       [userId],
     );
+    await manager.query('SELECT FROM oauth_grants WHERE organization_id = $1 AND user_id = $2 ORDER BY id FOR UPDATE', [
+      organizationId,
+      userId,
+    ]);
     await manager.delete(MemberEntity, { organizationId, userId });
   }
 

@@ -29,6 +29,7 @@ import { PlanOfRunEnds1763700019280 } from './migrations/1763700019280-plan-of-r
 import { FollowingPosts1763700019290 } from './migrations/1763700019290-following-posts.js';
 import { LinkMakers1763700019310 } from './migrations/1763700019310-link-makers.js';
 import { OrderedSpendWindows1763700019320 } from './migrations/1763700019320-ordered-spend-windows.js';
+import { WindowsOfNewSpendLimits1763700019330 } from './migrations/1763700019330-windows-of-new-spend-limits.js';
 
 /** Every migration, oldest first. Named one by one so that bundlers, tests and the CLI all see the same list. */
 export const MIGRATIONS = [
@@ -63,4 +64,5 @@ export const MIGRATIONS = [
   FollowingPosts1763700019290,
   LinkMakers1763700019310,
   OrderedSpendWindows1763700019320,
+  WindowsOfNewSpendLimits1763700019330,
 ];

@@ -18,7 +18,7 @@ CREATE TABLE organizations (
   CONSTRAINT organizations_model_recording_check CHECK (((model_recording)::text = ANY ((ARRAY['off'::varchar, 'redacted'::varchar, 'full'::varchar])::text[]))),
   CONSTRAINT organizations_run_access_check CHECK (((run_access)::text = ANY ((ARRAY['members'::varchar, 'granted'::varchar])::text[])))
 );
-CREATE TRIGGER organizations_spend AFTER UPDATE OF limits ON organizations FOR EACH ROW WHEN ((old.limits ? 'spend'::text)) EXECUTE FUNCTION spend_limit_changed('organization');
+CREATE TRIGGER organizations_spend AFTER UPDATE OF limits ON organizations FOR EACH ROW WHEN (((old.limits ? 'spend'::text) OR (new.limits ? 'spend'::text))) EXECUTE FUNCTION spend_limit_changed('organization');
 
 CREATE TABLE connections (
   id uuid NOT NULL,
@@ -93,6 +93,7 @@ CREATE TABLE agents (
 CREATE UNIQUE INDEX agents_slug_idx ON agents USING btree (organization_id, slug);
 CREATE INDEX agents_spend_idx ON agents USING btree (organization_id) WHERE (spend IS NOT NULL);
 CREATE TRIGGER agents_spend AFTER DELETE OR UPDATE OF spend ON agents FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('agent');
+CREATE TRIGGER agents_spend_set AFTER UPDATE OF spend ON agents FOR EACH ROW WHEN (((old.spend IS NULL) AND (new.spend IS NOT NULL))) EXECUTE FUNCTION spend_limit_changed('agent');
 
 CREATE TABLE agent_connections (
   agent_id uuid NOT NULL,
@@ -164,6 +165,7 @@ CREATE TABLE members (
 CREATE INDEX members_spend_idx ON members USING btree (organization_id) WHERE (spend IS NOT NULL);
 CREATE INDEX members_user_idx ON members USING btree (user_id);
 CREATE TRIGGER members_spend AFTER DELETE OR UPDATE OF spend ON members FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('person');
+CREATE TRIGGER members_spend_set AFTER UPDATE OF spend ON members FOR EACH ROW WHEN (((old.spend IS NULL) AND (new.spend IS NOT NULL))) EXECUTE FUNCTION spend_limit_changed('person');
 
 CREATE TABLE oauth_grants (
   id uuid NOT NULL,
@@ -216,6 +218,7 @@ CREATE INDEX api_keys_organization_idx ON api_keys USING btree (organization_id,
 CREATE INDEX api_keys_spend_idx ON api_keys USING btree (organization_id) WHERE (spend IS NOT NULL);
 CREATE TRIGGER api_keys_keep_name AFTER DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION keep_name('name');
 CREATE TRIGGER api_keys_spend AFTER DELETE OR UPDATE OF spend ON api_keys FOR EACH ROW WHEN ((old.spend IS NOT NULL)) EXECUTE FUNCTION spend_limit_changed('key');
+CREATE TRIGGER api_keys_spend_set AFTER UPDATE OF spend ON api_keys FOR EACH ROW WHEN (((old.spend IS NULL) AND (new.spend IS NOT NULL))) EXECUTE FUNCTION spend_limit_changed('key');
 
 CREATE TABLE threads (
   organization_id uuid NOT NULL,
@@ -1001,7 +1004,7 @@ CREATE VIEW spend_limits AS
 -- search_words(_organization uuid, _text text) RETURNS tsquery: 099d78b28a5c89160604999bca47a056
 -- spend_before(_organization uuid, _scope text, _subject uuid, _since timestamptz) RETURNS numeric: 4b0fecbcef2929f97de87b8278a4d7a3
 -- spend_first_call(_organization uuid, _agent uuid, _api_key uuid, _user uuid, _tier text, _input_tokens integer, _output_tokens integer, OUT _reservation jsonb, OUT _refusal jsonb) RETURNS record: 41c6fbe223656a02983103471719da21
--- spend_limit_changed() RETURNS trigger: 5df5a5c4a6b3144bc2a283d5736733a9
+-- spend_limit_changed() RETURNS trigger: f57e3ffa3bd3c9362219c4a0e3c50d87
 -- spend_limits_of(_organization uuid, _agent uuid, _api_key uuid, _user uuid) RETURNS TABLE(scope text, subject_id uuid, period text, usd numeric): e5c59c200cbeeabaabd10dcf7d7b3279
 -- spend_reserve(_run uuid, _attempt integer, _epoch text, _call uuid, _amount numeric, OUT _outcome text, OUT _refusal jsonb) RETURNS record: 873575124cafef7924852956eedd2155
 -- spend_run_ended() RETURNS trigger: 1b3fc19f00378f049407a2024fb3e90d

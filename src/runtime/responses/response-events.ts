@@ -20,6 +20,9 @@ const LAST_EVENTS: Readonly<Partial<Record<ResponseObject['status'], string>>> =
   failed: 'response.failed',
 };
 
+/** The number of the last event that comes before those of frames. It has the same number in each stream. */
+export const LAST_OPENING_EVENT = 1;
+
 /** What the events need besides the frames. */
 interface ResponseSource {
   readonly runId: string;
@@ -312,7 +315,7 @@ export class ResponseEvents implements FrameForm {
 
   /** Events of earlier answers of the run are not for the reader. The first two are about its own. */
   private emit(type: string, members: object): void {
-    if (this.segment < this.wanted && this.sequence > 1) return;
+    if (this.segment < this.wanted && this.sequence > LAST_OPENING_EVENT) return;
     const number = this.sequence++;
     if (number <= (this.source.startingAfter ?? -1)) return;
     this.events += eventOf(type, number, members);

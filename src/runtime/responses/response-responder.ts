@@ -24,7 +24,7 @@ import { NOTHING_READ } from '../streaming/run-frames.js';
 import type { RunStream } from '../streaming/run-stream.js';
 import { RunStreamService } from '../streaming/run-stream.service.js';
 import { StreamResponder } from '../streaming/stream-responder.js';
-import { ResponseEvents } from './response-events.js';
+import { LAST_OPENING_EVENT, ResponseEvents } from './response-events.js';
 import { fault } from './response-input.js';
 import type { Principal } from '../../core/principal.js';
 import { ThreadService } from '../threads/thread.service.js';
@@ -161,10 +161,12 @@ export class ResponseStreams {
   }
 
   /**
-   * Counts the events of the response so far: they are the same for each reader of the same frames. What a later
+   * Counts the events of the response so far: they are the same for each reader of the same frames. A reader that has
+   * no event of a frame yet can read any frames. What a later
    * attempt streams again, because the live buffer has lost it, has other events.
    */
   private async requireEvent(exchange: ResponseExchange, found: FoundResponse, number: number): Promise<void> {
+    if (number <= LAST_OPENING_EVENT) return;
     const { run, begunBy } = found;
     const { frames, epochs } = await this.events.readStream(run, run.id);
     if (!isWhole(run, epochs)) throw new StreamExpiredError(run.id);

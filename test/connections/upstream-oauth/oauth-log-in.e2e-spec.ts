@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import supertest from 'supertest';
 import { succeed } from '../../support/agent-runs.js';
+import { whileRowsLocked } from '../../support/locks.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { callProxy, pathOf, rpcOf, toolCall } from '../../support/proxy-calls.js';
 import { Browser } from '../../identity/sign-in/people.js';
@@ -148,6 +149,27 @@ describe('a log-in at an upstream', () => {
     for (const id of [...ids, ...ids]) answers.push(await answerOf(await begin(owner, id)));
     for (const answer of answers.toReversed()) expect((await callback(owner, answer)).status).toBe(200);
     for (const id of ids) expect(await callText(id)).toBe('alice');
+  });
+
+  it('lets two log-ins for one account end at the same time', async () => {
+    const id = await connectOauth(service, upstream);
+    const atOnce = async (lock: string): Promise<void> => {
+      const answers: URL[] = [];
+      for (const account of ['alice', 'bob']) {
+        upstream.account = account;
+        answers.push(await answerOf(await begin(owner, id)));
+      }
+      const pages = await whileRowsLocked(service, { lock, waiting: 2 }, () =>
+        answers.map((answer) => callback(owner, answer)),
+      );
+      expect(pages.map(({ status, text }) => [status, text.includes('can now use the account')])).toEqual([
+        [200, true],
+        [200, true],
+      ]);
+      expect(await callText(id)).toMatch(/^(alice|bob)$/);
+    };
+    await atOnce(`SELECT FROM connections WHERE id = '${id}' FOR UPDATE`);
+    await atOnce(`SELECT FROM upstream_authorizations WHERE connection_id = '${id}' FOR UPDATE`);
   });
 
   it('ends only in the browser that began it, once, and within 30 minutes', async () => {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { hashApiKey } from '../../../src/core/api-key-value.js';
 import { ConsoleBrowser } from '../../console/console.support.js';
-import { whileLocked } from '../../support/locks.js';
+import { eventually } from '../../support/eventually.js';
+import { waitingForLocks, whileLocked, whileRowsLocked } from '../../support/locks.js';
 import { expectProblem } from '../../support/problem.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { McpOauthClient } from '../oauth/oauth-client.js';
@@ -242,6 +243,29 @@ describe('the invitations and reset links of a grant', () => {
     expect([await statusesOf(ofToken), await statusesOf(ofOther)]).toEqual([OPEN, ENDED]);
     await revokeNewest(token);
     expect([await statusesOf(ofToken), await statusesOf(ofKey)]).toEqual([ENDED, ENDED]);
+  });
+});
+
+describe('the invitations and reset links of a member', () => {
+  it('end when the member is removed while the grant that made them is revoked', async () => {
+    const { token } = await signedIn();
+    const links = await makeLinks(callWith(token));
+    const [grant] = (await service.tool('OAUTH_GRANT_LIST', {}, token).expect(200)).body.items;
+    const { id } = await findMember(service, grant.user_email);
+    const lock = `SELECT FROM password_links WHERE grant_id = '${grant.id}' FOR UPDATE`;
+    let revoking: Promise<supertest.Response> | undefined;
+    const [removed] = await whileRowsLocked(
+      service,
+      // The invitation is deleted before the reset links.
+      { lock, waiting: 1 },
+      () => [Promise.resolve(service.tool('MEMBER_REMOVE', { id }))],
+      async () => {
+        revoking = Promise.resolve(service.tool('OAUTH_GRANT_REVOKE', { id: grant.id }));
+        await eventually(async () => expect(await waitingForLocks(service)).toBe(2));
+      },
+    );
+    expect([removed?.status, (await revoking)?.status]).toEqual([200, 404]);
+    expect(await statusesOf(links)).toEqual(ENDED);
   });
 });
 

@@ -131,7 +131,7 @@ describe('a response whose calls need approvals', () => {
     const agentId = await newAgent('all');
     script('send');
     const asked = await client().responses.create({ model: agentId, input: 'go' });
-    const after = (id: string) => client().responses.retrieve(id, { stream: true, starting_after: 1 });
+    const after = (id: string) => client().responses.retrieve(id, { stream: true, starting_after: 2 });
     expect(finalOf(await collect(await after(asked.id)))).toMatchObject({ output: asked.output });
     for (const table of ['run_event_batches', 'run_event_streams']) {
       await own.app.query(`DELETE FROM ${table} WHERE run_id = $1`, [taskIdOf(asked)]);

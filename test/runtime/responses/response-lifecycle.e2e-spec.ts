@@ -71,6 +71,19 @@ describe('the events of a response', () => {
     expect(textsOf(events)).toEqual(textsIn(finalOf(events)));
   });
 
+  it('are sent after the first two, which have no frames, although an attempt has left no frames', async () => {
+    const events = await collect(
+      await own.openai.responses.create({ model: own.agentId, input: '/words 2', stream: true }),
+    );
+    const response = finalOf(events);
+    await own.app.query('UPDATE runs SET attempt = attempt + 1 WHERE id = $1', [taskIdOf(response)]);
+    const after = (number: number) =>
+      own.openai.responses.retrieve(response.id, { stream: true, starting_after: number });
+    for (const number of [0, 1]) expect(await collect(await after(number))).toEqual(events.slice(number + 1));
+    // The reader can have this one from an attempt whose frames are lost.
+    await expect(after(2)).rejects.toMatchObject({ status: 410, code: 'stream_expired' });
+  });
+
   it('end with the failure of the run', async () => {
     const input = '/words 3\n/fail out of coal';
     const events = await collect(await own.openai.responses.create({ model: own.agentId, input, stream: true }));

@@ -62,11 +62,21 @@ export class UpstreamAuthorizationRepository {
     return row === null ? undefined : this.toAccount(row);
   }
 
-  /** Stores the account of a new log-in in place of the previous one. @param alongside runs in the same transaction */
+  /**
+   * Stores the account of a new log-in in place of the previous one, which can be that of a log-in at the same time.
+   * @param alongside runs in the same transaction
+   */
   async replace(owner: AccountOwner, account: Account, alongside: InTransaction): Promise<void> {
     await this.rows.manager.transaction(async (manager) => {
-      await manager.delete(UpstreamAuthorizationEntity, whereOf(owner));
-      await this.insert(manager, owner, account);
+      await this.insert(
+        manager,
+        owner,
+        account,
+        `UPDATE SET id = excluded.id, connection_url = excluded.connection_url, tokens = excluded.tokens,
+                    refresh_at = excluded.refresh_at, expires_at = excluded.expires_at,
+                    id_token_id = excluded.id_token_id, refresh_lease = NULL, refresh_lease_until = NULL,
+                    created_at = now(), updated_at = now()`,
+      );
       await alongside(manager);
     });
   }
@@ -76,32 +86,15 @@ export class UpstreamAuthorizationRepository {
    * Does nothing once the ID token has ended.
    */
   async open(owner: AccountOwner, account: Account): Promise<void> {
-    const { connectionUrl, tokens, refreshAt, expiresAt, idTokenId } = this.columnsOf(owner, account);
     await this.rows.manager.transaction(async (manager) => {
       if (!(await isIdTokenKept(manager, account))) return;
       await manager.query(
         `DELETE FROM upstream_authorizations
           WHERE connection_id = $1 AND user_id IS NOT DISTINCT FROM $2
             AND ((id_token_id IS NULL) <> ($4::uuid IS NULL) OR connection_url <> $3)`,
-        [owner.id, owner.accountUserId ?? null, connectionUrl, idTokenId],
+        [owner.id, owner.accountUserId ?? null, account.connectionUrl, account.idTokenId ?? null],
       );
-      await manager.query(
-        `INSERT INTO upstream_authorizations
-           (id, organization_id, connection_id, user_id, connection_url, tokens, refresh_at, expires_at, id_token_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         ON CONFLICT (connection_id, user_id) DO NOTHING`,
-        [
-          newId(),
-          owner.organizationId,
-          owner.id,
-          owner.accountUserId ?? null,
-          connectionUrl,
-          tokens,
-          refreshAt,
-          expiresAt,
-          idTokenId,
-        ],
-      );
+      await this.insert(manager, owner, account, 'NOTHING');
     });
   }
 
@@ -182,17 +175,31 @@ export class UpstreamAuthorizationRepository {
     });
   }
 
-  private async insert(manager: EntityManager, owner: AccountOwner, account: Account): Promise<void> {
-    const { id: connectionId, organizationId } = owner;
-    const userId = owner.accountUserId ?? null;
-    const columns = this.columnsOf(owner, account);
-    await manager.insert(UpstreamAuthorizationEntity, {
-      id: newId(),
-      organizationId,
-      connectionId,
-      userId,
-      ...columns,
-    });
+  /** @param onConflict what to do if the owner has an account */
+  private async insert(
+    manager: EntityManager,
+    owner: AccountOwner,
+    account: Account,
+    onConflict: string,
+  ): Promise<void> {
+    const { connectionUrl, tokens, refreshAt, expiresAt, idTokenId } = this.columnsOf(owner, account);
+    await manager.query(
+      `INSERT INTO upstream_authorizations
+         (id, organization_id, connection_id, user_id, connection_url, tokens, refresh_at, expires_at, id_token_id)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       ON CONFLICT (connection_id, user_id) DO ${onConflict}`,
+      [
+        newId(),
+        owner.organizationId,
+        owner.id,
+        owner.accountUserId ?? null,
+        connectionUrl,
+        tokens,
+        refreshAt,
+        expiresAt,
+        idTokenId,
+      ],
+    );
   }
 
   private columnsOf(
