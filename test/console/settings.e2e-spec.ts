@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { listenOnLoopback } from '../../src/boot/testing/loopback-server.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
@@ -209,6 +210,42 @@ inBrowser('Settings', () => {
     await opened.expectToFit(360);
     await opened.close();
   });
+
+  it('says what became of a change whose form was left', async () => {
+    const data = { title: 'Evening report', virtual_mcp_id: agent, cron: '0 18 * * *', message: 'Report' };
+    await fixture.service.tool('SCHEDULE_CREATE', { data }).expect(200);
+    const opened = await fixture.open('settings/schedules');
+    const { page } = opened;
+    const sections = page.getByRole('navigation', { name: 'Settings' });
+    const answered = Promise.withResolvers<void>();
+    await page.route('**/SCHEDULE_RUN', (route) => answered.promise.then(() => route.continue()));
+    await page.getByRole('button', { name: 'Run now: Evening report' }).click();
+    await sections.getByRole('link', { name: 'Organization' }).click();
+    const name = page.getByLabel('Name', { exact: true });
+    await name.waitFor();
+    answered.resolve();
+    await page.getByText('“Evening report” runs now.').waitFor();
+
+    const refuse = await refuseLater(page, 'ORGANIZATION_UPDATE');
+    await name.fill('Another name');
+    await page.getByRole('button', { name: 'Save name' }).click();
+    await sections.getByRole('link', { name: 'Roles' }).click();
+    await page.getByRole('button', { name: 'Create role' }).waitFor();
+    refuse();
+    await page.getByRole('status').getByText('Not today.').waitFor();
+    await opened.close();
+  });
+
+  /** Holds the calls of a tool back; the function that it returns has them refused. */
+  async function refuseLater(page: Page, tool: string): Promise<() => void> {
+    const answered = Promise.withResolvers<void>();
+    await page.route(`**/${tool}`, async (route) => {
+      await answered.promise;
+      const body = JSON.stringify({ status: 400, code: 'bad_request', detail: 'Not today.' });
+      await route.fulfill({ status: 400, contentType: 'application/problem+json', body });
+    });
+    return answered.resolve;
+  }
 
   it('says what is missing to somebody without permissions', async () => {
     const opened = await fixture.open('settings', { role: 'member' });
