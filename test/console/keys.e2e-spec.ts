@@ -4,7 +4,7 @@ import type { ApiKeyItem } from '../../src/identity/api-keys/api-key.dto.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { newTenant } from '../support/tenant.js';
-import { ConsoleFixture } from './console-fixture.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const CHATBOT = [
   'COLLECTION_THREADS_CREATE',
@@ -125,6 +125,32 @@ inBrowser('The view of keys', () => {
     expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(401);
     await opened.close();
   });
+
+  it('shows the value of a new key, though somebody closes the dialog before the service has made it', async () => {
+    const { opened, rotate } = await rotation('impatient key');
+    const { page } = opened;
+    const made = Promise.withResolvers<void>();
+    await page.route('**/API_KEY_CREATE', (route) => made.promise.then(() => route.continue()));
+    await rotate();
+    await page.locator('button[aria-busy="true"]').waitFor();
+    await page.keyboard.press('Escape');
+    made.resolve();
+    const value = (await page.getByLabel('Value of the key').textContent())?.trim() ?? '';
+    await page.getByText('The old key was deleted.').waitFor();
+    expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(200);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await opened.close();
+  });
+
+  /** Opens the form that replaces a key; `rotate` sends it, with the old key to be deleted. */
+  async function rotation(name: string): Promise<{ opened: ConsolePage; rotate: () => Promise<void> }> {
+    const created = await fixture.service.tool('API_KEY_CREATE', { name, permissions: { self: ['RUN_LIST'] } });
+    const opened = await fixture.open(`keys?key=${(created.body as { id: string }).id}&mode=rotate`);
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByLabel('The old key').selectOption({ label: 'Delete it at once' });
+    return { opened, rotate: () => dialog.getByRole('button', { name: 'Create new key' }).click() };
+  }
 
   it('is accessible in both themes and fits a narrow screen', async () => {
     const opened = await fixture.open('keys');

@@ -211,6 +211,24 @@ inBrowser('Settings', () => {
     await opened.close();
   });
 
+  it('keeps a dialog open until its request is answered', async () => {
+    const opened = await fixture.open('settings/roles');
+    const { page } = opened;
+    const refuse = await refuseLater(page, 'ROLE_CREATE');
+    await page.getByRole('button', { name: 'Create role' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('dispatcher');
+    await dialog.getByRole('button', { name: 'Create role' }).click();
+    await dialog.locator('button[aria-busy="true"]').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    refuse();
+    await dialog.getByRole('alert').getByText('Not today.').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await opened.close();
+  });
+
   it('says what became of a change whose form was left', async () => {
     const data = { title: 'Evening report', virtual_mcp_id: agent, cron: '0 18 * * *', message: 'Report' };
     await fixture.service.tool('SCHEDULE_CREATE', { data }).expect(200);

@@ -157,7 +157,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
     );
   };
   return (
-    <Form error={update.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={update.error} isBusy={update.isPending} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <TextField label="Name" path="name" required maxLength={64} value={name} onChange={setName} autoFocus />
         <TextField
@@ -174,7 +174,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
       <PermissionPicker permissions={permissions} onChange={setPermissions} subject="This key" />
       <ErrorMessage error={update.error} />
       <div className="flex justify-end gap-2">
-        <Button variant="secondary" onClick={onDone}>
+        <Button variant="secondary" disabled={update.isPending} onClick={onDone}>
           Cancel
         </Button>
         <Button type="submit" isBusy={update.isPending}>
