@@ -143,6 +143,19 @@ inBrowser('The view of keys', () => {
     await opened.close();
   });
 
+  it('shows the value of a new key, though the list of keys cannot be read again', async () => {
+    const { opened, rotate } = await rotation('unlisted key');
+    const { page } = opened;
+    await page.route('**/API_KEY_LIST', (route) => route.fulfill({ status: 400, body: '{}' }));
+    const refused = page.waitForResponse('**/API_KEY_LIST');
+    await rotate();
+    await refused;
+    await page.getByText('The old key was deleted.').waitFor();
+    const value = (await page.getByLabel('Value of the key').textContent())?.trim() ?? '';
+    expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(200);
+    await opened.close();
+  });
+
   /** Opens the form that replaces a key; `rotate` sends it, with the old key to be deleted. */
   async function rotation(name: string): Promise<{ opened: ConsolePage; rotate: () => Promise<void> }> {
     const created = await fixture.service.tool('API_KEY_CREATE', { name, permissions: { self: ['RUN_LIST'] } });

@@ -214,6 +214,25 @@ inBrowser('the playground', () => {
     expect(opened.problems).toEqual([]);
   });
 
+  it('keeps what is being written while the transcript cannot be read again', async () => {
+    const { page } = await openChat('hello');
+    const message = page.getByLabel('Message', { exact: true });
+    await message.fill('half a thought');
+    let refusals = 0;
+    await page.route('**/COLLECTION_THREAD_MESSAGES_LIST', async (route) => {
+      await route.fulfill({ status: 400, body: '{}' });
+      refusals += 1;
+    });
+    // A run on any thread has the transcript read again: the second time after the page has shown the first failure.
+    const other = await ThreadClient.create(fixture.service, agentId);
+    await eventually(async () => {
+      await other.ask('hello');
+      return refusals > 1;
+    });
+    expect(await message.inputValue()).toBe('half a thought');
+    expect(opened.problems).toEqual([]);
+  });
+
   it('regenerates the last answer, and begins a new line with Shift and Enter', async () => {
     const { page } = await openChat('/random 4');
     const before = await answers(page).innerText();
