@@ -214,6 +214,21 @@ inBrowser('the playground', () => {
     expect(opened.problems).toEqual([]);
   });
 
+  it('stops an answer before the service has accepted its message', async () => {
+    const { page, thread } = await openChat();
+    const sent = Promise.withResolvers<void>();
+    await page.route('**/messages', (route) => sent.promise.then(() => route.continue()));
+    await send(page, LONG);
+    const cancelled = page.waitForResponse('**/cancel');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await cancelled;
+    sent.resolve();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    const where = { field: ['thread_id'], operator: 'eq', value: thread.id };
+    expect((await fixture.service.tool('RUN_LIST', { where })).body.items).toMatchObject([{ status: 'cancelled' }]);
+    expect(opened.problems).toEqual([]);
+  });
+
   it('keeps what is being written while the transcript cannot be read again', async () => {
     const { page } = await openChat('hello');
     const message = page.getByLabel('Message', { exact: true });
