@@ -466,6 +466,22 @@ inBrowser('the playground', () => {
     await answers(page).getByText('You said: once more').waitFor();
   });
 
+  it('gives the text of a refused message back in front of what was written since', async () => {
+    const { page } = await openChat('hello');
+    const answered = Promise.withResolvers<void>();
+    await page.route('**/messages', async (route) => {
+      await answered.promise;
+      await route.fulfill({ status: 429, body: '{}' });
+    });
+    await send(page, 'first thought');
+    const message = page.getByLabel('Message', { exact: true });
+    expect(await message.inputValue()).toBe('');
+    await message.fill('second thought');
+    answered.resolve();
+    await page.getByRole('alert').waitFor();
+    expect(await message.inputValue()).toBe('first thought\nsecond thought');
+  });
+
   it('shows that the model is asked again, and what it thought', async () => {
     const model = await startFakeOpenAI();
     try {

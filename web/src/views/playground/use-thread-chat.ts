@@ -7,7 +7,7 @@ import { SignalboxError } from '../../../../packages/client/src/signalbox-error.
 import { toolKey } from '../../api/queries.js';
 import type { Pause } from '../../api/turns.js';
 import { useOrganization } from '../../session/organization.js';
-import { type ChatMessage, type Retry, textOf } from '../../transcript/message.js';
+import type { ChatMessage, Retry } from '../../transcript/message.js';
 import type { useTranscript } from '../../transcript/use-transcript.js';
 import { readNextPage } from '../../ui/next-page.js';
 import { ThreadTransport } from './chat-transport.js';
@@ -33,8 +33,8 @@ interface ThreadChatOptions {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly transcript: ReturnType<typeof useTranscript>;
   readonly options: RunOptions;
-  /** Called with the text of a message that the service has refused. */
-  readonly onRefused: (text: string) => void;
+  /** Called with a message that the service has refused. */
+  readonly onRefused: (message: ChatMessage) => void;
 }
 
 /**
@@ -132,7 +132,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
       if (!(error instanceof SignalboxError) || message === undefined) return;
       // The service has not stored it, so it is not part of the conversation.
       setMessages.current?.(chat.messages.filter(({ id }) => id !== message.id));
-      onRefused(textOf(message));
+      onRefused(message);
     },
   });
   setMessages.current = chat.setMessages;
@@ -166,7 +166,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     } catch (error) {
       setSteers((sent) => sent.filter((steer) => steer.message !== message));
       setSteerError(error as Error);
-      onRefused(textOf(message));
+      onRefused(message);
     }
   };
 
