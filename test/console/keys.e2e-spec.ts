@@ -156,6 +156,23 @@ inBrowser('The view of keys', () => {
     await opened.close();
   });
 
+  it('leaves what somebody else changes in a key while its form is open', async () => {
+    const permissions = { self: ['RUN_LIST', 'RUN_CANCEL'] };
+    const created = await fixture.service.tool('API_KEY_CREATE', { name: 'shared key', permissions });
+    const { id } = created.body as { id: string };
+    const opened = await fixture.open(`keys?key=${id}&mode=edit`);
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('renamed key');
+    const fewer = { self: ['RUN_LIST'] };
+    await fixture.service.tool('API_KEY_UPDATE', { id, permissions: fewer }).expect(200);
+    await dialog.getByRole('button', { name: 'Save key' }).click();
+    await dialog.getByRole('button', { name: 'Edit key' }).waitFor();
+    const where = { field: ['id'], operator: 'eq', value: id };
+    const { body } = await fixture.service.tool('API_KEY_LIST', { where });
+    expect(body.items).toMatchObject([{ name: 'renamed key', permissions: fewer }]);
+    await opened.close();
+  });
+
   /** Opens the form that replaces a key; `rotate` sends it, with the old key to be deleted. */
   async function rotation(name: string): Promise<{ opened: ConsolePage; rotate: () => Promise<void> }> {
     const created = await fixture.service.tool('API_KEY_CREATE', { name, permissions: { self: ['RUN_LIST'] } });

@@ -229,6 +229,36 @@ inBrowser('Settings', () => {
     await opened.close();
   });
 
+  it('leaves what somebody else changes in a schedule and in a webhook while their dialogs are open', async () => {
+    const schedule = { title: 'Noon report', virtual_mcp_id: agent, cron: '0 12 * * *', message: 'Report' };
+    const webhook = { url: 'https://example.com/hooks', events: ['run.failed'] };
+    const { service } = fixture;
+    const { id } = (await service.tool('SCHEDULE_CREATE', { data: schedule }).expect(200)).body.item;
+    const hook = (await service.tool('WEBHOOK_CREATE', { data: webhook }).expect(200)).body.item;
+    const opened = await fixture.open(`settings/schedules?edit=${id}`);
+    const { page } = opened;
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Title').fill('Lunch report');
+    await service.tool('SCHEDULE_UPDATE', { id, data: { message: 'Report on lunch' } }).expect(200);
+    await dialog.getByRole('button', { name: 'Save schedule' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { items: schedules } = (await service.tool('SCHEDULE_LIST')).body;
+    expect(schedules).toContainEqual(
+      expect.objectContaining({ id, title: 'Lunch report', message: 'Report on lunch' }),
+    );
+
+    await page.goto(fixture.address(`settings/webhooks?edit=${hook.id}`));
+    await dialog.getByLabel('Address').fill('https://example.com/other');
+    await service.tool('WEBHOOK_UPDATE', { id: hook.id, data: { enabled: false } }).expect(200);
+    await dialog.getByRole('button', { name: 'Save webhook' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { items: webhooks } = (await service.tool('WEBHOOK_LIST')).body;
+    expect(webhooks).toContainEqual(
+      expect.objectContaining({ id: hook.id, url: 'https://example.com/other', enabled: false }),
+    );
+    await opened.close();
+  });
+
   it('says what became of a change whose form was left', async () => {
     const data = { title: 'Evening report', virtual_mcp_id: agent, cron: '0 18 * * *', message: 'Report' };
     await fixture.service.tool('SCHEDULE_CREATE', { data }).expect(200);
