@@ -4,7 +4,7 @@ import type { ApiKeyItem } from '../../src/identity/api-keys/api-key.dto.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
 import { newTenant } from '../support/tenant.js';
-import { ConsoleFixture } from './console-fixture.js';
+import { ConsoleFixture, type ConsolePage } from './console-fixture.js';
 
 const CHATBOT = [
   'COLLECTION_THREADS_CREATE',
@@ -125,6 +125,62 @@ inBrowser('The view of keys', () => {
     expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(401);
     await opened.close();
   });
+
+  it('shows the value of a new key, though somebody closes the dialog before the service has made it', async () => {
+    const { opened, rotate } = await rotation('impatient key');
+    const { page } = opened;
+    const made = Promise.withResolvers<void>();
+    await page.route('**/API_KEY_CREATE', (route) => made.promise.then(() => route.continue()));
+    await rotate();
+    await page.locator('button[aria-busy="true"]').waitFor();
+    await page.keyboard.press('Escape');
+    made.resolve();
+    const value = (await page.getByLabel('Value of the key').textContent())?.trim() ?? '';
+    await page.getByText('The old key was deleted.').waitFor();
+    expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(200);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await opened.close();
+  });
+
+  it('shows the value of a new key, though the list of keys cannot be read again', async () => {
+    const { opened, rotate } = await rotation('unlisted key');
+    const { page } = opened;
+    await page.route('**/API_KEY_LIST', (route) => route.fulfill({ status: 400, body: '{}' }));
+    const refused = page.waitForResponse('**/API_KEY_LIST');
+    await rotate();
+    await refused;
+    await page.getByText('The old key was deleted.').waitFor();
+    const value = (await page.getByLabel('Value of the key').textContent())?.trim() ?? '';
+    expect((await fixture.service.tool('RUN_LIST', {}, value)).status).toBe(200);
+    await opened.close();
+  });
+
+  it('leaves what somebody else changes in a key while its form is open', async () => {
+    const permissions = { self: ['RUN_LIST', 'RUN_CANCEL'] };
+    const created = await fixture.service.tool('API_KEY_CREATE', { name: 'shared key', permissions });
+    const { id } = created.body as { id: string };
+    const opened = await fixture.open(`keys?key=${id}&mode=edit`);
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('renamed key');
+    const fewer = { self: ['RUN_LIST'] };
+    await fixture.service.tool('API_KEY_UPDATE', { id, permissions: fewer }).expect(200);
+    await dialog.getByRole('button', { name: 'Save key' }).click();
+    await dialog.getByRole('button', { name: 'Edit key' }).waitFor();
+    const where = { field: ['id'], operator: 'eq', value: id };
+    const { body } = await fixture.service.tool('API_KEY_LIST', { where });
+    expect(body.items).toMatchObject([{ name: 'renamed key', permissions: fewer }]);
+    await opened.close();
+  });
+
+  /** Opens the form that replaces a key; `rotate` sends it, with the old key to be deleted. */
+  async function rotation(name: string): Promise<{ opened: ConsolePage; rotate: () => Promise<void> }> {
+    const created = await fixture.service.tool('API_KEY_CREATE', { name, permissions: { self: ['RUN_LIST'] } });
+    const opened = await fixture.open(`keys?key=${(created.body as { id: string }).id}&mode=rotate`);
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByLabel('The old key').selectOption({ label: 'Delete it at once' });
+    return { opened, rotate: () => dialog.getByRole('button', { name: 'Create new key' }).click() };
+  }
 
   it('is accessible in both themes and fits a narrow screen', async () => {
     const opened = await fixture.open('keys');

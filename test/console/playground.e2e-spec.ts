@@ -214,6 +214,40 @@ inBrowser('the playground', () => {
     expect(opened.problems).toEqual([]);
   });
 
+  it('stops an answer before the service has accepted its message', async () => {
+    const { page, thread } = await openChat();
+    const sent = Promise.withResolvers<void>();
+    await page.route('**/messages', (route) => sent.promise.then(() => route.continue()));
+    await send(page, LONG);
+    const cancelled = page.waitForResponse('**/cancel');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await cancelled;
+    sent.resolve();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    const where = { field: ['thread_id'], operator: 'eq', value: thread.id };
+    expect((await fixture.service.tool('RUN_LIST', { where })).body.items).toMatchObject([{ status: 'cancelled' }]);
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('keeps what is being written while the transcript cannot be read again', async () => {
+    const { page } = await openChat('hello');
+    const message = page.getByLabel('Message', { exact: true });
+    await message.fill('half a thought');
+    let refusals = 0;
+    await page.route('**/COLLECTION_THREAD_MESSAGES_LIST', async (route) => {
+      await route.fulfill({ status: 400, body: '{}' });
+      refusals += 1;
+    });
+    // A run on any thread has the transcript read again: the second time after the page has shown the first failure.
+    const other = await ThreadClient.create(fixture.service, agentId);
+    await eventually(async () => {
+      await other.ask('hello');
+      return refusals > 1;
+    });
+    expect(await message.inputValue()).toBe('half a thought');
+    expect(opened.problems).toEqual([]);
+  });
+
   it('regenerates the last answer, and begins a new line with Shift and Enter', async () => {
     const { page } = await openChat('/random 4');
     const before = await answers(page).innerText();
@@ -430,6 +464,22 @@ inBrowser('the playground', () => {
     await page.unroute('**/messages');
     await page.getByRole('button', { name: 'Send' }).click();
     await answers(page).getByText('You said: once more').waitFor();
+  });
+
+  it('gives the text of a refused message back in front of what was written since', async () => {
+    const { page } = await openChat('hello');
+    const answered = Promise.withResolvers<void>();
+    await page.route('**/messages', async (route) => {
+      await answered.promise;
+      await route.fulfill({ status: 429, body: '{}' });
+    });
+    await send(page, 'first thought');
+    const message = page.getByLabel('Message', { exact: true });
+    expect(await message.inputValue()).toBe('');
+    await message.fill('second thought');
+    answered.resolve();
+    await page.getByRole('alert').waitFor();
+    expect(await message.inputValue()).toBe('first thought\nsecond thought');
   });
 
   it('shows that the model is asked again, and what it thought', async () => {

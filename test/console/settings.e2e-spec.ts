@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { listenOnLoopback } from '../../src/boot/testing/loopback-server.js';
 import { createAgent, ThreadClient } from '../support/agent-runs.js';
 import { inBrowser } from '../support/chromium.js';
@@ -209,6 +210,90 @@ inBrowser('Settings', () => {
     await opened.expectToFit(360);
     await opened.close();
   });
+
+  it('keeps a dialog open until its request is answered', async () => {
+    const opened = await fixture.open('settings/roles');
+    const { page } = opened;
+    const refuse = await refuseLater(page, 'ROLE_CREATE');
+    await page.getByRole('button', { name: 'Create role' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('dispatcher');
+    await dialog.getByRole('button', { name: 'Create role' }).click();
+    await dialog.locator('button[aria-busy="true"]').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    refuse();
+    await dialog.getByRole('alert').getByText('Not today.').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await opened.close();
+  });
+
+  it('leaves what somebody else changes in a schedule and in a webhook while their dialogs are open', async () => {
+    const schedule = { title: 'Noon report', virtual_mcp_id: agent, cron: '0 12 * * *', message: 'Report' };
+    const webhook = { url: 'https://example.com/hooks', events: ['run.failed'] };
+    const { service } = fixture;
+    const { id } = (await service.tool('SCHEDULE_CREATE', { data: schedule }).expect(200)).body.item;
+    const hook = (await service.tool('WEBHOOK_CREATE', { data: webhook }).expect(200)).body.item;
+    const opened = await fixture.open(`settings/schedules?edit=${id}`);
+    const { page } = opened;
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Title').fill('Lunch report');
+    await service.tool('SCHEDULE_UPDATE', { id, data: { message: 'Report on lunch' } }).expect(200);
+    await dialog.getByRole('button', { name: 'Save schedule' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { items: schedules } = (await service.tool('SCHEDULE_LIST')).body;
+    expect(schedules).toContainEqual(
+      expect.objectContaining({ id, title: 'Lunch report', message: 'Report on lunch' }),
+    );
+
+    await page.goto(fixture.address(`settings/webhooks?edit=${hook.id}`));
+    await dialog.getByLabel('Address').fill('https://example.com/other');
+    await service.tool('WEBHOOK_UPDATE', { id: hook.id, data: { enabled: false } }).expect(200);
+    await dialog.getByRole('button', { name: 'Save webhook' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { items: webhooks } = (await service.tool('WEBHOOK_LIST')).body;
+    expect(webhooks).toContainEqual(
+      expect.objectContaining({ id: hook.id, url: 'https://example.com/other', enabled: false }),
+    );
+    await opened.close();
+  });
+
+  it('says what became of a change whose form was left', async () => {
+    const data = { title: 'Evening report', virtual_mcp_id: agent, cron: '0 18 * * *', message: 'Report' };
+    await fixture.service.tool('SCHEDULE_CREATE', { data }).expect(200);
+    const opened = await fixture.open('settings/schedules');
+    const { page } = opened;
+    const sections = page.getByRole('navigation', { name: 'Settings' });
+    const answered = Promise.withResolvers<void>();
+    await page.route('**/SCHEDULE_RUN', (route) => answered.promise.then(() => route.continue()));
+    await page.getByRole('button', { name: 'Run now: Evening report' }).click();
+    await sections.getByRole('link', { name: 'Organization' }).click();
+    const name = page.getByLabel('Name', { exact: true });
+    await name.waitFor();
+    answered.resolve();
+    await page.getByText('“Evening report” runs now.').waitFor();
+
+    const refuse = await refuseLater(page, 'ORGANIZATION_UPDATE');
+    await name.fill('Another name');
+    await page.getByRole('button', { name: 'Save name' }).click();
+    await sections.getByRole('link', { name: 'Roles' }).click();
+    await page.getByRole('button', { name: 'Create role' }).waitFor();
+    refuse();
+    await page.getByRole('status').getByText('Not today.').waitFor();
+    await opened.close();
+  });
+
+  /** Holds the calls of a tool back; the function that it returns has them refused. */
+  async function refuseLater(page: Page, tool: string): Promise<() => void> {
+    const answered = Promise.withResolvers<void>();
+    await page.route(`**/${tool}`, async (route) => {
+      await answered.promise;
+      const body = JSON.stringify({ status: 400, code: 'bad_request', detail: 'Not today.' });
+      await route.fulfill({ status: 400, contentType: 'application/problem+json', body });
+    });
+    return answered.resolve;
+  }
 
   it('says what is missing to somebody without permissions', async () => {
     const opened = await fixture.open('settings', { role: 'member' });

@@ -10,11 +10,13 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
 import type { ListItem, ListToolName, ToolInput, ToolName, ToolOutput } from '../../../packages/client/src/api.js';
 import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
 import { type Organization, useOrganization } from '../session/organization.js';
 import { isServiceAway } from '../session/reachability.js';
 import { reportSignedOut } from '../session/signed-out.js';
+import { useToast } from '../ui/toast.js';
 
 /** Statuses that another attempt does not change. */
 const FINAL = new Set([400, 401, 403, 404, 409, 410, 422]);
@@ -95,15 +97,27 @@ export function useTool<Name extends ToolName>(
  * @param changes the tools whose cached answers are read again afterwards
  * @param onChanged called after that. Callbacks of `mutate` are not called in a form that what was stored has replaced.
  */
-export function useChange<Name extends ToolName>(name: Name, changes: readonly ToolName[], onChanged?: () => void) {
+export function useChange<Name extends ToolName>(
+  name: Name,
+  changes: readonly ToolName[],
+  onChanged?: (input: ToolInput<Name>) => void,
+) {
   const { client, slug } = useOrganization();
   const queries = useQueryClient();
+  const say = useToast();
+  const isShown = useRef(false);
+  useEffect(() => {
+    isShown.current = true;
+    return () => void (isShown.current = false);
+  }, []);
   return useMutation<ToolOutput<Name>, Error, ToolInput<Name>>({
     mutationFn: (input) => client.tool(name, input),
-    onSuccess: async () => {
+    onSuccess: async (_output, input) => {
       await Promise.all(changes.map((changed) => queries.invalidateQueries({ queryKey: toolKey(slug, changed) })));
-      onChanged?.();
+      onChanged?.(input);
     },
+    // The view that would show the error is gone.
+    onError: (error) => !isShown.current && say(`A change was not made. ${error.message}`),
   });
 }
 

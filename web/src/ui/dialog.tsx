@@ -1,6 +1,6 @@
 import { AlertDialog as RadixAlert, Dialog as Radix } from 'radix-ui';
 import { X } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { Button } from './button.js';
 import { cn } from './class-names.js';
 import { focusMain } from './kept-focus.js';
@@ -10,6 +10,17 @@ const OVERLAY = 'fixed inset-0 z-40 bg-black/50';
 const BOX =
   'fixed top-1/2 left-1/2 z-50 flex max-h-[92dvh] w-[min(40rem,94vw)] -translate-x-1/2 -translate-y-1/2 flex-col ' +
   'gap-4 overflow-y-auto rounded-lg border bg-card p-5 shadow-lg';
+
+const KeepOpen = createContext<(isBusy: boolean) => void>(() => undefined);
+
+/** While the request of a form runs, the dialog around it stays open to show the answer. */
+export function useKeptOpen(isBusy: boolean): void {
+  const keepOpen = useContext(KeepOpen);
+  useEffect(() => {
+    keepOpen(isBusy);
+    return () => keepOpen(false);
+  }, [keepOpen, isBusy]);
+}
 
 /** A dialog over the view. It traps the focus and gives it back; Escape closes it. */
 export function Dialog({
@@ -27,8 +38,9 @@ export function Dialog({
   readonly className?: string;
   readonly children: ReactNode;
 }) {
+  const [isBusy, setIsBusy] = useState(false);
   return (
-    <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Radix.Root open={isOpen} onOpenChange={(open) => !open && !isBusy && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className={OVERLAY} />
         <Box className={className} isDescribed={description !== undefined}>
@@ -40,12 +52,12 @@ export function Dialog({
               )}
             </div>
             <Radix.Close asChild>
-              <Button variant="ghost" size="icon" aria-label="Close" className="shrink-0">
+              <Button variant="ghost" size="icon" aria-label="Close" className="shrink-0" disabled={isBusy}>
                 <X aria-hidden className="size-4" />
               </Button>
             </Radix.Close>
           </div>
-          {children}
+          <KeepOpen value={setIsBusy}>{children}</KeepOpen>
         </Box>
       </Radix.Portal>
     </Radix.Root>
@@ -121,7 +133,8 @@ export function ConfirmButton({
       .finally(() => setIsBusy(false));
   };
   return (
-    <RadixAlert.Root open={isOpen} onOpenChange={setIsOpen}>
+    // It stays open to show the answer of a request.
+    <RadixAlert.Root open={isOpen} onOpenChange={(open) => !isBusy && setIsOpen(open)}>
       <RadixAlert.Trigger asChild>
         <Button variant="danger" {...(size && { size })}>
           {label}
@@ -137,7 +150,9 @@ export function ConfirmButton({
           <ErrorMessage error={error} />
           <div className="flex justify-end gap-2">
             <RadixAlert.Cancel asChild>
-              <Button variant="secondary">Cancel</Button>
+              <Button variant="secondary" disabled={isBusy}>
+                Cancel
+              </Button>
             </RadixAlert.Cancel>
             <Button variant="danger" isBusy={isBusy} onClick={confirm}>
               {label}

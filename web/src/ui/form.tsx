@@ -1,5 +1,6 @@
 import { type ComponentProps, useEffect, useMemo, useRef, useState } from 'react';
 import { SignalboxError } from '../../../packages/client/src/signalbox-error.js';
+import { useKeptOpen } from './dialog.js';
 import { FieldErrors, FieldErrorsContext } from './field-errors.js';
 
 /**
@@ -8,11 +9,15 @@ import { FieldErrors, FieldErrorsContext } from './field-errors.js';
  */
 export function Form({
   error,
+  isBusy = false,
   ...rest
 }: ComponentProps<'form'> & {
   /** Of the last attempt. */
   readonly error: Error | null | undefined;
+  /** The request runs: a dialog around the form stays open. */
+  readonly isBusy?: boolean;
 }) {
+  useKeptOpen(isBusy);
   const form = useRef<HTMLFormElement>(null);
   const [paths] = useState(() => new Map<string, number>());
   const errors = useMemo(

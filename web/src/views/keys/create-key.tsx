@@ -46,7 +46,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
     });
   };
   return (
-    <Form error={create.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={create.error} isBusy={create.isPending} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-3">
         <TextField
           label="Name"
@@ -86,7 +86,7 @@ export function CreateKey({ onDone }: { readonly onDone: () => void }) {
       <RunAccessNote />
       <ErrorMessage error={create.error} />
       <div className="flex justify-end gap-2">
-        <Button variant="secondary" onClick={onDone}>
+        <Button variant="secondary" disabled={create.isPending} onClick={onDone}>
           Cancel
         </Button>
         <Button type="submit" isBusy={create.isPending}>

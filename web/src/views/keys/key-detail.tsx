@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
+import { changesOf } from '../../api/changes-of.js';
 import { useFilters } from '../../api/filters.js';
 import { useChange, useList } from '../../api/queries.js';
 import { toInput } from '../../permissions/permission-map.js';
@@ -136,28 +137,24 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
   const [permissions, setPermissions] = useState<Readonly<Record<string, readonly string[]>>>(stored.permissions);
   const [limit, setLimit] = useState(String(stored.rate_limit?.per_minute ?? ''));
   const [spend, setSpend] = useState(() => spendDraftOf(stored.spend));
-  const update = useChange('API_KEY_UPDATE', ['API_KEY_LIST']);
   const say = useToast();
+  const update = useChange('API_KEY_UPDATE', ['API_KEY_LIST'], () => {
+    say('The key was changed. Programs that use it notice within a second.');
+    onDone();
+  });
+  const data = {
+    name: name.trim(),
+    permissions: toInput(permissions),
+    rate_limit: limit === '' ? null : { per_minute: Number(limit) },
+    spend: spendOf(spend),
+  };
+  const [start] = useState(data);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    update.mutate(
-      {
-        id: stored.id,
-        name: name.trim(),
-        permissions: toInput(permissions),
-        rate_limit: limit === '' ? null : { per_minute: Number(limit) },
-        spend: spendOf(spend),
-      },
-      {
-        onSuccess: () => {
-          say('The key was changed. Programs that use it notice within a second.');
-          onDone();
-        },
-      },
-    );
+    update.mutate({ id: stored.id, ...changesOf(data, start) });
   };
   return (
-    <Form error={update.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={update.error} isBusy={update.isPending} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <TextField label="Name" path="name" required maxLength={64} value={name} onChange={setName} autoFocus />
         <TextField
@@ -174,7 +171,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
       <PermissionPicker permissions={permissions} onChange={setPermissions} subject="This key" />
       <ErrorMessage error={update.error} />
       <div className="flex justify-end gap-2">
-        <Button variant="secondary" onClick={onDone}>
+        <Button variant="secondary" disabled={update.isPending} onClick={onDone}>
           Cancel
         </Button>
         <Button type="submit" isBusy={update.isPending}>

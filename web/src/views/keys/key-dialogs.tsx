@@ -42,7 +42,8 @@ function StoredKey({ id, onDone }: { readonly id: string; readonly onDone: () =>
     if (row !== undefined) setLastRow(row);
   }, [row]);
   const key = row ?? lastRow;
-  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  if (query.isError && key === undefined)
+    return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   if (query.isPending || query.isPlaceholderData) return <Loading />;
   if (key === undefined) return <EmptyState title="There is no key with this id. It may have been deleted." />;
   return <KeyDetail key={key.id} stored={key} onDone={onDone} />;

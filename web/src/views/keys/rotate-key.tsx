@@ -70,6 +70,7 @@ export function RotateKey({
   return (
     <Form
       error={create.error}
+      isBusy={create.isPending}
       onSubmit={(event) => void submit(event).catch(() => undefined)}
       className="flex min-w-0 flex-col gap-4"
     >
@@ -85,7 +86,7 @@ export function RotateKey({
       </div>
       <ErrorMessage error={create.error} />
       <div className="flex justify-end gap-2">
-        <Button variant="secondary" onClick={onCancel}>
+        <Button variant="secondary" disabled={create.isPending} onClick={onCancel}>
           Cancel
         </Button>
         <Button type="submit" isBusy={create.isPending || remove.isPending || limit.isPending}>

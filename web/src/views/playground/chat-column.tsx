@@ -1,6 +1,7 @@
 import { type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 import { useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
+import { filesOf, textOf } from '../../transcript/message.js';
 import { AnswerTrace, useShownTrace, useTracedAnswer } from './answer-trace.js';
 import { Conversation } from './conversation.js';
 import type { Draft } from './draft.js';
@@ -49,17 +50,20 @@ export function ColumnChat({
   readonly onThread: (threadId: string) => void;
 }) {
   const options = useRunOptions(number);
-  const sent = useRef<Draft>(undefined);
   /** The message that the service has refused here, though the other columns may have it. */
   const [refused, setRefused] = useState<Draft>();
-  const chat = useThreadChat({ thread, transcript, options, onRefused: () => setRefused(sent.current) });
+  const chat = useThreadChat({
+    thread,
+    transcript,
+    options,
+    onRefused: (message) => setRefused({ text: textOf(message), files: filesOf(message) }),
+  });
   const root = useRef<HTMLDivElement>(null);
   const { isAtEnd, goToEnd } = useStickToEnd(root);
   const trace = useShownTrace(number);
   const traced = useTracedAnswer(trace, thread, chat);
 
   const say = (draft: Draft, interrupt: boolean): void => {
-    sent.current = draft;
     setRefused(undefined);
     goToEnd();
     void (chat.isRunning ? chat.steer(draft, interrupt) : chat.send(draft));

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { type ChatMessage, filesOf, textOf } from '../../transcript/message.js';
 import { cn } from '../../ui/class-names.js';
 import { useMedia } from '../../ui/use-media.js';
 import { AnswerTrace, useShownTrace, useTracedAnswer } from './answer-trace.js';
@@ -39,9 +40,10 @@ export function Chat({
   const options = useRunOptions();
   const uploads = useUploads();
   const callableTools = useCallableTools([{ agentId: thread.virtual_mcp_id, options }], text);
-  const onRefused = (refused: string): void => {
-    setText(refused);
-    uploads.giveBack();
+  const onRefused = (refused: ChatMessage): void => {
+    // Something else may have been written since.
+    setText((written) => [textOf(refused), written].filter((part) => part !== '').join('\n'));
+    uploads.giveBack(filesOf(refused));
   };
   const chat = useThreadChat({ thread, transcript, options, onRefused });
   const { isRunning } = chat;

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useTool } from '../../api/queries.js';
 import { useTranscript } from '../../transcript/use-transcript.js';
@@ -22,12 +22,13 @@ export function LoadedThread({
   const transcript = useTranscript(threadId);
   const item = thread.data?.item;
   const { query } = transcript;
-  if (thread.isError) return <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />;
-  // Without earlier messages, the chat goes on.
-  if (query.isError && !query.isFetchNextPageError) {
-    return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
-  }
   // A transcript from an earlier visit could lack what was said since.
-  if (item?.id !== threadId || !query.isFetchedAfterMount) return <Loading label="Loading the chat" />;
-  return children({ thread: item, transcript });
+  const isRead = item?.id === threadId && query.isSuccess && query.isFetchedAfterMount;
+  const [begun, setBegun] = useState('');
+  if (isRead && begun !== threadId) setBegun(threadId);
+  // A chat that has begun goes on with what is being written, though something cannot be read again.
+  if (item !== undefined && (isRead || begun === threadId)) return children({ thread: item, transcript });
+  if (thread.isError) return <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />;
+  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading label="Loading the chat" />;
 }

@@ -57,7 +57,7 @@ export function NewChat() {
     >
       {!may('COLLECTION_THREADS_CREATE') ? (
         <NoPermission detail="Your role or key does not include COLLECTION_THREADS_CREATE." />
-      ) : agents.query.isError ? (
+      ) : agents.query.isLoadingError ? (
         <ErrorState error={agents.query.error} onRetry={() => void agents.query.refetch()} />
       ) : canList && agents.query.isPending ? (
         <Loading label="Loading the agents" />

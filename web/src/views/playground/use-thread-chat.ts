@@ -7,7 +7,7 @@ import { SignalboxError } from '../../../../packages/client/src/signalbox-error.
 import { toolKey } from '../../api/queries.js';
 import type { Pause } from '../../api/turns.js';
 import { useOrganization } from '../../session/organization.js';
-import { type ChatMessage, type Retry, textOf } from '../../transcript/message.js';
+import type { ChatMessage, Retry } from '../../transcript/message.js';
 import type { useTranscript } from '../../transcript/use-transcript.js';
 import { readNextPage } from '../../ui/next-page.js';
 import { ThreadTransport } from './chat-transport.js';
@@ -33,8 +33,8 @@ interface ThreadChatOptions {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly transcript: ReturnType<typeof useTranscript>;
   readonly options: RunOptions;
-  /** Called with the text of a message that the service has refused. */
-  readonly onRefused: (text: string) => void;
+  /** Called with a message that the service has refused. */
+  readonly onRefused: (message: ChatMessage) => void;
 }
 
 /**
@@ -47,6 +47,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const queries = useQueryClient();
   const [retry, setRetry] = useState<Retry>();
   const [stopping, setStopping] = useState<{ readonly isBusy: boolean; readonly error?: Error }>({ isBusy: false });
+  /** Stop was pressed: a message that the service accepts only now has a run that is to be stopped, too. */
+  const mustStop = useRef(false);
   const [pause, setPause] = useState<Pause>();
   /** The message that is being sent, until the service has accepted it. */
   const sending = useRef<ChatMessage>(undefined);
@@ -57,6 +59,19 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   /** The transcript can show what a run has said so far before its stream is found. */
   const [isResuming, setResuming] = useState(thread.status === 'in_progress');
   const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
+  /** Cancels one run, or all of the thread. The stream ends with the run. */
+  const cancel = useCallback(
+    (taskId?: string): void => {
+      client.cancel(thread.id, taskId === undefined ? {} : { taskId }).catch((error: Error) => {
+        setStopping({ isBusy: false, error });
+      });
+    },
+    [client, thread.id],
+  );
+  const endStop = useCallback((): void => {
+    mustStop.current = false;
+    setStopping({ isBusy: false });
+  }, []);
 
   const reload = useCallback(
     async (unheard: readonly ChatMessage[] = []): Promise<void> => {
@@ -78,16 +93,17 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         options,
         onAccepted: () => {
           sending.current = undefined;
+          if (mustStop.current) cancel();
         },
         onPaused: setPause,
         // The run has ended after the transcript was read.
         onIdle: async () => {
           if (thread.status === 'in_progress') await reload();
           setResuming(false);
-          setStopping({ isBusy: false });
+          endStop();
         },
       }),
-    [organization, thread.virtual_mcp_id, thread.status, options, reload],
+    [organization, thread.virtual_mcp_id, thread.status, options, reload, cancel, endStop],
   );
 
   const chat = useChat<ChatMessage>({
@@ -105,7 +121,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
       setResuming(false);
       setRetry(undefined);
       setPause(undefined);
-      setStopping({ isBusy: false });
+      endStop();
       for (const name of CHANGED) void queries.invalidateQueries({ queryKey: toolKey(slug, name) });
     },
     onError: (error) => {
@@ -116,7 +132,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
       if (!(error instanceof SignalboxError) || message === undefined) return;
       // The service has not stored it, so it is not part of the conversation.
       setMessages.current?.(chat.messages.filter(({ id }) => id !== message.id));
-      onRefused(textOf(message));
+      onRefused(message);
     },
   });
   setMessages.current = chat.setMessages;
@@ -150,7 +166,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     } catch (error) {
       setSteers((sent) => sent.filter((steer) => steer.message !== message));
       setSteerError(error as Error);
-      onRefused(textOf(message));
+      onRefused(message);
     }
   };
 
@@ -170,12 +186,9 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   }, [mustFollow]);
 
   const stop = (): void => {
-    const taskId = chat.messages.at(-1)?.role === 'assistant' ? chat.messages.at(-1)?.metadata?.taskId : undefined;
+    mustStop.current = true;
     setStopping({ isBusy: true });
-    // The stream ends with the run.
-    client.cancel(thread.id, taskId === undefined ? {} : { taskId }).catch((error: Error) => {
-      setStopping({ isBusy: false, error });
-    });
+    cancel(chat.messages.at(-1)?.role === 'assistant' ? chat.messages.at(-1)?.metadata?.taskId : undefined);
   };
 
   /** After a lost connection: sends the last message again, which runs nothing twice, or reads the answer on. */

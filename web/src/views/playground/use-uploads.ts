@@ -60,13 +60,14 @@ export function useUploads() {
 
   /** The parts of the message, which has the files from now on. */
   const take = (): FileUIPart[] => {
-    taken.current = all;
+    taken.current = [...new Set([...taken.current, ...all])];
     setAll([]);
     return parts;
   };
 
-  /** Undoes the last `take`: the message was refused. */
-  const giveBack = (): void => setAll((current) => [...taken.current, ...current]);
+  /** Undoes `take`: the message with these parts was refused. */
+  const giveBack = (refused: readonly FileUIPart[]): void =>
+    setAll((current) => [...taken.current.filter(({ part }) => part && refused.includes(part)), ...current]);
 
   const parts = all.flatMap(({ part }) => (part === undefined ? [] : [part]));
   return { all, parts, areStored: parts.length === all.length, add, remove, take, giveBack };

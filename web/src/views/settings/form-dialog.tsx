@@ -46,11 +46,11 @@ export function FormDialog({
       {...(description ? { description } : {})}
       {...(className ? { className } : {})}
     >
-      <Form error={error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+      <Form error={error} isBusy={isBusy} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
         {children}
         <ErrorMessage error={error} />
         <div className="flex justify-end gap-2">
-          <Button variant="secondary" onClick={close}>
+          <Button variant="secondary" disabled={isBusy} onClick={close}>
             Cancel
           </Button>
           <Button type="submit" isBusy={isBusy}>

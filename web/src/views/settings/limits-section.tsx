@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import type { ToolInput } from '../../../../packages/client/src/api.js';
+import { changesOf } from '../../api/changes-of.js';
 import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
@@ -106,10 +107,12 @@ function NumbersForm({
     Object.fromEntries(settings.map(({ name }) => [name, String(stored[name] ?? '')])),
   );
   const say = useToast();
+  const [start] = useState(values);
   const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET'], () => say(`${title} saved.`));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const numbers = Object.entries(values).map(([name, value]) => [name, value === '' ? null : Number(value)]);
+    const changes = Object.entries(changesOf(values, start));
+    const numbers = changes.map(([name, value]) => [name, value === '' ? null : Number(value)]);
     update.mutate(toInput(Object.fromEntries(numbers)));
   };
   const isChanged = settings.some(({ name }) => values[name] !== String(stored[name] ?? ''));

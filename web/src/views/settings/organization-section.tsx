@@ -122,8 +122,10 @@ function MemberPermissions({ organization }: { readonly organization: Organizati
 function Recording() {
   const { may } = useOrganization();
   const { data, error, refetch } = useTool('AUDIT_SETTINGS_GET', {});
-  const update = useChange('AUDIT_SETTINGS_UPDATE', ['AUDIT_SETTINGS_GET']);
   const say = useToast();
+  const update = useChange('AUDIT_SETTINGS_UPDATE', ['AUDIT_SETTINGS_GET'], ({ content }) =>
+    say(content ? 'Arguments and results are recorded from now on.' : 'They are no longer recorded.'),
+  );
   return (
     <Section title="Record of tool calls">
       {error && !data && <ErrorState error={error} onRetry={() => void refetch()} />}
@@ -134,15 +136,7 @@ function Recording() {
           hint="Who called which tool, when, and how it ended is always on record. With this, what was sent and what came back is too; values whose names look like secrets are left out."
           checked={data.content}
           disabled={!may('AUDIT_SETTINGS_UPDATE') || update.isPending}
-          onChange={(content) =>
-            update.mutate(
-              { content },
-              {
-                onSuccess: () =>
-                  say(content ? 'Arguments and results are recorded from now on.' : 'They are no longer recorded.'),
-              },
-            )
-          }
+          onChange={(content) => update.mutate({ content })}
         />
       )}
       <ErrorMessage error={update.error} />

@@ -1,6 +1,7 @@
 import { Cron } from 'croner';
 import { useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
+import { changesOf } from '../../api/changes-of.js';
 import { useChange } from '../../api/queries.js';
 import { PickerField } from '../../pick/picker-field.js';
 import { CheckboxField, SelectField, TextAreaField, TextField } from '../../ui/field.js';
@@ -51,20 +52,21 @@ export function ScheduleDialog({
   const create = useChange('SCHEDULE_CREATE', ['SCHEDULE_LIST']);
   const update = useChange('SCHEDULE_UPDATE', ['SCHEDULE_LIST']);
   const say = useToast();
+  const data = {
+    title: title.trim(),
+    virtual_mcp_id: agentId,
+    cron: cron.trim(),
+    timezone,
+    message,
+    tier: tier === '' ? null : tier,
+    overlap,
+    catch_up: isCatchUp,
+  };
+  const [start] = useState(data);
   const submit = async (): Promise<void> => {
     if (agentId === '') throw new Error('Choose an agent.');
-    const data = {
-      title: title.trim(),
-      virtual_mcp_id: agentId,
-      cron: cron.trim(),
-      timezone,
-      message,
-      tier: tier === '' ? null : tier,
-      overlap,
-      catch_up: isCatchUp,
-    };
     if (schedule === undefined) await create.mutateAsync({ data });
-    else await update.mutateAsync({ id: schedule.id, data });
+    else await update.mutateAsync({ id: schedule.id, data: changesOf(data, start) });
     say(schedule === undefined ? 'The schedule was created.' : 'The schedule was changed.');
   };
   return (

@@ -122,11 +122,13 @@ function LastRun({ schedule }: { readonly schedule: Schedule }) {
 
 function Actions({ schedule, onEdit }: { readonly schedule: Schedule; readonly onEdit: (schedule: Schedule) => void }) {
   const { may } = useOrganization();
-  const update = useChange('SCHEDULE_UPDATE', ['SCHEDULE_LIST']);
-  const run = useChange('SCHEDULE_RUN', ['SCHEDULE_LIST', 'RUN_LIST', 'COLLECTION_THREADS_LIST']);
-  const remove = useChange('SCHEDULE_DELETE', ['SCHEDULE_LIST']);
-  const say = useToast();
   const { id, title, enabled } = schedule;
+  const say = useToast();
+  const update = useChange('SCHEDULE_UPDATE', ['SCHEDULE_LIST']);
+  const run = useChange('SCHEDULE_RUN', ['SCHEDULE_LIST', 'RUN_LIST', 'COLLECTION_THREADS_LIST'], () =>
+    say(`“${title}” runs now.`),
+  );
+  const remove = useChange('SCHEDULE_DELETE', ['SCHEDULE_LIST']);
   return (
     <div className="flex flex-col gap-2">
       <div className="flex flex-wrap items-center gap-2">
@@ -148,7 +150,7 @@ function Actions({ schedule, onEdit }: { readonly schedule: Schedule; readonly o
             size="small"
             isBusy={run.isPending}
             aria-label={`Run now: ${title}`}
-            onClick={() => run.mutate({ id }, { onSuccess: () => say(`“${title}” runs now.`) })}
+            onClick={() => run.mutate({ id })}
           >
             Run now
           </Button>

@@ -13,15 +13,13 @@ export function SpendForm({ stored }: { readonly stored: Spend | undefined }) {
   const { may } = useOrganization();
   const [edited, setEdited] = useState<SpendDraft>();
   const draft = edited ?? spendDraftOf(stored);
-  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
   const say = useToast();
+  const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET'], () => say('Spending limit saved.'));
   const isChanged = JSON.stringify(draft) !== JSON.stringify(spendDraftOf(stored));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const onSuccess = (): void => {
-      setEdited(undefined);
-      say('Spending limit saved.');
-    };
+    // What was typed meanwhile stays.
+    const onSuccess = (): void => setEdited((current) => (current === edited ? undefined : current));
     update.mutate({ limits: { spend: spendOf(draft) } }, { onSuccess });
   };
   return (

@@ -27,8 +27,8 @@ export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { 
   const list = useList('WEBHOOK_DELIVERIES_LIST', {
     where: allOf(equals('webhook_id', webhook), equals('status', delivery)),
   });
-  const redeliver = useChange('WEBHOOK_REDELIVER', ['WEBHOOK_DELIVERIES_LIST']);
   const say = useToast();
+  const redeliver = useChange('WEBHOOK_REDELIVER', ['WEBHOOK_DELIVERIES_LIST'], () => say('It is being sent again.'));
   const columns: readonly Column<Delivery>[] = [
     ...deliveryColumns(slug),
     {
@@ -41,7 +41,7 @@ export function WebhookDeliveries({ webhooks }: { readonly webhooks: readonly { 
             variant="secondary"
             size="small"
             isBusy={redeliver.isPending && redeliver.variables.id === id}
-            onClick={() => redeliver.mutate({ id }, { onSuccess: () => say('It is being sent again.') })}
+            onClick={() => redeliver.mutate({ id })}
           >
             Deliver again
           </Button>

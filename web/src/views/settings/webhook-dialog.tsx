@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { ListItem, ToolInput } from '../../../../packages/client/src/api.js';
+import { changesOf } from '../../api/changes-of.js';
 import { useChange } from '../../api/queries.js';
 import { PickerField } from '../../pick/picker-field.js';
 import { useChoicesById } from '../../pick/choices.js';
@@ -29,15 +30,16 @@ export function WebhookDialog({
   const [isEnabled, setIsEnabled] = useState(webhook?.enabled ?? true);
   const create = useChange('WEBHOOK_CREATE', ['WEBHOOK_LIST']);
   const update = useChange('WEBHOOK_UPDATE', ['WEBHOOK_LIST', 'WEBHOOK_DELIVERIES_LIST']);
+  const data = {
+    url: url.trim(),
+    events: [...events],
+    agent_ids: agentIds === null ? null : [...agentIds],
+    enabled: isEnabled,
+  };
+  const [start] = useState(data);
   const submit = async (): Promise<void> => {
-    const data = {
-      url: url.trim(),
-      events: [...events],
-      agent_ids: agentIds === null ? null : [...agentIds],
-      enabled: isEnabled,
-    };
     if (webhook === undefined) onSecret((await create.mutateAsync({ data })).secret);
-    else await update.mutateAsync({ id: webhook.id, data });
+    else await update.mutateAsync({ id: webhook.id, data: changesOf(data, start) });
   };
   return (
     <FormDialog

@@ -7,6 +7,7 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { ConfirmButton, Dialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { ErrorMessage } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
 
@@ -42,7 +43,7 @@ export function RenameButton({ thread }: { readonly thread: Thread }) {
         Rename
       </Button>
       <Dialog title="Rename the thread" isOpen={title !== undefined} onClose={() => setTitle(undefined)}>
-        <form onSubmit={submit} className="flex flex-col gap-4">
+        <Form error={update.error} isBusy={update.isPending} onSubmit={submit} className="flex flex-col gap-4">
           <TextField label="Title" value={title ?? ''} onChange={setTitle} required maxLength={MAX_TITLE_LENGTH} />
           <ErrorMessage error={update.error} />
           <div className="flex justify-end">
@@ -50,7 +51,7 @@ export function RenameButton({ thread }: { readonly thread: Thread }) {
               Save title
             </Button>
           </div>
-        </form>
+        </Form>
       </Dialog>
     </>
   );

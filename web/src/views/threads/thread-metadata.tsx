@@ -5,6 +5,7 @@ import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { Facts, Section } from '../../ui/page.js';
 import { ErrorMessage } from '../../ui/states.js';
 
@@ -60,7 +61,7 @@ function MetadataForm({ thread, onDone }: { readonly thread: Thread; readonly on
     update.mutate({ id: thread.id, data: { metadata } }, { onSuccess: onDone });
   };
   return (
-    <form onSubmit={submit} className="flex flex-col gap-3">
+    <Form error={update.error} isBusy={update.isPending} onSubmit={submit} className="flex flex-col gap-3">
       {pairs.map(([key, value], index) => (
         // Pairs have no identity but their place.
         <div key={index} role="group" aria-label={`Pair ${index + 1}`} className="flex flex-wrap items-end gap-2">
@@ -98,6 +99,6 @@ function MetadataForm({ thread, onDone }: { readonly thread: Thread; readonly on
           Save metadata
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -148,7 +148,7 @@ function CreateForm({
     onSubmit();
   };
   return (
-    <Form error={create.error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={create.error} isBusy={create.isPending} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       {note}
       <TextField
         label="Title"
