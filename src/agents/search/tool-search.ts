@@ -28,28 +28,29 @@ export class ToolSearch {
 
   /** The best tools among those that are permitted, best first. */
   async findTools(
+    organizationId: string,
     composition: Composition,
     { query, limit }: ToolQuery,
     isPermitted: (place: ToolPlace) => boolean,
   ): Promise<ToolPlace[]> {
     const { places } = composition;
-    const index = await this.indexOf(composition);
+    const index = await this.indexOf(composition, organizationId);
     const placeOf = (name: string): ToolPlace[] => {
       const place = places.get(name);
       return place !== undefined && isPermitted(place) ? [place] : [];
     };
-    const names = await index.find(query, limit, (name) => placeOf(name).length > 0);
+    const names = await index.find(query, limit, (name) => placeOf(name).length > 0, new TimeSlices(organizationId));
     return names.flatMap(placeOf);
   }
 
-  private async indexOf(composition: Composition): Promise<ToolIndex> {
+  private async indexOf(composition: Composition, organizationId: string): Promise<ToolIndex> {
     const key = this.keys.get(composition) ?? {};
     this.keys.set(composition, key);
     const known = this.indexes.get(key);
     if (known !== undefined) return known;
     let making = this.indexing.get(composition);
     if (making === undefined) {
-      making = ToolIndex.of(composition.places.values());
+      making = ToolIndex.of(composition.places.values(), new TimeSlices(organizationId));
       this.indexing.set(composition, making);
     }
     try {
@@ -94,9 +95,8 @@ export class ToolIndex {
   private constructor() {}
 
   /** Lets other work run between slices of the indexing. */
-  static async of(places: Iterable<ToolPlace>): Promise<ToolIndex> {
+  static async of(places: Iterable<ToolPlace>, slices: TimeSlices): Promise<ToolIndex> {
     const index = new ToolIndex();
-    const slices = new TimeSlices();
     for (const place of places) {
       index.add(place);
       if (slices.isOver) await slices.next();
@@ -110,8 +110,12 @@ export class ToolIndex {
   }
 
   /** The names of the best tools among those that are permitted, best first. */
-  async find(query: string, limit: number, isPermitted: (name: string) => boolean): Promise<string[]> {
-    const slices = new TimeSlices();
+  async find(
+    query: string,
+    limit: number,
+    isPermitted: (name: string) => boolean,
+    slices: TimeSlices,
+  ): Promise<string[]> {
     const found: { id: unknown; score: number }[] = [];
     for (const shard of this.shards) {
       found.push(...shard.search(query, { filter: ({ id }) => isPermitted(String(id)) }).slice(0, limit));

@@ -1,5 +1,5 @@
 import type { AnsweredWithRoom } from '../../core/answers/answer-room.js';
-import { type AnswerBody, chunksOf, requireRoom, wholeOf } from './answer-body.js';
+import { type AnswerBody, type AnswerChunks, chunksForService, chunksOf, requireRoom, wholeOf } from './answer-body.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 import { UpstreamMisbehaviour, UpstreamError } from '../contract/upstream-error.js';
 import type { UpstreamAnswer } from './upstream-channel.js';
@@ -87,7 +87,7 @@ export class SseSplitter {
 
 /** Splits the events of a body. The parameters are those of `SseSplitter`. */
 export async function* sseParts(
-  body: AnswerBody,
+  body: AnswerBody | AnswerChunks,
   limit?: number,
   answered?: AnsweredWithRoom,
 ): AsyncGenerator<SsePart> {
@@ -155,10 +155,17 @@ export function messageEvent(json: string): Buffer {
   return Buffer.from(`event: message\ndata: ${json.replaceAll(/[\r\n]+/g, ' ')}\n\n`);
 }
 
-/** The JSON texts of the messages in an answer. @throws UpstreamMisbehaviour if an answer is too costly to parse */
-export async function* messagesIn({ body, contentType }: UpstreamAnswer): AsyncGenerator<string> {
+/**
+ * The JSON texts of the messages in an answer, which the service reads for an organization.
+ * @throws UpstreamMisbehaviour if an answer is too costly to parse
+ */
+export async function* messagesIn(
+  { body, contentType }: UpstreamAnswer,
+  organizationId: string,
+): AsyncGenerator<string> {
+  const chunks = chunksForService(body, organizationId);
   if (contentType === 'text/event-stream') {
-    for await (const { bytes, isWhole } of sseParts(body)) {
+    for await (const { bytes, isWhole } of sseParts(chunks)) {
       const data = isWhole ? dataOf(bytes) : undefined;
       // An event can consist of its id alone (MCP 2025-11-25, transports, "Resumability").
       if (data !== undefined && data !== '') yield data;
@@ -166,7 +173,7 @@ export async function* messagesIn({ body, contentType }: UpstreamAnswer): AsyncG
     return;
   }
   const tooLarge = (): Error => new UpstreamMisbehaviour('answered with more than the service accepts');
-  yield (await wholeOf(body, tooLarge)).toString('utf8');
+  yield (await wholeOf(chunks, tooLarge)).toString('utf8');
 }
 
 /** How many bytes a reader can be behind before the stream is destroyed; one further message can be buffered. */

@@ -70,7 +70,7 @@ export class SessionTools {
         'owner' in session
           ? this.channels.pooled(connection, session.owner)
           : await this.channels.session(connection, session);
-      const tools = await listThroughChannel(channel, options);
+      const tools = await listThroughChannel(channel, connection.organizationId, options);
       await this.pins.recordList(connection, tools, false);
       return toToolList(tools, Date.now());
     });
@@ -98,9 +98,13 @@ const ADDRESS = 'the end of the session';
  * Lists all pages of an upstream's tools in the session of this channel.
  * @throws UpstreamError
  */
-async function listThroughChannel(channel: PostingChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
+async function listThroughChannel(
+  channel: PostingChannel,
+  organizationId: string,
+  options: ExchangeOptions,
+): Promise<UpstreamTool[]> {
   try {
-    return await collectTools((cursor) => readPage(channel, cursor, options));
+    return await collectTools((cursor) => readPage(channel, organizationId, cursor, options));
   } catch (error) {
     throw error instanceof UpstreamError ? error : toUpstreamError(error, ADDRESS);
   }
@@ -110,6 +114,7 @@ let count = 0;
 
 async function readPage(
   channel: PostingChannel,
+  organizationId: string,
   cursor: string | undefined,
   options: ExchangeOptions,
 ): Promise<ToolPage> {
@@ -118,7 +123,7 @@ async function readPage(
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
   const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
-  for await (const text of messagesIn(answer)) {
+  for await (const text of messagesIn(answer, organizationId)) {
     const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
     if (message.id !== id) continue;
     const { tools, nextCursor } = message.result ?? {};
