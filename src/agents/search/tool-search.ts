@@ -87,10 +87,13 @@ type IndexedTool = Record<(typeof FIELDS)[number], string> & { readonly id: stri
 
 /** A search over this much is short enough to run at once. */
 const SHARD = { terms: 5_000, tools: 1_000 };
+/** The words are counted once for as many tools: MiniSearch walks through all words of a shard to count them. */
+const TOOLS_PER_COUNT = 16;
 
 /** Finds tools of one composition by words, ranked by BM25. Lets other work run between its shards. */
 export class ToolIndex {
   private readonly shards: MiniSearch<IndexedTool>[] = [];
+  private hasRoom = true;
 
   private constructor() {}
 
@@ -129,10 +132,12 @@ export class ToolIndex {
 
   private add(place: ToolPlace): void {
     let shard = this.shards.at(-1);
-    const isFull = shard !== undefined && (shard.termCount >= SHARD.terms || shard.documentCount >= SHARD.tools);
-    const hasRoom = this.terms < MAX_TERMS_PER_INDEX;
-    if (shard === undefined || isFull) this.shards.push((shard = newShard()));
-    shard.add(toIndexed(place, hasRoom ? MAX_WORDS : 0));
+    if (shard === undefined || shard.documentCount % TOOLS_PER_COUNT === 0) {
+      const isFull = shard !== undefined && (shard.termCount >= SHARD.terms || shard.documentCount >= SHARD.tools);
+      this.hasRoom = this.terms < MAX_TERMS_PER_INDEX;
+      if (shard === undefined || isFull) this.shards.push((shard = newShard()));
+    }
+    shard.add(toIndexed(place, this.hasRoom ? MAX_WORDS : 0));
   }
 }
 
