@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { AnswerRooms, type AnswerRoom, type OwnRoom } from '../core/answers/answer-room.js';
 import { throughOutage } from '../core/retry.js';
+import { TimeSlices } from '../core/time-slices.js';
 import { unlessAborted } from '../core/with-timeout.js';
 import { keyOfCaller, type StateOwner, type ToolCaller } from '../upstreams/contract/callers.js';
 import type { ToolCall } from '../upstreams/invocation.js';
@@ -155,12 +156,17 @@ export class AgentToolset {
     const openRoom = (): OwnRoom => this.rooms.open(holder);
     const offered = placesForModels(composition);
     const tools = offered.map((place) => this.toAgentTool(agent.id, place, { caller, owner, openRoom }));
-    if ((await appliedMode(composition, offered)) === 'all') return { tools, unavailable, pinned: undefined };
+    if ((await appliedMode(composition, offered, new TimeSlices(agent.organizationId))) === 'all')
+      return { tools, unavailable, pinned: undefined };
     const permitted = new Set(offered.filter(({ isInactive }) => !isInactive));
     const search = searchAsTool(
       agent.id,
       async (args) =>
-        toSummaries(await this.search.findTools(composition, toToolQuery(args), (place) => permitted.has(place))),
+        toSummaries(
+          await this.search.findTools(agent.organizationId, composition, toToolQuery(args), (place) =>
+            permitted.has(place),
+          ),
+        ),
       openRoom,
     );
     return { tools: [search, ...tools], unavailable, pinned: new Set([search.name, ...pinnedTools]) };

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../core/answers/answer-budget.js';
 import { CREATES, DESTROYS, ManagementTool, READ_ONLY, UPDATES } from '../core/tools/management-tool.js';
+import { TimeSlices } from '../core/time-slices.js';
 import type { Principal } from '../core/principal.js';
 import { SpendWarnings } from '../platform/limits/spend-warnings.js';
 import {
@@ -62,11 +63,10 @@ export class AgentTools {
       upstream_name: upstreamName,
     }));
     const offered = placesForModels(composition);
-    const [all, search, applied] = await Promise.all([
-      definitionTokens(offered),
-      searchModeTokens(composition, offered),
-      appliedMode(composition, offered),
-    ]);
+    const slices = new TimeSlices(caller.organization.id);
+    const all = await definitionTokens(offered, slices);
+    const search = await searchModeTokens(composition, offered, slices);
+    const applied = await appliedMode(composition, offered, slices);
     return { item, tools, definition_tokens: { all, search }, applied_tool_mode: applied };
   }
 

@@ -33,6 +33,7 @@ export interface AgentToCompose {
 /** The agents and connections that make up an agent. */
 interface AgentMembers {
   readonly id: string;
+  readonly organizationId: string;
   /** The agent and all nested agents within the limits, by id. */
   readonly agents: ReadonlyMap<string, RunnableAgent>;
   /** What these agents select, agents included, by id; those nearest to the agent come first. */
@@ -97,6 +98,6 @@ export class AgentPartsReader {
       }
       level = inner.length === 0 ? [] : await this.agents.findAllForRun(organizationId, inner);
     }
-    return { id, agents, connections };
+    return { id, organizationId, agents, connections };
   }
 }

@@ -68,7 +68,7 @@ export class CompositionBuilder {
   /** An agent that was just deleted is empty. */
   async build(parts: AgentParts): Promise<Composition> {
     const left = { placesLeft: MAX_PLACES, dressingLeft: MAX_SIZE };
-    const work = { parts, slices: new TimeSlices(), done: new Map<string, Brought>(), ...left };
+    const work = { parts, slices: new TimeSlices(parts.organizationId), done: new Map<string, Brought>(), ...left };
     return withAddresses(await this.compose(parts.id, [parts.id], work), work.slices);
   }
 

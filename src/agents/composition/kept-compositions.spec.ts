@@ -62,7 +62,14 @@ function listOf(size: number): ToolList {
 
 function partsOf(list?: ToolList): AgentParts {
   const lists = new Map(list === undefined ? [] : [['connection', { list }]]);
-  return { id: 'agent', agents: new Map(), connections: new Map(), lists, lastKnown: new Map() };
+  return {
+    id: 'agent',
+    organizationId: 'organization',
+    agents: new Map(),
+    connections: new Map(),
+    lists,
+    lastKnown: new Map(),
+  };
 }
 
 function compositionOf(places: readonly Partial<ToolPlace>[] = []): Composition {

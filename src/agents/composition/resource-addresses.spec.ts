@@ -42,7 +42,10 @@ const TOOLS = [
 
 let known: Composition;
 beforeAll(async () => {
-  known = await withAddresses(composedOf(new Set(['left', 'right', 'agent']), ...TOOLS), new TimeSlices());
+  known = await withAddresses(
+    composedOf(new Set(['left', 'right', 'agent']), ...TOOLS),
+    new TimeSlices('organization'),
+  );
 });
 const left = (uri: string) => ({ connectionId: 'left', uri });
 
@@ -77,7 +80,7 @@ describe('composedAddress', () => {
 describe('readAddress', () => {
   it('knows only connections of the agent', async () => {
     const address = composedAddress(left('ui://shared'), known);
-    const { membersByDigest } = await withAddresses(composedOf(new Set(['right'])), new TimeSlices());
+    const { membersByDigest } = await withAddresses(composedOf(new Set(['right'])), new TimeSlices('organization'));
     expect(readAddress(address, { membersByDigest })).toBeUndefined();
   });
 
@@ -90,7 +93,7 @@ describe('readAddress', () => {
       }
     }
     const memberIds = new Counted(['left', 'right']);
-    const composition = await withAddresses(composedOf(memberIds, ...TOOLS), new TimeSlices());
+    const composition = await withAddresses(composedOf(memberIds, ...TOOLS), new TimeSlices('organization'));
     const { reads } = memberIds;
     expect(reads).toBeGreaterThan(0);
     expect(readAddress(composedAddress(left('ui://shared'), composition), composition)).toEqual(left('ui://shared'));
@@ -108,7 +111,7 @@ it('isReserved knows the pages of tools and the addresses that contain a connect
 
 it('withAddresses gives way to other work', async () => {
   const many = Array.from({ length: 20_000 }, (_, index) => placeOf(`tool${index}`, `id${index % 2}`, 'ui://shared'));
-  const composing = withAddresses(composedOf(new Set(['id0', 'id1']), ...many), new TimeSlices());
+  const composing = withAddresses(composedOf(new Set(['id0', 'id1']), ...many), new TimeSlices('organization'));
   const isOver = composing.then(() => true);
   expect(await Promise.race([isOver, new Promise(setImmediate).then(() => false)])).toBe(false);
   const { places } = await composing;

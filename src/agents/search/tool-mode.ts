@@ -1,4 +1,4 @@
-import { TimeSlices } from '../../core/time-slices.js';
+import type { TimeSlices } from '../../core/time-slices.js';
 import type { KnownTool } from '../../upstreams/catalog/tool-list.js';
 import type { UpstreamTool } from '../../upstreams/contract/upstream.js';
 import type { Composition, ToolPlace } from '../composition/composition.js';
@@ -17,14 +17,14 @@ const sizes = new WeakMap<KnownTool, number>();
 export async function appliedMode(
   { toolMode }: Pick<Composition, 'toolMode'>,
   places: readonly ToolPlace[],
+  slices: TimeSlices,
 ): Promise<AppliedToolMode> {
   if (toolMode !== 'auto') return toolMode;
-  return places.length > MAX_TOOLS || (await definitionTokens(places)) > MAX_TOKENS ? 'search' : 'all';
+  return places.length > MAX_TOOLS || (await definitionTokens(places, slices)) > MAX_TOKENS ? 'search' : 'all';
 }
 
 /** What the definitions of these tools cost in a request to a model, estimated. */
-export async function definitionTokens(places: readonly ToolPlace[]): Promise<number> {
-  const slices = new TimeSlices();
+export async function definitionTokens(places: readonly ToolPlace[], slices: TimeSlices): Promise<number> {
   let bytes = 0;
   for (const { name, tool } of places) {
     bytes += name.length + (tool === undefined ? 0 : sizeOf(tool));
@@ -37,10 +37,17 @@ export async function definitionTokens(places: readonly ToolPlace[]): Promise<nu
 export async function searchModeTokens(
   { pinnedTools }: Pick<Composition, 'pinnedTools'>,
   places: readonly ToolPlace[],
+  slices: TimeSlices,
 ): Promise<number> {
   const pinned = new Set(pinnedTools);
   const ofSearch = Math.ceil(bytesOf(SEARCH_FOR_MODELS) / BYTES_PER_TOKEN);
-  return ofSearch + (await definitionTokens(places.filter(({ name }) => pinned.has(name))));
+  return (
+    ofSearch +
+    (await definitionTokens(
+      places.filter(({ name }) => pinned.has(name)),
+      slices,
+    ))
+  );
 }
 
 function sizeOf(tool: KnownTool): number {

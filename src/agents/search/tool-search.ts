@@ -28,28 +28,29 @@ export class ToolSearch {
 
   /** The best tools among those that are permitted, best first. */
   async findTools(
+    organizationId: string,
     composition: Composition,
     { query, limit }: ToolQuery,
     isPermitted: (place: ToolPlace) => boolean,
   ): Promise<ToolPlace[]> {
     const { places } = composition;
-    const index = await this.indexOf(composition);
+    const index = await this.indexOf(composition, organizationId);
     const placeOf = (name: string): ToolPlace[] => {
       const place = places.get(name);
       return place !== undefined && isPermitted(place) ? [place] : [];
     };
-    const names = await index.find(query, limit, (name) => placeOf(name).length > 0);
+    const names = await index.find(query, limit, (name) => placeOf(name).length > 0, new TimeSlices(organizationId));
     return names.flatMap(placeOf);
   }
 
-  private async indexOf(composition: Composition): Promise<ToolIndex> {
+  private async indexOf(composition: Composition, organizationId: string): Promise<ToolIndex> {
     const key = this.keys.get(composition) ?? {};
     this.keys.set(composition, key);
     const known = this.indexes.get(key);
     if (known !== undefined) return known;
     let making = this.indexing.get(composition);
     if (making === undefined) {
-      making = ToolIndex.of(composition.places.values());
+      making = ToolIndex.of(composition.places.values(), new TimeSlices(organizationId));
       this.indexing.set(composition, making);
     }
     try {
@@ -86,17 +87,19 @@ type IndexedTool = Record<(typeof FIELDS)[number], string> & { readonly id: stri
 
 /** A search over this much is short enough to run at once. */
 const SHARD = { terms: 5_000, tools: 1_000 };
+/** The words are counted once for as many tools: MiniSearch walks through all words of a shard to count them. */
+const TOOLS_PER_COUNT = 16;
 
 /** Finds tools of one composition by words, ranked by BM25. Lets other work run between its shards. */
 export class ToolIndex {
   private readonly shards: MiniSearch<IndexedTool>[] = [];
+  private hasRoom = true;
 
   private constructor() {}
 
   /** Lets other work run between slices of the indexing. */
-  static async of(places: Iterable<ToolPlace>): Promise<ToolIndex> {
+  static async of(places: Iterable<ToolPlace>, slices: TimeSlices): Promise<ToolIndex> {
     const index = new ToolIndex();
-    const slices = new TimeSlices();
     for (const place of places) {
       index.add(place);
       if (slices.isOver) await slices.next();
@@ -110,8 +113,12 @@ export class ToolIndex {
   }
 
   /** The names of the best tools among those that are permitted, best first. */
-  async find(query: string, limit: number, isPermitted: (name: string) => boolean): Promise<string[]> {
-    const slices = new TimeSlices();
+  async find(
+    query: string,
+    limit: number,
+    isPermitted: (name: string) => boolean,
+    slices: TimeSlices,
+  ): Promise<string[]> {
     const found: { id: unknown; score: number }[] = [];
     for (const shard of this.shards) {
       found.push(...shard.search(query, { filter: ({ id }) => isPermitted(String(id)) }).slice(0, limit));
@@ -125,10 +132,12 @@ export class ToolIndex {
 
   private add(place: ToolPlace): void {
     let shard = this.shards.at(-1);
-    const isFull = shard !== undefined && (shard.termCount >= SHARD.terms || shard.documentCount >= SHARD.tools);
-    const hasRoom = this.terms < MAX_TERMS_PER_INDEX;
-    if (shard === undefined || isFull) this.shards.push((shard = newShard()));
-    shard.add(toIndexed(place, hasRoom ? MAX_WORDS : 0));
+    if (shard === undefined || shard.documentCount % TOOLS_PER_COUNT === 0) {
+      const isFull = shard !== undefined && (shard.termCount >= SHARD.terms || shard.documentCount >= SHARD.tools);
+      this.hasRoom = this.terms < MAX_TERMS_PER_INDEX;
+      if (shard === undefined || isFull) this.shards.push((shard = newShard()));
+    }
+    shard.add(toIndexed(place, this.hasRoom ? MAX_WORDS : 0));
   }
 }
 

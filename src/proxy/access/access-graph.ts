@@ -68,6 +68,7 @@ export class AccessGraphs {
       callers.map(({ principal }) => principal),
       nodes,
       grantorsOf(uses),
+      new TimeSlices(organizationId),
       answer,
     );
     return {
@@ -111,9 +112,9 @@ async function reachesOf(
   principals: readonly (Principal | undefined)[],
   nodes: readonly Node[],
   grantorsOf: (agentId: string) => readonly string[],
+  slices: TimeSlices,
   answer: HeldAnswer,
 ): Promise<{ reaches: Reach[]; indexes: number[] }> {
-  const slices = new TimeSlices();
   const targets: Target[] = [];
   for (const { id, connection_type: type } of nodes) {
     const isAgent = type === 'VIRTUAL';

@@ -57,7 +57,7 @@ async function reachedBy(
   const { target, tools } = offer;
   const isAgent = target.type === 'VIRTUAL';
   const run = isAgent ? offer.canRun(principal) : null;
-  const slices = new TimeSlices();
+  const slices = new TimeSlices(target.organizationId);
   let callable = 0;
   let approvals = 0;
   for (const tool of tools ?? []) {

@@ -98,7 +98,7 @@ export class AccessToTools {
       }
     }
     const { callers, truncated } = await this.callers.all(asker, answer);
-    const items = await callersOf(own, ways, callers, answer);
+    const items = await callersOf(own, ways, callers, { slices: new TimeSlices(organizationId), answer });
     const { limit = DEFAULT_PAGE, offset = 0 } = input;
     return {
       connection_id: connection.id,
@@ -149,10 +149,9 @@ async function callersOf(
   own: OfferedTool | undefined,
   ways: readonly Way[],
   callers: readonly AccessCaller[],
-  answer: HeldAnswer,
+  { slices, answer }: { readonly slices: TimeSlices; readonly answer: HeldAnswer },
 ) {
   const items: AccessToTool['items'] = [];
-  const slices = new TimeSlices();
   for (const { principal, ...caller } of callers) {
     if (slices.isOver) await slices.next();
     endIfCallerLeft(answer);

@@ -79,7 +79,7 @@ export class AgentToolSearch {
         ? credentialMissing()
         : new DomainError('permission_denied', 'The caller is not permitted to call any tool of the agent.');
     }
-    return this.search.findTools(composition, toToolQuery(args), isPermitted);
+    return this.search.findTools(caller.connection.organizationId, composition, toToolQuery(args), isPermitted);
   }
 
   private openInvocation(context: McpRequestContext): Invocation {

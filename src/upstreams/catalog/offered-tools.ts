@@ -67,8 +67,11 @@ export class OfferedTools {
     };
   }
 
-  private async makeOffer({ pin }: Connection, list: ToolList, state: PinState): Promise<ToolList> {
-    await computeFingerprints([...list.tools.values()].map(({ definition }) => definition));
+  private async makeOffer({ pin, organizationId }: Connection, list: ToolList, state: PinState): Promise<ToolList> {
+    await computeFingerprints(
+      organizationId,
+      [...list.tools.values()].map(({ definition }) => definition),
+    );
     const tools = new Map<string, KnownTool>();
     let hasPublic = false;
     for (const [name, tool] of list.tools) {

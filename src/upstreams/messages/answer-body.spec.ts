@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
+import { plainAnswer } from '../stdio/stdio-exchange.js';
 import { chunksForService, chunksOf } from './answer-body.js';
+import { messageEvent, messagesIn } from './sse-parts.js';
 
 const ANSWERS = 24;
 const CHUNKS = 64;
@@ -32,12 +34,19 @@ it('large answers let other events of the process come between their chunks, and
   expect(perTurn.filter((count) => count > MOST_CHUNKS_PER_TURN).length).toBe(0);
 });
 
-it('organizations take turns when the service reads large answers for them', async () => {
-  const chunk = Buffer.alloc(64 * 1024);
+it.each([
+  ['answers', chunksForService],
+  [
+    'messages',
+    (body: Readable, organizationId: string) =>
+      messagesIn({ ...plainAnswer(200), contentType: 'text/event-stream', body }, organizationId),
+  ],
+])('organizations take turns when the service reads large %s for them', async (_what, piecesOf) => {
+  const chunk = messageEvent(`"${'x'.repeat(64 * 1024)}"`);
   const order: string[] = [];
   const read = async (organizationId: string): Promise<void> => {
     const body = Readable.from(Array.from({ length: CHUNKS }, () => chunk));
-    for await (const _ of chunksForService(body, organizationId)) {
+    for await (const _ of piecesOf(body, organizationId)) {
       for (const begun = performance.now(); performance.now() - begun < CHUNK_MS;);
       order.push(organizationId);
     }

@@ -37,6 +37,9 @@ export function requireRoom(
 /** The bytes of an answer: a buffer for a small one, a stream for one that is still arriving. */
 export type AnswerBody = Buffer | Readable;
 
+/** The bytes of an answer as they are read, in turn with other work of the process. */
+export type AnswerChunks = AsyncIterable<Buffer> | readonly Buffer[];
+
 /** Drops the bytes. A small rest of an HTTP answer is still read, so that the connection can be reused. */
 export function discard(body: AnswerBody): void {
   if (body instanceof Readable) body.destroy();
@@ -52,7 +55,11 @@ export function onceRead(body: AnswerBody, callback: () => void): void {
  * Buffers the whole body for parsing. Rejects if the stream fails, or with the error of `tooLarge` if parsing would
  * cost too much. A large body waits for room.
  */
-export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?: AnsweredWithRoom): Promise<Buffer> {
+export async function wholeOf(
+  body: AnswerBody | AnswerChunks,
+  tooLarge: () => Error,
+  answered?: AnsweredWithRoom,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   const cost = new ParseCost();
   let size = 0;
@@ -69,30 +76,30 @@ export async function wholeOf(body: AnswerBody, tooLarge: () => Error, answered?
 
 /**
  * The bytes as they arrive, those of a large answer in turn with other work of the process. Rejects if the stream
- * fails.
+ * fails. Chunks are returned unchanged.
  * @param answered the response that they are for, if there is one
  */
-export function chunksOf(body: AnswerBody, answered?: AnsweredWithRoom): AsyncIterable<Buffer> | readonly Buffer[] {
-  if (!(body instanceof Readable)) return [body];
+export function chunksOf(body: AnswerBody | AnswerChunks, answered?: AnsweredWithRoom): AnswerChunks {
+  if (!(body instanceof Readable)) return Buffer.isBuffer(body) ? [body] : body;
   return inTurns(body, turnsOf(answered?.request.principal));
 }
 
-/** The same for an answer that the service itself reads for an organization. */
-export function chunksForService(body: AnswerBody, organizationId: string): AsyncIterable<Buffer> | readonly Buffer[] {
-  if (!(body instanceof Readable)) return [body];
-  return inTurns(body, new WorkTurns(serviceTurnHolderOf(organizationId), GATHERED_BYTES));
+/**
+ * The same for an answer that the service itself reads for an organization.
+ * @param room for a large answer, which waits for it while it arrives; absent: the answer counts towards no memory
+ */
+export function chunksForService(body: AnswerBody, organizationId: string, room?: AnswerRoom): AnswerChunks {
+  if (!(body instanceof Readable)) {
+    room?.reserve(memoryFor(body.length, body.length) ?? 0);
+    return [body];
+  }
+  const turns = new WorkTurns(serviceTurnHolderOf(organizationId), GATHERED_BYTES);
+  return inTurns(room === undefined ? body : entering(body, room), turns);
 }
 
-/** The body, read with the room. A large one that is still arriving waits for it. */
-export function inRoom(body: AnswerBody, room: AnswerRoom): AnswerBody {
-  if (body instanceof Readable) return Readable.from(entering(body, room), { objectMode: false });
-  room.reserve(memoryFor(body.length, body.length) ?? 0);
-  return body;
-}
-
-async function* entering(body: Readable, room: AnswerRoom): AsyncGenerator<Buffer> {
+async function* entering(body: AsyncIterable<Buffer>, room: AnswerRoom): AsyncGenerator<Buffer> {
   let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length;
     const memory = memoryFor(size);
     if (memory !== undefined) await room.enter(memory);
@@ -100,8 +107,8 @@ async function* entering(body: Readable, room: AnswerRoom): AsyncGenerator<Buffe
   }
 }
 
-async function* inTurns(body: Readable, turns: WorkTurns): AsyncGenerator<Buffer> {
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+async function* inTurns(body: AsyncIterable<Buffer>, turns: WorkTurns): AsyncGenerator<Buffer> {
+  for await (const chunk of body) {
     const turn = turns.next(chunk.length);
     if (turn !== undefined) await turn;
     yield chunk;

@@ -1,6 +1,14 @@
 import { STALLED_MS } from '../../core/answers/answer-budget.js';
 import type { AnsweredWithRoom, AnswerRoom, OwnRoom } from '../../core/answers/answer-room.js';
-import { type AnswerBody, chunksOf, GATHERED_BYTES, inRoom, requireRoom, wholeOf } from './answer-body.js';
+import {
+  type AnswerBody,
+  type AnswerChunks,
+  chunksForService,
+  chunksOf,
+  GATHERED_BYTES,
+  requireRoom,
+  wholeOf,
+} from './answer-body.js';
 import { ParseCost } from '../../core/json/parse-cost.js';
 import { toUpstreamError, UpstreamMisbehaviour, UpstreamError } from '../contract/upstream-error.js';
 import type { UpstreamAnswer } from './upstream-channel.js';
@@ -88,7 +96,7 @@ export class SseSplitter {
 
 /** Splits the events of a body. The parameters are those of `SseSplitter`. */
 export async function* sseParts(
-  body: AnswerBody,
+  body: AnswerBody | AnswerChunks,
   limit?: number,
   answered?: AnsweredWithRoom,
 ): AsyncGenerator<SsePart> {
@@ -157,14 +165,18 @@ export function messageEvent(json: string): Buffer {
 }
 
 /**
- * The JSON texts of the messages in an answer.
+ * The JSON texts of the messages in an answer, which the service reads for an organization.
  * @param room for a large answer; absent: it counts towards no memory
  * @throws UpstreamMisbehaviour if an answer is too costly to parse, DomainError `answer_memory_exhausted`
  */
-export async function* messagesIn(answer: UpstreamAnswer, room?: AnswerRoom): AsyncGenerator<string> {
-  const body = room === undefined ? answer.body : inRoom(answer.body, room);
-  if (answer.contentType === 'text/event-stream') {
-    for await (const { bytes, isWhole } of sseParts(body)) {
+export async function* messagesIn(
+  { body, contentType }: UpstreamAnswer,
+  organizationId: string,
+  room?: AnswerRoom,
+): AsyncGenerator<string> {
+  const chunks = chunksForService(body, organizationId, room);
+  if (contentType === 'text/event-stream') {
+    for await (const { bytes, isWhole } of sseParts(chunks)) {
       const data = isWhole ? dataOf(bytes) : undefined;
       // An event can consist of its id alone (MCP 2025-11-25, transports, "Resumability").
       if (data !== undefined && data !== '') yield data;
@@ -172,7 +184,7 @@ export async function* messagesIn(answer: UpstreamAnswer, room?: AnswerRoom): As
     return;
   }
   const tooLarge = (): Error => new UpstreamMisbehaviour('answered with more than the service accepts');
-  yield (await wholeOf(body, tooLarge)).toString('utf8');
+  yield (await wholeOf(chunks, tooLarge)).toString('utf8');
 }
 
 /** How many bytes a reader can be behind before the stream is destroyed; one further message can be buffered. */

@@ -180,7 +180,7 @@ export class PinnedToolRepository {
         organizationId,
         id,
         fingerprintsOf(tools),
-        await namelessFingerprintsOf(tools),
+        await namelessFingerprintsOf(tools, new TimeSlices(organizationId)),
         namesOf(tools),
         tools.map((tool) => JSON.stringify(tool)),
         isApproved,
@@ -228,8 +228,7 @@ function fingerprintsOf(tools: readonly UpstreamTool[]): string[] {
   return tools.map((tool) => fingerprintOf(tool));
 }
 
-async function namelessFingerprintsOf(tools: readonly UpstreamTool[]): Promise<string[]> {
-  const slices = new TimeSlices();
+async function namelessFingerprintsOf(tools: readonly UpstreamTool[], slices: TimeSlices): Promise<string[]> {
   const fingerprints: string[] = [];
   for (const tool of tools) {
     fingerprints.push(namelessFingerprintOf(tool));

@@ -55,7 +55,7 @@ export class ToolPins {
   async recordList(connection: Connection, tools: readonly UpstreamTool[], isComplete = true): Promise<void> {
     if (connection.pin === 'off') return;
     const pinnable = tools.filter(isPinnable);
-    await computeFingerprints(pinnable);
+    await computeFingerprints(connection.organizationId, pinnable);
     const state = await this.stateOf(connection);
     const unrecorded = pinnable.filter((tool) => state.isUnrecorded(tool));
     if (state.hasBegun && unrecorded.length === 0) return;
@@ -114,8 +114,8 @@ export class ToolPins {
 }
 
 /** Fingerprints are kept by definition, so that later uses find them. */
-export async function computeFingerprints(tools: readonly UpstreamTool[]): Promise<void> {
-  const slices = new TimeSlices();
+export async function computeFingerprints(organizationId: string, tools: readonly UpstreamTool[]): Promise<void> {
+  const slices = new TimeSlices(organizationId);
   for (const tool of tools) {
     fingerprintOf(tool);
     if (slices.isOver) await slices.next();

@@ -125,7 +125,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
   async replay(initialize: OutgoingMessage): Promise<void> {
     const answer = await this.postMessage(initialize, { signal: AbortSignal.timeout(this.target.timeoutMs) });
     let last = '';
-    for await (const text of messagesIn(answer)) last = text;
+    for await (const text of messagesIn(answer, this.target.organizationId)) last = text;
     // An event stream contains further messages, which are irrelevant before the program is initialized.
     if (answer.contentType === 'application/json' && 'error' in (JSON.parse(last) as object)) {
       throw new UpstreamError('protocol', `The upstream at ${this.label} did not resume its session.`);

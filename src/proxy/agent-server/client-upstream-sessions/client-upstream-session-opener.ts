@@ -44,7 +44,7 @@ export class ClientUpstreamSessionOpener {
       const key = newId();
       const opening = await this.channels.session(connection, { key });
       const answer = await opening.postMessage(storedInitialize(initialize), { signal });
-      const protocolVersion = await agreedVersion(answer);
+      const protocolVersion = await agreedVersion(answer, connection.organizationId);
       const { sessionId: upstreamId } = answer;
       // Without an id, the session could not be told from those of other callers.
       const isOpen = upstreamId !== undefined && upstreamId.length <= MAX_UPSTREAM_ID_LENGTH;
@@ -78,8 +78,11 @@ export class ClientUpstreamSessionOpener {
 }
 
 /** Undefined if the answer is not an `initialize` result. */
-async function agreedVersion(answer: Parameters<typeof messagesIn>[0]): Promise<string | undefined> {
-  for await (const text of messagesIn(answer)) {
+async function agreedVersion(
+  answer: Parameters<typeof messagesIn>[0],
+  organizationId: string,
+): Promise<string | undefined> {
+  for await (const text of messagesIn(answer, organizationId)) {
     const result = parseRecord(text)?.['result'] as { protocolVersion?: unknown } | null | undefined;
     if (typeof result?.protocolVersion === 'string') return result.protocolVersion;
   }

@@ -105,7 +105,7 @@ export class SessionResources {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
       const options = { signal: AbortSignal.timeout(READ_TIMEOUT_MS), headers: headersOf(upstreamSession) };
       const answer = await channel.postMessage({ body, method: 'resources/read', id: JSON.stringify(id) }, options);
-      for await (const text of messagesIn(answer)) {
+      for await (const text of messagesIn(answer, connection.organizationId)) {
         const message = parseRecord(text);
         if (message?.['id'] === id) return isRecord(message['result']) ? message['result'] : undefined;
       }

@@ -53,7 +53,7 @@ export async function toolListTexts(
   composition: Composition,
   { isWhole, hasApps }: ToolListOptions,
 ): Promise<ToolListTexts> {
-  const slices = new TimeSlices();
+  const slices = new TimeSlices(caller.connection.organizationId);
   const visible: ListedPlace[] = [];
   const forModels: ListedPlace[] = [];
   const places = mayHoldAny(caller, composition) ? composition.places.values() : [];
@@ -64,7 +64,8 @@ export async function toolListTexts(
     }
     if (slices.isOver) await slices.next();
   }
-  const isSearched = !isWhole && forModels.length > 0 && (await appliedMode(composition, forModels)) === 'search';
+  const isSearched =
+    !isWhole && forModels.length > 0 && (await appliedMode(composition, forModels, slices)) === 'search';
   const tools = new ElementTexts();
   if (isSearched) SEARCH_TEXTS.forEach((text) => tools.add(text));
   const { ask } = composition;

@@ -73,7 +73,7 @@ export class SessionTools {
           ? this.channels.pooled(connection, session.owner)
           : await this.channels.session(connection, session);
       return this.rooms.withOwnRoom(connection.organizationId, async (room) => {
-        const tools = await listThroughChannel(channel, { ...options, room });
+        const tools = await listThroughChannel(channel, connection.organizationId, { ...options, room });
         await this.pins.recordList(connection, tools, false);
         return toToolList(tools, Date.now());
       });
@@ -102,9 +102,13 @@ const ADDRESS = 'the end of the session';
  * Lists all pages of an upstream's tools in the session of this channel.
  * @throws UpstreamError
  */
-async function listThroughChannel(channel: PostingChannel, options: ExchangeOptions): Promise<UpstreamTool[]> {
+async function listThroughChannel(
+  channel: PostingChannel,
+  organizationId: string,
+  options: ExchangeOptions,
+): Promise<UpstreamTool[]> {
   try {
-    return await collectTools((cursor) => readPage(channel, cursor, options));
+    return await collectTools((cursor) => readPage(channel, organizationId, cursor, options));
   } catch (error) {
     throw error instanceof UpstreamError ? error : toUpstreamError(error, ADDRESS);
   }
@@ -114,6 +118,7 @@ let count = 0;
 
 async function readPage(
   channel: PostingChannel,
+  organizationId: string,
   cursor: string | undefined,
   options: ExchangeOptions,
 ): Promise<ToolPage> {
@@ -122,7 +127,7 @@ async function readPage(
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
   const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
-  for await (const text of messagesIn(answer, options.room)) {
+  for await (const text of messagesIn(answer, organizationId, options.room)) {
     const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
     if (message.id !== id) continue;
     const { tools, nextCursor } = message.result ?? {};
