@@ -216,6 +216,9 @@ inBrowser('the playground', () => {
 
   it('stops an answer before the service has accepted its message', async () => {
     const { page, thread } = await openChat();
+    const idle = page.waitForResponse(/stream\?.*idle=204/);
+    await page.reload();
+    await idle;
     const sent = Promise.withResolvers<void>();
     await page.route('**/messages', (route) => sent.promise.then(() => route.continue()));
     await send(page, LONG);

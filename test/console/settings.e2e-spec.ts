@@ -242,10 +242,19 @@ inBrowser('Settings', () => {
     await service.tool('SCHEDULE_UPDATE', { id, data: { message: 'Report on lunch' } }).expect(200);
     await dialog.getByRole('button', { name: 'Save schedule' }).click();
     await dialog.waitFor({ state: 'detached' });
-    const { items: schedules } = (await service.tool('SCHEDULE_LIST')).body;
-    expect(schedules).toContainEqual(
-      expect.objectContaining({ id, title: 'Lunch report', message: 'Report on lunch' }),
-    );
+    const stored = async () => {
+      const { items } = (await service.tool('SCHEDULE_LIST')).body as { items: { id: string }[] };
+      return items.find((item) => item.id === id);
+    };
+    expect(await stored()).toMatchObject({ title: 'Lunch report', message: 'Report on lunch' });
+
+    // Whoever changes more than the title has it run in their own name, so it says what they have seen.
+    await page.goto(fixture.address(`settings/schedules?edit=${id}`));
+    await dialog.getByLabel('Cron expression').fill('30 12 * * *');
+    await service.tool('SCHEDULE_UPDATE', { id, data: { message: 'Delete everything' } }).expect(200);
+    await dialog.getByRole('button', { name: 'Save schedule' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await stored()).toMatchObject({ cron: '30 12 * * *', message: 'Report on lunch' });
 
     await page.goto(fixture.address(`settings/webhooks?edit=${hook.id}`));
     await dialog.getByLabel('Address').fill('https://example.com/other');

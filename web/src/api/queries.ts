@@ -117,7 +117,11 @@ export function useChange<Name extends ToolName>(
       onChanged?.(input);
     },
     // The view that would show the error is gone.
-    onError: (error) => !isShown.current && say(`A change was not made. ${error.message}`),
+    onError: (error) => {
+      if (isShown.current) return;
+      const what = error instanceof SignalboxError ? 'A change was not made.' : 'A change may not have been made.';
+      say(`${what} ${error.message}`);
+    },
   });
 }
 

@@ -138,10 +138,9 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
   const [limit, setLimit] = useState(String(stored.rate_limit?.per_minute ?? ''));
   const [spend, setSpend] = useState(() => spendDraftOf(stored.spend));
   const say = useToast();
-  const update = useChange('API_KEY_UPDATE', ['API_KEY_LIST'], () => {
-    say('The key was changed. Programs that use it notice within a second.');
-    onDone();
-  });
+  const update = useChange('API_KEY_UPDATE', ['API_KEY_LIST'], () =>
+    say('The key was changed. Programs that use it notice within a second.'),
+  );
   const data = {
     name: name.trim(),
     permissions: toInput(permissions),
@@ -151,7 +150,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
   const [start] = useState(data);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    update.mutate({ id: stored.id, ...changesOf(data, start) });
+    update.mutate({ id: stored.id, ...changesOf(data, start) }, { onSuccess: onDone });
   };
   return (
     <Form error={update.error} isBusy={update.isPending} onSubmit={submit} className="flex min-w-0 flex-col gap-4">

@@ -27,7 +27,7 @@ export function KeyDialogs() {
         <CreateKey onDone={close} />
       </Dialog>
       <Dialog title="Key" isOpen={key !== undefined} onClose={close} className={WIDE}>
-        {key !== undefined && <StoredKey id={key} onDone={close} />}
+        {key !== undefined && <StoredKey key={key} id={key} onDone={close} />}
       </Dialog>
     </>
   );

@@ -12,8 +12,8 @@ interface ChatTarget {
   readonly organization: Organization;
   readonly agentId: string;
   readonly options: RunOptions;
-  /** Called when the service has accepted a message. */
-  readonly onAccepted: () => void;
+  /** Called with the run when the service has accepted a message. */
+  readonly onAccepted: (taskId: string) => void;
   /** Called when the chat wants to read the run in progress, and there is none. */
   readonly onIdle: () => Promise<void>;
   /** Called when other streams are read instead of this one, and with undefined when it goes on. */
@@ -42,7 +42,7 @@ export class ThreadTransport implements ChatTransport<ChatMessage> {
     const message = messages.at(-1);
     const taskId =
       trigger === 'regenerate-message' ? await this.#regenerate(chatId, messageId) : await this.#post(chatId, message);
-    this.target.onAccepted();
+    this.target.onAccepted(taskId);
     return this.#read(chatId, taskId, abortSignal);
   }
 

@@ -75,8 +75,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
 
   const reload = useCallback(
     async (unheard: readonly ChatMessage[] = []): Promise<void> => {
-      const { data } = await transcript.query.refetch();
-      if (data === undefined) return;
+      const { data, isError } = await transcript.query.refetch();
+      if (data === undefined || isError) return;
       const stored = transcript.toMessages(data);
       // The stream of a run can end a moment before the transcript has what follows.
       const missing = unheard.filter(({ id }) => !stored.some((message) => message.id === id || hears(message, id)));
@@ -91,16 +91,17 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         organization,
         agentId: thread.virtual_mcp_id,
         options,
-        onAccepted: () => {
+        onAccepted: (taskId) => {
           sending.current = undefined;
-          if (mustStop.current) cancel();
+          if (mustStop.current) cancel(taskId);
         },
         onPaused: setPause,
         // The run has ended after the transcript was read.
         onIdle: async () => {
           if (thread.status === 'in_progress') await reload();
           setResuming(false);
-          endStop();
+          // What is being sent meanwhile is to be stopped nevertheless.
+          if (sending.current === undefined) endStop();
         },
       }),
     [organization, thread.virtual_mcp_id, thread.status, options, reload, cancel, endStop],
@@ -126,11 +127,13 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     },
     onError: (error) => {
       setResuming(false);
+      endStop();
       // The run has ended long ago, while other tabs were read.
       if (error instanceof SignalboxError && error.code === 'stream_expired') return void catchUp();
       const message = sending.current;
       if (!(error instanceof SignalboxError) || message === undefined) return;
       // The service has not stored it, so it is not part of the conversation.
+      sending.current = undefined;
       setMessages.current?.(chat.messages.filter(({ id }) => id !== message.id));
       onRefused(message);
     },
@@ -145,6 +148,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
 
   const send = async (draft: Draft): Promise<void> => {
     const message: ChatMessage = { id: generateId(), role: 'user', parts: partsOf(draft) };
+    endStop();
     sending.current = message;
     await chat.sendMessage(message);
   };
@@ -178,6 +182,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     setSteers((sent) => sent.filter((steer) => !accepted.includes(steer)));
     await chat.resumeStream();
     await reload();
+    endStop();
     setFollowing(false);
   });
   const mustFollow = !isReading && !isFollowing && !isResuming && steers.some(({ isAccepted }) => isAccepted);
@@ -231,7 +236,10 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     stop,
     tryAgain,
     showEarlier,
-    regenerate: (messageId: string) => void chat.regenerate({ messageId }),
+    regenerate: (messageId: string): void => {
+      endStop();
+      void chat.regenerate({ messageId });
+    },
   };
 }
 

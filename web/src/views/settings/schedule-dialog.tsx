@@ -66,7 +66,12 @@ export function ScheduleDialog({
   const submit = async (): Promise<void> => {
     if (agentId === '') throw new Error('Choose an agent.');
     if (schedule === undefined) await create.mutateAsync({ data });
-    else await update.mutateAsync({ id: schedule.id, data: changesOf(data, start) });
+    else {
+      const changes = changesOf(data, start);
+      // With anything but the title, the schedule runs in the name of who saves it: with what this person has seen.
+      const isTitle = Object.keys(changes).every((name) => name === 'title');
+      await update.mutateAsync({ id: schedule.id, data: isTitle ? changes : data });
+    }
     say(schedule === undefined ? 'The schedule was created.' : 'The schedule was changed.');
   };
   return (
