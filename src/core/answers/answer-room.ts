@@ -18,7 +18,8 @@ export interface AnswerRoom {
    */
   enter(bytes: number): Promise<void>;
   /**
-   * Takes more room, at once, for what is in memory already and so cannot wait.
+   * Takes more room, at once, for what is in memory already and so cannot wait. The room of a response does nothing: the
+   * same bytes count when they are sent.
    * @throws DomainError `answer_memory_exhausted`
    */
   reserve(bytes: number): void;
@@ -82,7 +83,7 @@ export class AnswerRooms {
     }
   }
 
-  /** The room of a response, for those who know neither. What is in memory already counts when it is sent. */
+  /** The room of a response, for those who know neither. */
   roomOf(request: FastifyRequest, reply: FastifyReply): AnswerRoom {
     return { enter: (bytes) => this.enter(request, reply, bytes), reserve: () => undefined };
   }

@@ -50,7 +50,7 @@ export interface CallToolOptions {
    * Which log messages of the call are wanted. Those that name no call are passed on only in a session of one caller.
    */
   log?: CallLog | undefined;
-  /** The room for the answer of an upstream over HTTP; absent: the answer counts towards no memory. */
+  /** The room for the answer; absent: the answer counts towards no memory. */
   room?: AnswerRoom | undefined;
   /** W3C trace context, sent to the upstream where it takes headers. */
   traceHeaders?: Readonly<Record<string, string>>;

@@ -18,6 +18,11 @@ export function memoryFor(bytes: number, limit = MAX_PARSED_BYTES): number | und
   return bytes <= GATHERED_BYTES ? undefined : Math.max(bytes, limit) * COPIES;
 }
 
+/** The memory for an answer that has arrived, in bytes. */
+export function memoryForWhole({ length }: Buffer): number {
+  return memoryFor(length, length) ?? 0;
+}
+
 /**
  * Waits for room if this many bytes are more than what is buffered of every answer.
  * @param limit see `memoryFor`
@@ -90,7 +95,7 @@ export function chunksOf(body: AnswerBody | AnswerChunks, answered?: AnsweredWit
  */
 export function chunksForService(body: AnswerBody, organizationId: string, room?: AnswerRoom): AnswerChunks {
   if (!(body instanceof Readable)) {
-    room?.reserve(memoryFor(body.length, body.length) ?? 0);
+    room?.reserve(memoryForWhole(body));
     return [body];
   }
   const turns = new WorkTurns(serviceTurnHolderOf(organizationId), GATHERED_BYTES);

@@ -39,6 +39,8 @@ describe('what the reader of a stream has not taken', () => {
     expect(budget.heldBytes).toBe(0);
     sendUntil(() => stream.readableLength > 300_000);
     expect(budget.heldBytes).toBe(stream.readableLength);
+    expect((stream.read() as Buffer).length).toBe(FEW_BYTES);
+    expect(budget.heldBytes).toBeGreaterThan(stream.readableLength);
     stream.destroy();
     await once(stream, 'close');
     expect(budget.heldBytes).toBe(0);

@@ -208,7 +208,9 @@ export class EventStream extends Readable {
   override _read(): void {}
 
   override read(size?: number): Buffer | null {
-    const taken = super.read(size) as Buffer | null;
+    // Without a size, a paused stream would give all that is unread at once.
+    const some = size ?? (this.readableLength > GATHERED_BYTES ? GATHERED_BYTES : undefined);
+    const taken = super.read(some) as Buffer | null;
     if (this.readableLength <= GATHERED_BYTES) this.leaveRoom();
     else if (taken !== null) this.stalled?.refresh();
     return taken;

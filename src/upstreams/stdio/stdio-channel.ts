@@ -245,7 +245,10 @@ class MessageRouter {
 
   listen(stream: EventStream): void {
     this.listener = stream;
-    for (const line of this.backlog.splice(0)) stream.send(line);
+    const backlog = this.backlog.splice(0);
+    if (backlog.every((line) => stream.send(line))) return;
+    // There is no room. The next listener gets all, because this one reads nothing of what it was sent.
+    for (const line of backlog) this.addToBacklog(line);
   }
 
   stopListening(stream: EventStream): void {

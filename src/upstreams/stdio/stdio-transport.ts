@@ -12,7 +12,7 @@ import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { SessionTransport } from '../contract/session-transport.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import type { StdioTarget } from '../contract/upstream-target.js';
-import { memoryFor } from '../messages/answer-body.js';
+import { memoryForWhole } from '../messages/answer-body.js';
 import type { ExchangeOptions, OutgoingMessage, UpstreamAnswer } from '../messages/upstream-channel.js';
 import { ROOM_OF_CALL } from '../session/call-context.js';
 import { ForwardedRequests } from './forwarded-requests.js';
@@ -47,6 +47,8 @@ export class StdioTransport implements SessionTransport {
   private process: StdioProcess | undefined;
   private forwarded: ForwardedRequests | undefined;
   private readonly awaited = new Map<RequestId, AwaitedRequest>();
+  /** With what the SDK asks for the era. It no longer waits for the answer when it sends `initialize`. */
+  private probeId: RequestId | undefined;
   private delivered: Promise<void> = Promise.resolve();
 
   constructor(
@@ -84,12 +86,17 @@ export class StdioTransport implements SessionTransport {
     if (this.hasEnded) await process.stop();
   }
 
-  /** For a request, settles only if there is no room for its answer. */
+  /**
+   * For a request, stays pending, because the SDK waits only for its failure.
+   * @throws DomainError `answer_memory_exhausted` if there is no room for the answer
+   */
   async send(message: JSONRPCMessage): Promise<void> {
     const line = Buffer.from(JSON.stringify(message));
     if (this.process?.write(line) !== true) throw new SdkError(SdkErrorCode.NotConnected, 'The program has ended');
     // A subscription does not count as active, so that it does not keep an unused program running.
     if (isJSONRPCRequest(message) && message.method !== 'subscriptions/listen') {
+      if (message.method === 'server/discover') this.probeId = message.id;
+      else if (message.method === 'initialize') this.settle(this.probeId);
       const { promise, reject: fail } = Promise.withResolvers<void>();
       this.awaited.set(message.id, { room: ROOM_OF_CALL.getStore(), fail });
       this.process.enter();
@@ -126,7 +133,7 @@ export class StdioTransport implements SessionTransport {
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) {
       const request = this.settle(message.id);
       try {
-        request?.room?.reserve(memoryFor(line.length, line.length) ?? 0);
+        request?.room?.reserve(memoryForWhole(line));
       } catch (error) {
         return request?.fail(error);
       }

@@ -120,14 +120,15 @@ async function readPage(
   channel: PostingChannel,
   organizationId: string,
   cursor: string | undefined,
-  options: ExchangeOptions,
+  { room, ...exchange }: ExchangeOptions,
 ): Promise<ToolPage> {
   // An id that the caller does not use in the same session.
   const id = `signalbox-list-${count++}`;
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
-  const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, options);
-  for await (const text of messagesIn(answer, organizationId, options.room)) {
+  const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, exchange);
+  // Some channels would take the room, too.
+  for await (const text of messagesIn(answer, organizationId, room)) {
     const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
     if (message.id !== id) continue;
     const { tools, nextCursor } = message.result ?? {};
