@@ -162,8 +162,8 @@ export class ResponseStreams {
 
   /**
    * Counts the events of the response so far: they are the same for each reader of the same frames. A reader that has
-   * no event of a frame yet can read any frames. What a later
-   * attempt streams again, because the live buffer has lost it, has other events.
+   * no event of a frame yet can read any frames. What a later attempt streams again, because the live buffer has lost
+   * it, has other events.
    */
   private async requireEvent(exchange: ResponseExchange, found: FoundResponse, number: number): Promise<void> {
     if (number <= LAST_OPENING_EVENT) return;
