@@ -321,6 +321,24 @@ inBrowser('Threads', () => {
     await transcript.getByText('You said: message 1.').waitFor();
   });
 
+  it('does not ask about the copy of a thread what it asked about the thread', async () => {
+    const own = await ThreadClient.create(fixture.service, agentId);
+    opened = await fixture.open(`threads/${own.id}`);
+    const { page } = opened;
+    const copied = Promise.withResolvers<void>();
+    await page.route('**/THREAD_COPY', (route) => copied.promise.then(() => route.continue()));
+    await page.getByRole('button', { name: 'Copy thread' }).click();
+    await page.getByRole('button', { name: 'Delete thread' }).click();
+    const question = page.getByRole('alertdialog');
+    await question.waitFor();
+    copied.resolve();
+    await page.getByText('This is the copy.').waitFor();
+    const copyId = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    expect(copyId).not.toBe(own.id);
+    await page.getByText(copyId, { exact: true }).waitFor();
+    await question.waitFor({ state: 'detached' });
+  });
+
   it('renames with undo, changes metadata, copies, and deletes after asking', async () => {
     const own = await ThreadClient.create(fixture.service, agentId);
     opened = await fixture.open(`threads/${own.id}`, { colorScheme: 'dark' });

@@ -28,7 +28,9 @@ export function ThreadView() {
     );
   }
   return (
+    // What is open or typed concerns this thread, not the copy that is shown next.
     <Page
+      key={thread.id}
       title={thread.title}
       description={
         <span className="flex flex-wrap items-center gap-2">
