@@ -265,6 +265,29 @@ inBrowser('the connections in the console', () => {
     await opened.close();
   }, 120_000);
 
+  it('makes one agent, though the view of the agent takes long to load', async () => {
+    const opened = await fixture.open('connections?create=http');
+    const { page } = opened;
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Title' }).fill('Third');
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(upstream.url);
+    await dialog.getByRole('button', { name: 'Create connection' }).click();
+    const loaded = Promise.withResolvers<void>();
+    await page.route('**/agent-view-*.js', (route) => loaded.promise.then(() => route.continue()));
+    const loads = page.waitForRequest('**/agent-view-*.js');
+    let made = 0;
+    page.on('request', (request) => (made += request.url().endsWith('/COLLECTION_VIRTUAL_MCP_CREATE') ? 1 : 0));
+    const title = dialog.getByRole('textbox', { name: 'Title of the agent' });
+    await title.fill('Only one');
+    await title.press('Enter');
+    await loads;
+    await title.press('Enter');
+    loaded.resolve();
+    await page.getByRole('heading', { level: 1, name: 'Only one' }).waitFor();
+    expect(made).toBe(1);
+    await opened.close();
+  }, 60_000);
+
   it('tells a member without permissions that there is no access, and what cannot be found', async () => {
     const denied = await fixture.open('connections', { role: 'member' });
     await denied.page.getByText('You do not have access to this.').waitFor();

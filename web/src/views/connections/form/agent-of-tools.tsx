@@ -93,7 +93,8 @@ function Choice({ connection, tools }: { readonly connection: Connection; readon
           />
           <ErrorMessage error={create.error} />
           <div className="flex justify-end">
-            <Button type="submit" isBusy={create.isPending} disabled={selected.length === 0}>
+            {/* Stays busy until the view of the agent is loaded. */}
+            <Button type="submit" isBusy={create.isPending || create.isSuccess} disabled={selected.length === 0}>
               Make an agent with these
             </Button>
           </div>
