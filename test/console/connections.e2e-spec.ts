@@ -288,6 +288,28 @@ inBrowser('the connections in the console', () => {
     await opened.close();
   }, 60_000);
 
+  it('keeps what is typed into a search while the address takes what was typed before', async () => {
+    const opened = await openConnection('Everything');
+    const { page } = opened;
+    await page.getByRole('tab', { name: 'Tools' }).click();
+    const search = page.getByRole('searchbox', { name: 'Search the tools' });
+    await search.waitFor();
+    // Types a letter when the address changes, before the view is told of it.
+    await page.evaluate(`{
+      const replaceState = history.replaceState;
+      history.replaceState = (...change) => {
+        replaceState.apply(history, change);
+        if (!String(change[2]).includes('q=su')) return;
+        history.replaceState = replaceState;
+        document.execCommand('insertText', false, 'm');
+      };
+    }`);
+    await search.fill('su');
+    await page.waitForURL((url) => url.searchParams.get('q') === 'sum');
+    expect(await search.inputValue()).toBe('sum');
+    await opened.close();
+  }, 60_000);
+
   it('tells a member without permissions that there is no access, and what cannot be found', async () => {
     const denied = await fixture.open('connections', { role: 'member' });
     await denied.page.getByText('You do not have access to this.').waitFor();

@@ -1,5 +1,5 @@
 import { Search } from 'lucide-react';
-import { useEffect, useId, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 
 const PAUSE_MS = 250;
 
@@ -15,10 +15,19 @@ export function SearchField({
 }) {
   const id = useId();
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  // What was reported becomes the value later, when more may have been typed.
+  const reported = useRef<string[]>([]);
+  useEffect(() => {
+    const index = reported.current.indexOf(value);
+    reported.current = reported.current.slice(index + 1);
+    if (index === -1) setText(value);
+  }, [value]);
   useEffect(() => {
     if (text === value) return undefined;
-    const timer = setTimeout(() => onSearch(text), PAUSE_MS);
+    const timer = setTimeout(() => {
+      reported.current.push(text);
+      onSearch(text);
+    }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [text, value, onSearch]);
   return (
