@@ -289,6 +289,29 @@ inBrowser('the agents in the console', () => {
     await opened.close();
   }, 120_000);
 
+  it('keeps what is typed while the agent is saved', async () => {
+    const opened = await openAgent('Support');
+    const { page } = opened;
+    const instructions = page.getByRole('textbox', { name: 'Instructions (optional)' });
+    const description = page.getByRole('textbox', { name: 'Description (optional)' });
+    const save = page.getByRole('button', { name: 'Save agent' });
+    const saved = Promise.withResolvers<void>();
+    await page.route('**/COLLECTION_VIRTUAL_MCP_UPDATE', (route) => saved.promise.then(() => route.continue()));
+    await instructions.fill('Answer in four sentences.');
+    await save.click();
+    await page.locator('button[aria-busy="true"]', { hasText: 'Save agent' }).waitFor();
+    await description.fill('For customers');
+    saved.resolve();
+    await page.getByText('The agent was saved.').waitFor();
+    expect(await description.inputValue()).toBe('For customers');
+    expect(await instructions.inputValue()).toBe('Answer in four sentences.');
+    const again = page.waitForResponse('**/COLLECTION_VIRTUAL_MCP_UPDATE');
+    await save.click();
+    const { item } = await (await again).json();
+    expect(item).toMatchObject({ description: 'For customers' });
+    await opened.close();
+  }, 120_000);
+
   it('tells a member without permissions that there is no access', async () => {
     const denied = await fixture.open('agents', { role: 'member' });
     await denied.page.getByText('You do not have access to this.').waitFor();

@@ -310,6 +310,30 @@ inBrowser('the connections in the console', () => {
     await opened.close();
   }, 60_000);
 
+  it('keeps what is typed while the settings are saved', async () => {
+    const opened = await openConnection('Everything');
+    const { page } = opened;
+    await page.getByRole('tab', { name: 'Settings' }).click();
+    const description = page.getByRole('textbox', { name: 'Description (optional)' });
+    const limit = page.getByRole('spinbutton', { name: 'Time limit for a call, in seconds' });
+    const save = page.getByRole('button', { name: 'Save settings' });
+    const saved = Promise.withResolvers<void>();
+    await page.route('**/COLLECTION_CONNECTIONS_UPDATE', (route) => saved.promise.then(() => route.continue()));
+    await description.fill('All there is');
+    await save.click();
+    await page.locator('button[aria-busy="true"]', { hasText: 'Save settings' }).waitFor();
+    await limit.fill('45');
+    saved.resolve();
+    await page.getByText('The settings were saved.').waitFor();
+    expect(await limit.inputValue()).toBe('45');
+    expect(await description.inputValue()).toBe('All there is');
+    const again = page.waitForResponse('**/COLLECTION_CONNECTIONS_UPDATE');
+    await save.click();
+    const { item } = await (await again).json();
+    expect(item).toMatchObject({ description: 'All there is', timeout: 45_000 });
+    await opened.close();
+  }, 60_000);
+
   it('tells a member without permissions that there is no access, and what cannot be found', async () => {
     const denied = await fixture.open('connections', { role: 'member' });
     await denied.page.getByText('You do not have access to this.').waitFor();

@@ -5,13 +5,14 @@ interface FormStart<Stored> {
   readonly start: Stored;
   /** True if somebody changed what is stored while the form was changed, too. */
   readonly isOutdated: boolean;
-  /** Begins the form with something else. */
-  readonly restart: (stored: Stored) => void;
+  /** The key of the form: changes when it begins again. */
+  readonly formKey: string;
+  /** Begins the form with something else; `keepsDraft` if it goes on with what it holds. */
+  readonly restart: (stored: Stored, keepsDraft?: boolean) => void;
 }
 
 /**
- * What a form begins with: what is stored, until something is changed in the form. The form gets `start.updated_at` as
- * its key.
+ * What a form begins with: what is stored, until something is changed in the form.
  * @param draftOf what the form holds of it; other changes do not concern the form
  */
 export function useFormStart<Stored extends { readonly updated_at: string }>(
@@ -19,10 +20,12 @@ export function useFormStart<Stored extends { readonly updated_at: string }>(
   isChanged: boolean,
   draftOf: (stored: Stored) => object,
 ): FormStart<Stored> {
-  const [start, setStart] = useState(stored);
+  const [{ start, formKey }, setForm] = useState({ start: stored, formKey: stored.updated_at });
+  const restart = (next: Stored, keepsDraft = false): void =>
+    setForm((form) => ({ start: next, formKey: keepsDraft ? form.formKey : next.updated_at }));
   const isNewer =
     stored.updated_at > start.updated_at && JSON.stringify(draftOf(stored)) !== JSON.stringify(draftOf(start));
   // React renders again at once, before anything of the old form is shown.
-  if (isNewer && !isChanged) setStart(stored);
-  return { start, isOutdated: isNewer && isChanged, restart: setStart };
+  if (isNewer && !isChanged) restart(stored);
+  return { start, isOutdated: isNewer && isChanged, formKey, restart };
 }

@@ -26,17 +26,18 @@ export function AgentSettings({
 }) {
   const { may } = useOrganization();
   const showToast = useToast();
-  const { start, isOutdated, restart } = useFormStart(agent, isChanged, agentDraftOf);
   const update = useChange('COLLECTION_VIRTUAL_MCP_UPDATE', [
     'COLLECTION_VIRTUAL_MCP_GET',
     'COLLECTION_VIRTUAL_MCP_LIST',
     'COLLECTION_CONNECTIONS_LIST',
     'AGENT_VERSIONS_LIST',
   ]);
-  const save = async (draft: AgentDraft): Promise<void> => {
+  const isHeld = isChanged || update.isPending;
+  const { start, isOutdated, formKey, restart } = useFormStart(agent, isHeld, agentDraftOf);
+  const save = async (draft: AgentDraft, isTyped: () => boolean): Promise<void> => {
     try {
       const { item } = await update.mutateAsync({ id: agent.id, data: agentDataOf(draft, start) });
-      restart(item);
+      restart(item, isTyped());
       showToast('The agent was saved.');
     } catch {
       // The form shows the error.
@@ -51,13 +52,13 @@ export function AgentSettings({
       {isOutdated && !update.isPending && <ChangedMeanwhile what="agent" onLoad={load} />}
       {may('COLLECTION_VIRTUAL_MCP_UPDATE') ? (
         <AgentForm
-          key={start.updated_at}
+          key={formKey}
           agent={start}
           tokens={tokens}
           submitLabel="Save agent"
           isBusy={update.isPending}
           error={update.error}
-          onSubmit={(draft) => void save(draft)}
+          onSubmit={(...submitted) => void save(...submitted)}
           onChanged={onChanged}
         />
       ) : (

@@ -1,5 +1,5 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import type { ToolInput } from '../../../../packages/client/src/api.js';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
@@ -84,12 +84,13 @@ const PINS: readonly { value: Connection['pin']; label: string }[] = [
 function Settings({ connection }: { readonly connection: Connection }) {
   const showToast = useToast();
   const [isChanged, setIsChanged] = useState(false);
-  const { start, isOutdated, restart } = useFormStart(connection, isChanged, settingsDraftOf);
   const update = useChange('COLLECTION_CONNECTIONS_UPDATE', CHANGED);
-  const save = async (data: UpdateData): Promise<void> => {
+  const isHeld = isChanged || update.isPending;
+  const { start, isOutdated, formKey, restart } = useFormStart(connection, isHeld, settingsDraftOf);
+  const save = async (data: UpdateData, isTyped: () => boolean): Promise<void> => {
     try {
       const { item } = await update.mutateAsync({ id: connection.id, data });
-      restart(item);
+      restart(item, isTyped());
       showToast('The settings were saved.');
     } catch {
       // The form shows the error.
@@ -103,11 +104,11 @@ function Settings({ connection }: { readonly connection: Connection }) {
     <>
       {isOutdated && !update.isPending && <ChangedMeanwhile what="connection" onLoad={load} />}
       <SettingsForm
-        key={start.updated_at}
+        key={formKey}
         connection={start}
         isBusy={update.isPending}
         error={update.error}
-        onSubmit={(data) => void save(data)}
+        onSubmit={(...submitted) => void save(...submitted)}
         onChanged={setIsChanged}
       />
     </>
@@ -124,19 +125,23 @@ function SettingsForm({
   readonly connection: Connection;
   readonly isBusy: boolean;
   readonly error: Error | null;
-  readonly onSubmit: (data: UpdateData) => void;
+  /** `isTyped` says whether the form was changed since. */
+  readonly onSubmit: (data: UpdateData, isTyped: () => boolean) => void;
   /** Told whether the form differs from `connection`. */
   readonly onChanged: (isChanged: boolean) => void;
 }) {
-  const [{ common, http, program }, setDraft] = useState(() => settingsDraftOf(connection));
+  const [draft, setDraft] = useState(() => settingsDraftOf(connection));
+  const { common, http, program } = draft;
   const set = (change: Partial<CommonDraft>): void =>
-    setDraft((draft) => ({ ...draft, common: { ...draft.common, ...change } }));
-  const isChanged = JSON.stringify({ common, http, program }) !== JSON.stringify(settingsDraftOf(connection));
+    setDraft((current) => ({ ...current, common: { ...current.common, ...change } }));
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(settingsDraftOf(connection));
   useEffect(() => onChanged(isChanged), [isChanged, onChanged]);
+  const latest = useRef(draft);
+  useEffect(() => void (latest.current = draft), [draft]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const target = connection.stdio === null ? httpDataOf(http) : changedProgram(connection, programDataOf(program));
-    onSubmit({ ...commonDataOf(common, connection), ...target });
+    onSubmit({ ...commonDataOf(common, connection), ...target }, () => latest.current !== draft);
   };
   return (
     <Form error={error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
@@ -158,11 +163,11 @@ function SettingsForm({
       </Section>
       <Section title={connection.stdio === null ? 'Server' : 'Program'}>
         {connection.stdio === null ? (
-          <HttpFields draft={http} onChange={(changed) => setDraft((draft) => ({ ...draft, http: changed }))} />
+          <HttpFields draft={http} onChange={(changed) => setDraft((current) => ({ ...current, http: changed }))} />
         ) : (
           <ProgramFields
             draft={program}
-            onChange={(changed) => setDraft((draft) => ({ ...draft, program: changed }))}
+            onChange={(changed) => setDraft((current) => ({ ...current, program: changed }))}
           />
         )}
       </Section>

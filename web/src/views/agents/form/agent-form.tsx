@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { SignalboxError } from '../../../../../packages/client/src/signalbox-error.js';
 import { SpendFields } from '../../../spending/spend-fields.js';
 import { Button } from '../../../ui/button.js';
@@ -42,7 +42,8 @@ export function AgentForm({
   readonly submitLabel: string;
   readonly isBusy: boolean;
   readonly error: Error | null;
-  readonly onSubmit: (draft: AgentDraft) => void;
+  /** `isTyped` says whether the form was changed since. */
+  readonly onSubmit: (draft: AgentDraft, isTyped: () => boolean) => void;
   /** Told whether the form differs from `agent`. */
   readonly onChanged?: (isChanged: boolean) => void;
 }) {
@@ -52,10 +53,12 @@ export function AgentForm({
   const set = (change: Partial<AgentDraft>): void => setDraft((current) => ({ ...current, ...change }));
   const isChanged = JSON.stringify(draft) !== JSON.stringify(agentDraftOf(agent));
   useEffect(() => onChanged?.(isChanged), [isChanged, onChanged]);
+  const latest = useRef(draft);
+  useEffect(() => void (latest.current = draft), [draft]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setIsChecked(true);
-    if (schemaFault === undefined) onSubmit(draft);
+    if (schemaFault === undefined) onSubmit(draft, () => latest.current !== draft);
   };
   return (
     <Form error={error} id={AGENT_FORM} onSubmit={submit} className="flex max-w-4xl min-w-0 flex-col gap-4">
