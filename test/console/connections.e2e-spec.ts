@@ -286,7 +286,7 @@ inBrowser('the connections in the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Only one' }).waitFor();
     expect(made).toBe(1);
     await opened.close();
-  }, 60_000);
+  }, 120_000);
 
   it('keeps what is typed into a search while the address takes what was typed before', async () => {
     const opened = await openConnection('Everything');
@@ -308,7 +308,7 @@ inBrowser('the connections in the console', () => {
     await page.waitForURL((url) => url.searchParams.get('q') === 'sum');
     expect(await search.inputValue()).toBe('sum');
     await opened.close();
-  }, 60_000);
+  }, 120_000);
 
   it('keeps what is typed while the settings are saved', async () => {
     const opened = await openConnection('Everything');
@@ -332,7 +332,7 @@ inBrowser('the connections in the console', () => {
     const { item } = await (await again).json();
     expect(item).toMatchObject({ description: 'All there is', timeout: 45_000 });
     await opened.close();
-  }, 60_000);
+  }, 120_000);
 
   it('tells a member without permissions that there is no access, and what cannot be found', async () => {
     const denied = await fixture.open('connections', { role: 'member' });

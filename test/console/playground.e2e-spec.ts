@@ -216,8 +216,11 @@ inBrowser('the playground', () => {
 
   it('stops an answer before the service has accepted its message', async () => {
     const { page, thread } = await openChat();
+    // A page that has found that no run is in progress.
+    const address = page.url();
+    await page.goto('about:blank');
     const idle = page.waitForResponse(/stream\?.*idle=204/);
-    await page.reload();
+    await page.goto(address);
     await idle;
     const sent = Promise.withResolvers<void>();
     await page.route('**/messages', (route) => sent.promise.then(() => route.continue()));

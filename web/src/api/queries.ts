@@ -119,7 +119,10 @@ export function useChange<Name extends ToolName>(
     // The view that would show the error is gone.
     onError: (error) => {
       if (isShown.current) return;
-      const what = error instanceof SignalboxError ? 'A change was not made.' : 'A change may not have been made.';
+      const what =
+        error instanceof SignalboxError && error.status < 500
+          ? 'A change was not made.'
+          : 'A change may not have been made.';
       say(`${what} ${error.message}`);
     },
   });

@@ -1,6 +1,6 @@
 import { AlertDialog as RadixAlert, Dialog as Radix } from 'radix-ui';
 import { X } from 'lucide-react';
-import { createContext, type ReactNode, useContext, useEffect, useLayoutEffect, useState } from 'react';
+import { createContext, type ReactNode, useContext, useLayoutEffect, useState } from 'react';
 import { Button } from './button.js';
 import { cn } from './class-names.js';
 import { focusMain } from './kept-focus.js';
@@ -13,10 +13,9 @@ const BOX =
 
 const KeepOpen = createContext<(isBusy: boolean) => void>(() => undefined);
 
-/** A dialog whose request takes longer can be closed, as the service may be away. */
-const PATIENCE_MS = 15_000;
-
-/** While the request of a form runs, the dialog around it stays open to show the answer. */
+/**
+ * While the request of a form runs, the dialog around it stays open to show the answer: some answers are shown only once.
+ */
 export function useKeptOpen(isBusy: boolean): void {
   const keepOpen = useContext(KeepOpen);
   // Before the page shows that the form is busy.
@@ -24,20 +23,6 @@ export function useKeptOpen(isBusy: boolean): void {
     keepOpen(isBusy);
     return () => keepOpen(false);
   }, [keepOpen, isBusy]);
-}
-
-/** True while something is busy, but not for longer than somebody waits. */
-function useBusyForNow(isBusy: boolean): boolean {
-  const [isLong, setIsLong] = useState(false);
-  useEffect(() => {
-    if (!isBusy) return undefined;
-    const timer = setTimeout(() => setIsLong(true), PATIENCE_MS);
-    return () => {
-      clearTimeout(timer);
-      setIsLong(false);
-    };
-  }, [isBusy]);
-  return isBusy && !isLong;
 }
 
 /** A dialog over the view. It traps the focus and gives it back; Escape closes it. */
@@ -57,9 +42,8 @@ export function Dialog({
   readonly children: ReactNode;
 }) {
   const [isBusy, setIsBusy] = useState(false);
-  const isKeptOpen = useBusyForNow(isBusy);
   return (
-    <Radix.Root open={isOpen} onOpenChange={(open) => !open && !isKeptOpen && onClose()}>
+    <Radix.Root open={isOpen} onOpenChange={(open) => !open && !isBusy && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className={OVERLAY} />
         <Box className={className} isDescribed={description !== undefined}>
@@ -71,7 +55,7 @@ export function Dialog({
               )}
             </div>
             <Radix.Close asChild>
-              <Button variant="ghost" size="icon" aria-label="Close" className="shrink-0" disabled={isKeptOpen}>
+              <Button variant="ghost" size="icon" aria-label="Close" className="shrink-0" disabled={isBusy}>
                 <X aria-hidden className="size-4" />
               </Button>
             </Radix.Close>
@@ -144,7 +128,6 @@ export function ConfirmButton({
   const [isOpen, setIsOpen] = useState(false);
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<Error>();
-  const isKeptOpen = useBusyForNow(isBusy);
   const confirm = (): void => {
     setIsBusy(true);
     setError(undefined);
@@ -154,7 +137,7 @@ export function ConfirmButton({
   };
   return (
     // It stays open to show the answer of a request.
-    <RadixAlert.Root open={isOpen} onOpenChange={(open) => !isKeptOpen && setIsOpen(open)}>
+    <RadixAlert.Root open={isOpen} onOpenChange={(open) => !isBusy && setIsOpen(open)}>
       <RadixAlert.Trigger asChild>
         <Button variant="danger" {...(size && { size })}>
           {label}
@@ -170,7 +153,7 @@ export function ConfirmButton({
           <ErrorMessage error={error} />
           <div className="flex justify-end gap-2">
             <RadixAlert.Cancel asChild>
-              <Button variant="secondary" disabled={isKeptOpen}>
+              <Button variant="secondary" disabled={isBusy}>
                 Cancel
               </Button>
             </RadixAlert.Cancel>

@@ -12,6 +12,8 @@ interface ChatTarget {
   readonly organization: Organization;
   readonly agentId: string;
   readonly options: RunOptions;
+  /** Told whether the service is being asked for an answer. */
+  readonly onPosting: (isPosting: boolean) => void;
   /** Called with the run when the service has accepted a message. */
   readonly onAccepted: (taskId: string) => void;
   /** Called when the chat wants to read the run in progress, and there is none. */
@@ -39,11 +41,15 @@ export class ThreadTransport implements ChatTransport<ChatMessage> {
     messageId,
     abortSignal,
   }: Sending): Promise<ReadableStream<UIMessageChunk>> {
-    const message = messages.at(-1);
-    const taskId =
-      trigger === 'regenerate-message' ? await this.#regenerate(chatId, messageId) : await this.#post(chatId, message);
-    this.target.onAccepted(taskId);
-    return this.#read(chatId, taskId, abortSignal);
+    this.target.onPosting(true);
+    try {
+      const isAgain = trigger === 'regenerate-message';
+      const taskId = await (isAgain ? this.#regenerate(chatId, messageId) : this.#post(chatId, messages.at(-1)));
+      this.target.onAccepted(taskId);
+      return this.#read(chatId, taskId, abortSignal);
+    } finally {
+      this.target.onPosting(false);
+    }
   }
 
   async reconnectToStream({ chatId, abortSignal }: Reconnecting): Promise<ReadableStream<UIMessageChunk> | null> {

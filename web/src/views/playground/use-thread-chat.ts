@@ -50,6 +50,8 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   /** Stop was pressed: a message that the service accepts only now has a run that is to be stopped, too. */
   const mustStop = useRef(false);
   const [pause, setPause] = useState<Pause>();
+  /** The service is being asked for an answer. The search for a run in progress can end meanwhile. */
+  const isPosting = useRef(false);
   /** The message that is being sent, until the service has accepted it. */
   const sending = useRef<ChatMessage>(undefined);
   /** What was sent to the run in progress; the answer shows it once it has heard it. */
@@ -58,7 +60,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const [isFollowing, setFollowing] = useState(false);
   /** The transcript can show what a run has said so far before its stream is found. */
   const [isResuming, setResuming] = useState(thread.status === 'in_progress');
-  const setMessages = useRef<(messages: ChatMessage[]) => void>(undefined);
+  const setMessages = useRef<ReturnType<typeof useChat<ChatMessage>>['setMessages']>(undefined);
   /** Cancels one run, or all of the thread. The stream ends with the run. */
   const cancel = useCallback(
     (taskId?: string): void => {
@@ -76,11 +78,14 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   const reload = useCallback(
     async (unheard: readonly ChatMessage[] = []): Promise<void> => {
       const { data, isError } = await transcript.query.refetch();
-      if (data === undefined || isError) return;
-      const stored = transcript.toMessages(data);
-      // The stream of a run can end a moment before the transcript has what follows.
-      const missing = unheard.filter(({ id }) => !stored.some((message) => message.id === id || hears(message, id)));
-      setMessages.current?.([...stored, ...missing]);
+      setMessages.current?.((shown) => {
+        const messages = data === undefined || isError ? shown : transcript.toMessages(data);
+        // The stream of a run can end a moment before the transcript has what follows.
+        const missing = unheard.filter(
+          ({ id }) => !messages.some((message) => message.id === id || hears(message, id)),
+        );
+        return [...messages, ...missing];
+      });
     },
     [transcript],
   );
@@ -91,6 +96,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         organization,
         agentId: thread.virtual_mcp_id,
         options,
+        onPosting: (is) => void (isPosting.current = is),
         onAccepted: (taskId) => {
           sending.current = undefined;
           if (mustStop.current) cancel(taskId);
@@ -100,8 +106,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         onIdle: async () => {
           if (thread.status === 'in_progress') await reload();
           setResuming(false);
-          // What is being sent meanwhile is to be stopped nevertheless.
-          if (sending.current === undefined) endStop();
+          if (!isPosting.current) endStop();
         },
       }),
     [organization, thread.virtual_mcp_id, thread.status, options, reload, cancel, endStop],
@@ -127,11 +132,11 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     },
     onError: (error) => {
       setResuming(false);
-      endStop();
+      if (!isPosting.current) endStop();
       // The run has ended long ago, while other tabs were read.
       if (error instanceof SignalboxError && error.code === 'stream_expired') return void catchUp();
       const message = sending.current;
-      if (!(error instanceof SignalboxError) || message === undefined) return;
+      if (!(error instanceof SignalboxError) || message === undefined || isPosting.current) return;
       // The service has not stored it, so it is not part of the conversation.
       sending.current = undefined;
       setMessages.current?.(chat.messages.filter(({ id }) => id !== message.id));

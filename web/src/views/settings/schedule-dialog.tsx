@@ -70,7 +70,8 @@ export function ScheduleDialog({
       const changes = changesOf(data, start);
       // With anything but the title, the schedule runs in the name of who saves it: with what this person has seen.
       const isTitle = Object.keys(changes).every((name) => name === 'title');
-      await update.mutateAsync({ id: schedule.id, data: isTitle ? changes : data });
+      const seen = { ...data, thread_id: schedule.thread_id };
+      await update.mutateAsync({ id: schedule.id, data: isTitle ? changes : seen });
     }
     say(schedule === undefined ? 'The schedule was created.' : 'The schedule was changed.');
   };
