@@ -47,7 +47,7 @@ export class StdioTransport implements SessionTransport {
   private process: StdioProcess | undefined;
   private forwarded: ForwardedRequests | undefined;
   private readonly awaited = new Map<RequestId, AwaitedRequest>();
-  /** With what the SDK asks for the era. It no longer waits for the answer when it sends `initialize`. */
+  /** The id of the request that finds out the era. The SDK does not wait for its answer once it sends `initialize`. */
   private probeId: RequestId | undefined;
   private delivered: Promise<void> = Promise.resolve();
 

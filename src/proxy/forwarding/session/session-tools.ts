@@ -127,7 +127,7 @@ async function readPage(
   const params = cursor === undefined ? {} : { params: { cursor } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', ...params }));
   const answer = await channel.postMessage({ body, method: 'tools/list', id: JSON.stringify(id) }, exchange);
-  // Some channels would take the room, too.
+  // What the SDK's client reads would take the room while it is read, and here again.
   for await (const text of messagesIn(answer, organizationId, room)) {
     const message = JSON.parse(text) as { id?: unknown; result?: { tools?: unknown; nextCursor?: unknown } };
     if (message.id !== id) continue;
