@@ -41,13 +41,8 @@ export async function searchModeTokens(
 ): Promise<number> {
   const pinned = new Set(pinnedTools);
   const ofSearch = Math.ceil(bytesOf(SEARCH_FOR_MODELS) / BYTES_PER_TOKEN);
-  return (
-    ofSearch +
-    (await definitionTokens(
-      places.filter(({ name }) => pinned.has(name)),
-      slices,
-    ))
-  );
+  const shown = places.filter(({ name }) => pinned.has(name));
+  return ofSearch + (await definitionTokens(shown, slices));
 }
 
 function sizeOf(tool: KnownTool): number {

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 
 interface FormStart<Stored> {
   /** What the form begins with. */
@@ -28,4 +28,11 @@ export function useFormStart<Stored extends { readonly updated_at: string }>(
   // React renders again at once, before anything of the old form is shown.
   if (isNewer && !isChanged) restart(stored);
   return { start, isOutdated: isNewer && isChanged, formKey, restart };
+}
+
+/** Returns what tells whether the form holds another draft by now: something was typed since. */
+export function useTypedSince(draft: object): () => boolean {
+  const latest = useRef(draft);
+  useEffect(() => void (latest.current = draft), [draft]);
+  return () => latest.current !== draft;
 }

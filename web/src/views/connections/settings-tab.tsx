@@ -1,5 +1,5 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import type { ToolInput } from '../../../../packages/client/src/api.js';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
@@ -10,7 +10,7 @@ import { Form } from '../../ui/form.js';
 import { Section } from '../../ui/page.js';
 import { ErrorMessage, NoPermission } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
-import { useFormStart } from '../../ui/use-form-start.js';
+import { useFormStart, useTypedSince } from '../../ui/use-form-start.js';
 import { DeleteConnection } from './delete-connection.js';
 import {
   type Connection,
@@ -136,12 +136,11 @@ function SettingsForm({
     setDraft((current) => ({ ...current, common: { ...current.common, ...change } }));
   const isChanged = JSON.stringify(draft) !== JSON.stringify(settingsDraftOf(connection));
   useEffect(() => onChanged(isChanged), [isChanged, onChanged]);
-  const latest = useRef(draft);
-  useEffect(() => void (latest.current = draft), [draft]);
+  const isTyped = useTypedSince(draft);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const target = connection.stdio === null ? httpDataOf(http) : changedProgram(connection, programDataOf(program));
-    onSubmit({ ...commonDataOf(common, connection), ...target }, () => latest.current !== draft);
+    onSubmit({ ...commonDataOf(common, connection), ...target }, isTyped);
   };
   return (
     <Form error={error} onSubmit={submit} className="flex min-w-0 flex-col gap-4">

@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { SignalboxError } from '../../../../../packages/client/src/signalbox-error.js';
 import { SpendFields } from '../../../spending/spend-fields.js';
 import { Button } from '../../../ui/button.js';
@@ -6,6 +6,7 @@ import { CheckboxField, SelectField, TextAreaField, TextField } from '../../../u
 import { Form } from '../../../ui/form.js';
 import { Section } from '../../../ui/page.js';
 import { EmptyState, ErrorMessage } from '../../../ui/states.js';
+import { useTypedSince } from '../../../ui/use-form-start.js';
 import { useConnectionsById } from '../member-connections.js';
 import { type Agent, type AgentDraft, agentDraftOf, type MemberDraft, newMember } from './agent-draft.js';
 import { AnswerSection } from './answer-section.js';
@@ -53,12 +54,11 @@ export function AgentForm({
   const set = (change: Partial<AgentDraft>): void => setDraft((current) => ({ ...current, ...change }));
   const isChanged = JSON.stringify(draft) !== JSON.stringify(agentDraftOf(agent));
   useEffect(() => onChanged?.(isChanged), [isChanged, onChanged]);
-  const latest = useRef(draft);
-  useEffect(() => void (latest.current = draft), [draft]);
+  const isTyped = useTypedSince(draft);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setIsChecked(true);
-    if (schemaFault === undefined) onSubmit(draft, () => latest.current !== draft);
+    if (schemaFault === undefined) onSubmit(draft, isTyped);
   };
   return (
     <Form error={error} id={AGENT_FORM} onSubmit={submit} className="flex max-w-4xl min-w-0 flex-col gap-4">
