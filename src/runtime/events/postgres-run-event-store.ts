@@ -9,7 +9,6 @@ import {
   EventStoreClosedError,
   StaleWriterError,
   type NoticeListener,
-  DEFAULT_EXPIRY,
   type FrameBatch,
   type FramePage,
   MAX_BATCH_FRAMES,
@@ -22,6 +21,7 @@ import {
   type StreamWriter,
   type Unsubscribe,
   errorName,
+  lifetimeOf,
 } from './run-event-store.js';
 import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
 import { SignalHub, type SignalLink } from './signal-hub.js';
@@ -90,15 +90,10 @@ export class PostgresRunEventStore extends RunEventStore {
   private readonly connections: PipelinedConnections;
   private readonly hub = new SignalHub(NOTICE_CHANNEL);
   private readonly listener: PostgresListener;
-  private readonly expiry: Required<RunEventExpiry>;
   private closing: Promise<void> | undefined;
 
-  constructor(options: PostgresRunEventStoreOptions) {
+  constructor(private readonly options: PostgresRunEventStoreOptions) {
     super();
-    this.expiry = {
-      retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
-      abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
-    };
     const config = {
       connectionString: options.databaseUrl,
       application_name: STORE_APPLICATION_NAME,
@@ -115,7 +110,7 @@ export class PostgresRunEventStore extends RunEventStore {
   }
 
   async open(_topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
-    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, epoch, this.expiry.abandonedMs]);
+    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, epoch, lifetimeOf(this.options, false)]);
     if (!rows[0]) {
       throw new StaleWriterError(runId);
     }
@@ -124,13 +119,13 @@ export class PostgresRunEventStore extends RunEventStore {
 
   start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
     const { runId, epoch, frames, end } = batch;
-    const content = [frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    const content = [frames.length, joinFrames(frames), end, lifetimeOf(this.options, end)];
     return this.write(START, runId, [topicChannel(topic), runId, fence, epoch, ...content, encodePrevious(follows)]);
   }
 
   append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
     const { runId, epoch, first, frames, end } = batch;
-    const content = [first, frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    const content = [first, frames.length, joinFrames(frames), end, lifetimeOf(this.options, end)];
     return this.write(APPEND, runId, [topicChannel(topic), runId, fence, epoch, ...content]);
   }
 
@@ -175,10 +170,6 @@ export class PostgresRunEventStore extends RunEventStore {
     if (!rows[0]?.stored) {
       throw new StaleWriterError(runId);
     }
-  }
-
-  private lifetimeOf({ end }: FrameBatch): number {
-    return end ? this.expiry.retentionMs : this.expiry.abandonedMs;
   }
 
   private async closeAll(): Promise<void> {
