@@ -89,7 +89,7 @@ interface PostgresRunEventStoreOptions extends RunEventExpiry {
 export class PostgresRunEventStore extends RunEventStore {
   private readonly connections: PipelinedConnections;
   private readonly hub = new SignalHub(NOTICE_CHANNEL);
-  private readonly listener: PostgresListener;
+  private readonly listener: KeptConnection;
   private closing: Promise<void> | undefined;
 
   constructor(private readonly options: PostgresRunEventStoreOptions) {
@@ -106,7 +106,7 @@ export class PostgresRunEventStore extends RunEventStore {
       await client.query('SET synchronous_commit = off');
     };
     this.connections = new PipelinedConnections({ config, connections: CONNECTIONS, onConnect });
-    this.listener = new PostgresListener(options.databaseUrl, this.hub, options.log);
+    this.listener = listenerFor(options, this.hub);
   }
 
   async open(_topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
@@ -199,33 +199,20 @@ const CHECK_EVERY_MS = 15_000;
 export const LISTENER_APPLICATION_NAME = 'signalbox-events-listener';
 
 /** The dedicated LISTEN connection of a process. */
-class PostgresListener {
-  private readonly connection: KeptConnection;
-
-  constructor(databaseUrl: string, hub: SignalHub, log: (message: string) => void) {
-    this.connection = new KeptConnection({
-      databaseUrl,
-      applicationName: LISTENER_APPLICATION_NAME,
-      checkEveryMs: CHECK_EVERY_MS,
-      onOpen: (client, fail) => {
-        client.on('notification', ({ channel, payload = '' }) => hub.receive(channel, payload));
-        hub.attach(linkTo(client, fail));
-      },
-      onEnd: () => hub.detach(),
-      onFailure: (error, failures) => {
-        if (failures === 1) log(`The connection for live events was lost; reconnecting (${errorName(error)})`);
-      },
-    });
-  }
-
-  /** Connects on the first call; later calls do nothing. */
-  start(): void {
-    this.connection.start();
-  }
-
-  close(): Promise<void> {
-    return this.connection.close();
-  }
+function listenerFor({ databaseUrl, log }: PostgresRunEventStoreOptions, hub: SignalHub): KeptConnection {
+  return new KeptConnection({
+    databaseUrl,
+    applicationName: LISTENER_APPLICATION_NAME,
+    checkEveryMs: CHECK_EVERY_MS,
+    onOpen: (client, fail) => {
+      client.on('notification', ({ channel, payload = '' }) => hub.receive(channel, payload));
+      hub.attach(linkTo(client, fail));
+    },
+    onEnd: () => hub.detach(),
+    onFailure: (error, failures) => {
+      if (failures === 1) log(`The connection for live events was lost; reconnecting (${errorName(error)})`);
+    },
+  });
 }
 
 /** Channel names need no escaping: they consist of letters, digits and underscores. */
