@@ -5,7 +5,7 @@ import { Nested, NestedList } from '../../../core/validation/nested.js';
 import { MayBeNull } from '../../../core/validation/presence.js';
 import { PendingApprovalItem } from './approval.dto.js';
 import type { ModelCall } from './model-call.js';
-import { RUN_STATUSES, type RunStatus } from './run.entity.js';
+import { RUN_STATUSES, type RunStatus } from '../../../core/run-status.js';
 import { ItemOf, PageOf } from '../../../core/paging/page-of.js';
 
 export class RunGetInput extends IdInput {}
