@@ -6,20 +6,10 @@ import { RUN_STATUSES } from '../../core/run-status.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { RUN_DURATION, RUN_LIST } from './records/run-list.js';
 import { RunEntity } from './records/run.entity.js';
+import type { RunCounts } from './run-stats.dto.js';
 
 /** Counts of a set of runs. `duration` holds p50, p95 and p99 in milliseconds. */
-export interface CountedRuns {
-  readonly runs: number;
-  readonly queued: number;
-  readonly running: number;
-  readonly waiting: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly cancelled: number;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly cost_usd: number | null;
-  readonly unpriced_runs: number;
+export interface CountedRuns extends Omit<Readonly<RunCounts>, 'duration_ms'> {
   readonly duration: readonly [number, number, number] | null;
 }
 
