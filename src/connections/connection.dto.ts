@@ -10,6 +10,7 @@ import {
   Min,
   type ValidationArguments,
 } from 'class-validator';
+import { CreateOf, IdInput, UpdateOf } from '../core/validation/item-input.js';
 import {
   AUTH_ACCOUNTS,
   AUTH_TYPES,
@@ -288,25 +289,11 @@ export class ConnectionUpdateData extends ConnectionOptions {
   connection_url?: string;
 }
 
-export class ConnectionCreateInput {
-  @IsObject()
-  @Nested(() => ConnectionCreateData)
-  data: ConnectionCreateData;
-}
+export class ConnectionCreateInput extends CreateOf(ConnectionCreateData) {}
 
-export class ConnectionUpdateInput {
-  @IsUUID()
-  id: string;
+export class ConnectionUpdateInput extends UpdateOf(ConnectionUpdateData) {}
 
-  @IsObject()
-  @Nested(() => ConnectionUpdateData)
-  data: ConnectionUpdateData;
-}
-
-export class ConnectionIdInput {
-  @IsUUID()
-  id: string;
-}
+export class ConnectionIdInput extends IdInput {}
 
 /** A connection as returned to callers, without secrets. */
 export class ConnectionItem {

@@ -8,12 +8,17 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** Parses a JSON text; undefined if it is not a JSON object. */
-export function parseRecord(text: string): Record<string, unknown> | undefined {
+/** Parses a JSON text; undefined if it is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+/** Parses a JSON text; undefined if it is not a JSON object. */
+export function parseRecord(text: string): Record<string, unknown> | undefined {
+  const value = parseJson(text);
+  return isRecord(value) ? value : undefined;
 }

@@ -5,7 +5,7 @@ import { ConnectionChanges } from '../../connections/connection-changes.js';
 import type { PartWeights } from '../../core/sharing/fair-cache.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
 import { ToolCatalog } from '../../upstreams/catalog/tool-catalog.js';
-import { AgentPartsReader, type AgentToCompose, type AgentParts } from './agent-parts.js';
+import { AgentPartsReader, type AgentToCompose } from './agent-parts.js';
 import type { Composition } from './composition.js';
 import { CompositionBuilder } from './composition-builder.js';
 import { isSameParts, type KeptComposition, KeptCompositions, weightsOf } from './kept-compositions.js';
@@ -115,7 +115,7 @@ export class AgentComposition {
 
   private hasMemberAccounts({ id }: Pick<AgentToCompose, 'id'>): boolean {
     const parts = (this.live.get(id) ?? this.named.get(id))?.made?.parts;
-    return parts !== undefined && holdsMemberAccounts(parts);
+    return parts !== undefined && [...parts.connections.values()].some(hasMemberAccounts);
   }
 
   private async current(agent: AgentToCompose, kept: KeptCompositions, listOf: ListOf): Promise<Composition> {
@@ -171,18 +171,6 @@ export class AgentComposition {
     this.named.touch(connectionId);
     for (const listener of this.listeners) listener(connectionId);
   }
-}
-
-/** By the parts, which do not change. */
-const memberAccounts = new WeakMap<AgentParts, boolean>();
-
-function holdsMemberAccounts(parts: AgentParts): boolean {
-  let holds = memberAccounts.get(parts);
-  if (holds === undefined) {
-    holds = [...parts.connections.values()].some(hasMemberAccounts);
-    memberAccounts.set(parts, holds);
-  }
-  return holds;
 }
 
 function keyOf({ id, accountUserId }: AgentToCompose): string {

@@ -6,14 +6,14 @@ import {
   IsIn,
   IsInt,
   IsISO8601,
-  IsObject,
   IsString,
   IsUUID,
   Matches,
   MaxLength,
   NotEquals,
 } from 'class-validator';
-import { Nested, NestedList } from '../../core/validation/nested.js';
+import { CreateOf, IdInput, UpdateOf } from '../../core/validation/item-input.js';
+import { NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { MASKED_KEY } from './provider-columns.js';
 import { PROVIDER_KINDS, type ProviderKind } from './model-kind.js';
@@ -95,11 +95,7 @@ export class AiProviderData extends PlainFields {
   session_token?: string | null;
 }
 
-export class AiProviderCreateInput {
-  @IsObject()
-  @Nested(() => AiProviderData)
-  data: AiProviderData;
-}
+export class AiProviderCreateInput extends CreateOf(AiProviderData) {}
 
 /** Absent properties keep their value, null removes it, and `***` keeps a stored secret. */
 export class AiProviderChange extends PlainFields {
@@ -124,19 +120,9 @@ export class AiProviderChange extends PlainFields {
   session_token?: string | null;
 }
 
-export class AiProviderUpdateInput {
-  @IsUUID()
-  id: string;
+export class AiProviderUpdateInput extends UpdateOf(AiProviderChange) {}
 
-  @IsObject()
-  @Nested(() => AiProviderChange)
-  data: AiProviderChange;
-}
-
-export class AiProviderDeleteInput {
-  @IsUUID()
-  id: string;
-}
+export class AiProviderDeleteInput extends IdInput {}
 
 export class AiProviderListInput {}
 
@@ -148,10 +134,7 @@ export class AiProviderTestInput {
   model: string;
 }
 
-export class AiProviderModelsInput {
-  @IsUUID()
-  id: string;
-}
+export class AiProviderModelsInput extends IdInput {}
 
 /** A provider as returned to callers: it shows whether a secret is stored, never the secret. */
 export class AiProviderItem {

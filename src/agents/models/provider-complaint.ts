@@ -1,5 +1,5 @@
 import { APICallError, StreamProviderError, TypeValidationError } from 'ai';
-import { isRecord } from '../../core/is-record.js';
+import { isRecord, parseJson } from '../../core/is-record.js';
 
 /** What a provider says about a call that it refused, or broke off within its stream. */
 export interface ProviderComplaint {
@@ -39,7 +39,7 @@ export function complaintOf(error: unknown): ProviderComplaint | undefined {
 function ofCall(error: APICallError): ProviderComplaint {
   const { data, message, statusCode: status, isRetryable, responseBody, responseHeaders = {} } = error;
   // The SDKs drop what their schemas do not name, such as `__type`.
-  const document = withoutList(parsed(responseBody) ?? data);
+  const document = withoutList(parseJson(responseBody ?? '') ?? data);
   const header = responseHeaders[AWS_ERROR_HEADER];
   const said = data === undefined ? messageIn(document) : message;
   // Secrets are replaced in documents only.
@@ -102,14 +102,6 @@ function withoutList(document: unknown): unknown {
 /** The name in `com.amazonaws.bedrock#ThrottlingException` or `ThrottlingException:http://…`. */
 function nameOf(text: string): string {
   return text.replace(/^.*#/, '').replace(/:.*$/s, '');
-}
-
-function parsed(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '');
-  } catch {
-    return undefined;
-  }
 }
 
 function isErrorStatus(value: unknown): value is number {

@@ -15,6 +15,7 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import { CreateOf, IdInput, UpdateOf } from '../../core/validation/item-input.js';
 import {
   CONNECTION_STATUSES,
   type ConnectionStatus,
@@ -216,20 +217,9 @@ export class AgentUpdateData extends AgentOptions {
   title?: string;
 }
 
-export class AgentCreateInput {
-  @IsObject()
-  @Nested(() => AgentCreateData)
-  data: AgentCreateData;
-}
+export class AgentCreateInput extends CreateOf(AgentCreateData) {}
 
-export class AgentUpdateInput {
-  @IsUUID()
-  id: string;
-
-  @IsObject()
-  @Nested(() => AgentUpdateData)
-  data: AgentUpdateData;
-}
+export class AgentUpdateInput extends UpdateOf(AgentUpdateData) {}
 
 export class AgentListInput extends ListInput {
   /** Lists only the agents that use this connection or agent. */
@@ -238,10 +228,7 @@ export class AgentListInput extends ListInput {
   connection_id?: string;
 }
 
-export class AgentIdInput {
-  @IsUUID()
-  id: string;
-}
+export class AgentIdInput extends IdInput {}
 
 class AgentConnectionItem {
   @IsUUID()

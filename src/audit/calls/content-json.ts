@@ -1,4 +1,6 @@
 import { HIDDEN } from '../../core/credential-forms.js';
+import { parseJson } from '../../core/is-record.js';
+import { plainText } from '../../core/plain-text.js';
 import { redactText, isSecretName } from '../../core/redact-text.js';
 
 /** Size limit of the recorded arguments, and of the recorded result, in bytes of UTF-8. */
@@ -91,7 +93,7 @@ class ContentWriter {
   /** Results often contain JSON as text: rewrites such text without its secrets. */
   private redacted(text: string, depth: number): string {
     this.requireRoomFor(text);
-    const inner = BEGINS_JSON.test(text) ? parsed(text) : undefined;
+    const inner = BEGINS_JSON.test(text) ? parseJson(text) : undefined;
     if (inner === undefined) return redactText(text);
     const writer = new ContentWriter(this.left, this.listsNames);
     writer.write(inner, depth + 1);
@@ -112,20 +114,12 @@ class ContentWriter {
 
 /** `jsonb` accepts neither NUL nor lone surrogates, even if escaped. */
 function quoted(text: string): string {
-  return JSON.stringify(text.toWellFormed().replaceAll('\0', '\ufffd'));
+  return JSON.stringify(plainText(text));
 }
 
 function isNameOfSecret(object: object, naming: string): boolean {
   const value: unknown = Object.hasOwn(object, naming) ? Reflect.get(object, naming) : undefined;
   return typeof value === 'string' && ELEMENT_NAME.test(value) && isSecretName(value);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Undefined if the value is too deep to measure. */

@@ -72,9 +72,7 @@ export class MonitoringService {
         isSnapshot: true,
       }),
     );
-    const ids = page.items.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]);
-    const nameOf = await this.names.find(ids);
-    return { ...page, items: page.items.map((record) => toItem(record, nameOf)) };
+    return { ...page, items: await this.toItems(page.items) };
   }
 
   /**
@@ -92,12 +90,13 @@ export class MonitoringService {
   }
 
   private async *itemsOf(batches: AsyncGenerator<AuditRecordEntity[]>): AsyncGenerator<MonitoringLogItem[]> {
-    for await (const records of batches) {
-      const nameOf = await this.names.find(
-        records.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]),
-      );
-      yield records.map((record) => toItem(record, nameOf));
-    }
+    for await (const records of batches) yield await this.toItems(records);
+  }
+
+  private async toItems(records: readonly AuditRecordEntity[]): Promise<MonitoringLogItem[]> {
+    const ids = records.flatMap(({ connectionId, userId, apiKeyId }) => [connectionId, userId, apiKeyId]);
+    const nameOf = await this.names.find(ids);
+    return records.map((record) => toItem(record, nameOf));
   }
 
   /**

@@ -1,4 +1,5 @@
-import { IsBoolean, IsIn, IsISO8601, IsObject, IsString, IsUUID, Length, Matches, MaxLength } from 'class-validator';
+import { IsBoolean, IsIn, IsISO8601, IsString, IsUUID, Length, Matches, MaxLength } from 'class-validator';
+import { CreateOf, IdInput, UpdateOf } from '../../core/validation/item-input.js';
 import { CALLER_ID } from '../../core/ids.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { RUN_STATUSES, type RunStatus } from '../../core/run-status.js';
@@ -61,28 +62,14 @@ export class ScheduleData {
   enabled?: boolean;
 }
 
-export class ScheduleCreateInput {
-  @IsObject()
-  @Nested(() => ScheduleData)
-  data: ScheduleData;
-}
+export class ScheduleCreateInput extends CreateOf(ScheduleData) {}
 
 /** Absent properties keep their value. */
 export class ScheduleChange extends ChangeOf(ScheduleData) {}
 
-export class ScheduleUpdateInput {
-  @IsUUID()
-  id: string;
+export class ScheduleUpdateInput extends UpdateOf(ScheduleChange) {}
 
-  @IsObject()
-  @Nested(() => ScheduleChange)
-  data: ScheduleChange;
-}
-
-export class ScheduleIdInput {
-  @IsUUID()
-  id: string;
-}
+export class ScheduleIdInput extends IdInput {}
 
 export class ScheduleRunItem {
   @IsUUID()

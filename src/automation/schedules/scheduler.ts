@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { databaseNow } from '../../core/database-time.js';
 import { PeriodicTask } from '../../core/periodic-task.js';
+import { isOpenRunStatus } from '../../core/run-status.js';
 import { RunReader } from '../../runtime/runs/records/run-reader.js';
 import { RunQueue } from '../../runtime/runs/run-queue.js';
 import { CronError, nextTime } from './cron-times.js';
@@ -110,7 +111,7 @@ export class Scheduler implements OnApplicationBootstrap, BeforeApplicationShutd
   private async requireEnded(runId: string | null): Promise<void> {
     if (runId === null) return;
     const status = (await this.runs.findStatuses([runId])).get(runId);
-    if (status === undefined || ['completed', 'failed', 'cancelled'].includes(status)) return;
+    if (status === undefined || !isOpenRunStatus(status)) return;
     throw new ScheduleObstacle('The previous run was still open.', false);
   }
 }

@@ -7,14 +7,13 @@ import {
   IsIn,
   IsInt,
   IsISO8601,
-  IsObject,
   IsString,
   IsUUID,
   MaxLength,
 } from 'class-validator';
+import { CreateOf, IdInput, UpdateOf } from '../../core/validation/item-input.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { ChangeOf, MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
-import { Nested } from '../../core/validation/nested.js';
 import { DELIVERY_STATUSES, type DeliveryStatus } from './webhook-delivery.entity.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from './webhook.entity.js';
 
@@ -47,28 +46,14 @@ export class WebhookData {
   enabled?: boolean;
 }
 
-export class WebhookCreateInput {
-  @IsObject()
-  @Nested(() => WebhookData)
-  data: WebhookData;
-}
+export class WebhookCreateInput extends CreateOf(WebhookData) {}
 
 /** Absent properties keep their value. Pending deliveries go to a new address; `enabled: false` drops them. */
 export class WebhookChange extends ChangeOf(WebhookData) {}
 
-export class WebhookUpdateInput {
-  @IsUUID()
-  id: string;
+export class WebhookUpdateInput extends UpdateOf(WebhookChange) {}
 
-  @IsObject()
-  @Nested(() => WebhookChange)
-  data: WebhookChange;
-}
-
-export class WebhookIdInput {
-  @IsUUID()
-  id: string;
-}
+export class WebhookIdInput extends IdInput {}
 
 /** A webhook as returned to callers, without its secret. */
 export class WebhookItem {

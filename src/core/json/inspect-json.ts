@@ -1,13 +1,8 @@
 import { DomainError } from '../domain-error.js';
+import { endOfString, type TextRange } from './json-member.js';
 
 /** Up to this many keys, a linear search is faster than a set. */
 const FEW = 8;
-
-/** The position of a value in a text, as indexes of UTF-16 code units. */
-export interface TextRange {
-  readonly start: number;
-  readonly end: number;
-}
 
 /** Positions of the values of a JSON-RPC message that the proxy can rewrite. */
 interface ValueRanges {
@@ -35,7 +30,6 @@ const PARAMS = spellings(
 );
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
@@ -56,11 +50,10 @@ export function inspectJson(text: string): ValueRanges {
   let inParams = false;
   let id: TextRange | undefined;
   let name: TextRange | undefined;
-  const hasEscapes = text.includes('\\');
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
     if (char === QUOTE) {
-      const end = hasEscapes ? endOfString(text, i) : text.indexOf('"', i + 1) + 1;
+      const end = endOfString(text, i);
       if (expectsKey) {
         const key = keyOf(text, i, end);
         if (open.at(-1)?.add(key) === false) throw ambiguous('An object contains a duplicate key.');
@@ -87,15 +80,6 @@ export function inspectJson(text: string): ValueRanges {
     }
   }
   return { id, name };
-}
-
-/** The index after the closing quote. */
-function endOfString(text: string, start: number): number {
-  for (let i = start + 1; ; i++) {
-    const char = text.charCodeAt(i);
-    if (char === BACKSLASH) i++;
-    else if (char === QUOTE) return i + 1;
-  }
 }
 
 function keyOf(text: string, start: number, end: number): string {

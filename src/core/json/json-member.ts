@@ -1,4 +1,8 @@
-import type { TextRange } from './inspect-json.js';
+/** The position of a value in a text, as indexes of UTF-16 code units. */
+export interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -102,7 +106,7 @@ export function withoutMember(text: string, start: number, name: string): string
 }
 
 /** The index after the closing quote. Searching is faster than reading, but not from one escaped quote to the next. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   const quote = text.indexOf('"', start + 1);
   const backslash = text.charCodeAt(quote - 1) === BACKSLASH ? text.indexOf('\\', start + 1) : quote;
   if (backslash === quote) return quote + 1;

@@ -1,3 +1,5 @@
+import { parseJson } from '../is-record.js';
+
 const OPENING = /\s*([{[])/y;
 const CLOSING = /\s*[}\]]/y;
 const SEPARATOR = /\s*([:,])/y;
@@ -13,15 +15,7 @@ const NUMBER_PREFIX = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/i;
  * @returns the value, or undefined if the text is empty or not a prefix of JSON
  */
 export function parsePartialJson(text: string): unknown {
-  return parse(text) ?? parse(complete(text));
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return parseJson(text) ?? parseJson(complete(text));
 }
 
 /** Cuts the text at the last position where it can be completed, and completes it there. */

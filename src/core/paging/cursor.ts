@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../domain-error.js';
+import { parseJson } from '../is-record.js';
 import { type FieldValue, readFieldValue } from './field-value.js';
 import type { OrderTerm } from './list-order.js';
 import type { SqlClause } from './where-clause.js';
@@ -60,12 +61,4 @@ function readOrderValues(order: readonly OrderTerm[], content: readonly unknown[
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

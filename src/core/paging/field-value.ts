@@ -1,9 +1,8 @@
+import { isUuid } from '../ids.js';
 import type { ListField } from './list-spec.js';
 
 /** A value to compare a field with; dates are ISO 8601 text with an offset. */
 export type FieldValue = string | number | boolean;
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The two accepted forms of ISO 8601, within PostgreSQL's ranges: no year 0, offsets up to 14 hours. */
 const DAY = /^(?!0000)\d{4}-\d{2}-\d{2}$/;
@@ -51,7 +50,7 @@ function readText(field: ListField, text: string): string | undefined {
     case 'date':
       return readDate(text);
     case 'uuid':
-      return UUID.test(text) ? text : undefined;
+      return isUuid(text) ? text : undefined;
     case 'enum':
       return field.values.includes(text) ? text : undefined;
     default:

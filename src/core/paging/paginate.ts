@@ -5,6 +5,7 @@ import { type OrderTerm, orderColumn, resolveOrder } from './list-order.js';
 import { type FieldValue, readFieldValue } from './field-value.js';
 import { listFault, DEFAULT_LIMIT, type ListInput } from './list-input.js';
 import type { ListSpec } from './list-spec.js';
+import type { PageOutput } from './page-of.js';
 import { compileWhere, placeholder, type SqlClause } from './where-clause.js';
 
 /** A page ends before the row that would exceed this size as JSON text; a single larger row is a page of its own. */
@@ -21,12 +22,7 @@ const MAX_NOTED = 5000;
 /**
  * One page of a list; `totalCount` counts the items of all pages, when the first page was read, up to `count_limit`.
  */
-export interface Page<E> {
-  readonly items: E[];
-  readonly totalCount: number;
-  readonly hasMore: boolean;
-  readonly nextCursor: string | null;
-}
+export type Page<E> = Readonly<PageOutput<E>>;
 
 /**
  * Runs a list query. Rows that can be large are measured before they are read, and their memory is reserved from

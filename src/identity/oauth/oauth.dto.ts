@@ -12,6 +12,7 @@ import {
   Length,
   MaxLength,
 } from 'class-validator';
+import { IdInput } from '../../core/validation/item-input.js';
 import type { PermissionMap } from '../../core/permissions.js';
 import { IsPermissionMap } from '../../core/validation/is-permission-map.js';
 import { Nested, NestedList } from '../../core/validation/nested.js';
@@ -69,10 +70,7 @@ export class OauthGrantList {
   items: OauthGrantItem[];
 }
 
-export class OauthGrantRevokeInput {
-  @IsUUID()
-  id: string;
-}
+export class OauthGrantRevokeInput extends IdInput {}
 
 export class OauthRemoved {
   @IsBoolean()
@@ -174,7 +172,4 @@ export class OauthClientList {
   items: OauthClientItem[];
 }
 
-export class OauthClientDeleteInput {
-  @IsUUID()
-  id: string;
-}
+export class OauthClientDeleteInput extends IdInput {}

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { holdsCredential, withoutCredentials } from '../../core/credential-forms.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
-import { inspectJson, type TextRange } from '../../core/json/inspect-json.js';
-import { memberRange, withoutMember } from '../../core/json/json-member.js';
+import { inspectJson } from '../../core/json/inspect-json.js';
+import { memberRange, type TextRange, withoutMember } from '../../core/json/json-member.js';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** The revisions of MCP that have sessions. */

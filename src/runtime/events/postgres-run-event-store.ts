@@ -9,7 +9,6 @@ import {
   EventStoreClosedError,
   StaleWriterError,
   type NoticeListener,
-  DEFAULT_EXPIRY,
   type FrameBatch,
   type FramePage,
   MAX_BATCH_FRAMES,
@@ -22,6 +21,7 @@ import {
   type StreamWriter,
   type Unsubscribe,
   errorName,
+  lifetimeOf,
 } from './run-event-store.js';
 import { encodePrevious, joinFrames, topicHash } from './signal-codec.js';
 import { SignalHub, type SignalLink } from './signal-hub.js';
@@ -89,16 +89,11 @@ interface PostgresRunEventStoreOptions extends RunEventExpiry {
 export class PostgresRunEventStore extends RunEventStore {
   private readonly connections: PipelinedConnections;
   private readonly hub = new SignalHub(NOTICE_CHANNEL);
-  private readonly listener: PostgresListener;
-  private readonly expiry: Required<RunEventExpiry>;
+  private readonly listener: KeptConnection;
   private closing: Promise<void> | undefined;
 
-  constructor(options: PostgresRunEventStoreOptions) {
+  constructor(private readonly options: PostgresRunEventStoreOptions) {
     super();
-    this.expiry = {
-      retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
-      abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
-    };
     const config = {
       connectionString: options.databaseUrl,
       application_name: STORE_APPLICATION_NAME,
@@ -111,11 +106,11 @@ export class PostgresRunEventStore extends RunEventStore {
       await client.query('SET synchronous_commit = off');
     };
     this.connections = new PipelinedConnections({ config, connections: CONNECTIONS, onConnect });
-    this.listener = new PostgresListener(options.databaseUrl, this.hub, options.log);
+    this.listener = listenerFor(options, this.hub);
   }
 
   async open(_topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
-    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, epoch, this.expiry.abandonedMs]);
+    const { rows } = await this.query<{ next: number }>(OPEN, [runId, fence, epoch, lifetimeOf(this.options, false)]);
     if (!rows[0]) {
       throw new StaleWriterError(runId);
     }
@@ -124,13 +119,13 @@ export class PostgresRunEventStore extends RunEventStore {
 
   start(topic: RunTopic, batch: FrameBatch, fence: number, follows: PreviousRun): Promise<void> {
     const { runId, epoch, frames, end } = batch;
-    const content = [frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    const content = [frames.length, joinFrames(frames), end, lifetimeOf(this.options, end)];
     return this.write(START, runId, [topicChannel(topic), runId, fence, epoch, ...content, encodePrevious(follows)]);
   }
 
   append(topic: RunTopic, batch: FrameBatch, fence: number): Promise<void> {
     const { runId, epoch, first, frames, end } = batch;
-    const content = [first, frames.length, joinFrames(frames), end, this.lifetimeOf(batch)];
+    const content = [first, frames.length, joinFrames(frames), end, lifetimeOf(this.options, end)];
     return this.write(APPEND, runId, [topicChannel(topic), runId, fence, epoch, ...content]);
   }
 
@@ -177,10 +172,6 @@ export class PostgresRunEventStore extends RunEventStore {
     }
   }
 
-  private lifetimeOf({ end }: FrameBatch): number {
-    return end ? this.expiry.retentionMs : this.expiry.abandonedMs;
-  }
-
   private async closeAll(): Promise<void> {
     this.hub.close();
     await this.listener.close();
@@ -208,33 +199,20 @@ const CHECK_EVERY_MS = 15_000;
 export const LISTENER_APPLICATION_NAME = 'signalbox-events-listener';
 
 /** The dedicated LISTEN connection of a process. */
-class PostgresListener {
-  private readonly connection: KeptConnection;
-
-  constructor(databaseUrl: string, hub: SignalHub, log: (message: string) => void) {
-    this.connection = new KeptConnection({
-      databaseUrl,
-      applicationName: LISTENER_APPLICATION_NAME,
-      checkEveryMs: CHECK_EVERY_MS,
-      onOpen: (client, fail) => {
-        client.on('notification', ({ channel, payload = '' }) => hub.receive(channel, payload));
-        hub.attach(linkTo(client, fail));
-      },
-      onEnd: () => hub.detach(),
-      onFailure: (error, failures) => {
-        if (failures === 1) log(`The connection for live events was lost; reconnecting (${errorName(error)})`);
-      },
-    });
-  }
-
-  /** Connects on the first call; later calls do nothing. */
-  start(): void {
-    this.connection.start();
-  }
-
-  close(): Promise<void> {
-    return this.connection.close();
-  }
+function listenerFor({ databaseUrl, log }: PostgresRunEventStoreOptions, hub: SignalHub): KeptConnection {
+  return new KeptConnection({
+    databaseUrl,
+    applicationName: LISTENER_APPLICATION_NAME,
+    checkEveryMs: CHECK_EVERY_MS,
+    onOpen: (client, fail) => {
+      client.on('notification', ({ channel, payload = '' }) => hub.receive(channel, payload));
+      hub.attach(linkTo(client, fail));
+    },
+    onEnd: () => hub.detach(),
+    onFailure: (error, failures) => {
+      if (failures === 1) log(`The connection for live events was lost; reconnecting (${errorName(error)})`);
+    },
+  });
 }
 
 /** Channel names need no escaping: they consist of letters, digits and underscores. */

@@ -10,10 +10,10 @@ import { framePage, UNKNOWN_RUN } from './frame-page.js';
 import {
   type FramePosition,
   errorName,
+  lifetimeOf,
   EventStoreClosedError,
   StaleWriterError,
   type NoticeListener,
-  DEFAULT_EXPIRY,
   type FrameBatch,
   type FramePage,
   MAX_BATCH_BYTES,
@@ -48,17 +48,12 @@ export class RedisRunEventStore extends RunEventStore {
   private readonly redis: RedisClient;
   private readonly hub: SignalHub;
   private readonly subscriber: RedisSubscriber;
-  private readonly expiry: Required<RunEventExpiry>;
   private readonly keyPrefix: string;
   private closed = false;
 
-  constructor(options: RedisRunEventStoreOptions) {
+  constructor(private readonly options: RedisRunEventStoreOptions) {
     super();
     this.keyPrefix = options.keyPrefix ?? 'sbx:';
-    this.expiry = {
-      retentionMs: options.retentionMs ?? DEFAULT_EXPIRY.retentionMs,
-      abandonedMs: options.abandonedMs ?? DEFAULT_EXPIRY.abandonedMs,
-    };
     const connection: RedisClientOptions = {
       connectTimeout: ANSWER_WITHIN_MS,
       commandTimeout: ANSWER_WITHIN_MS,
@@ -81,7 +76,7 @@ export class RedisRunEventStore extends RunEventStore {
   }
 
   async open(topic: RunTopic, runId: string, { fence, epoch }: StreamWriter): Promise<number> {
-    const next = Number(await this.run(OPEN_STREAM, topic, runId, [fence, epoch, this.expiry.abandonedMs]));
+    const next = Number(await this.run(OPEN_STREAM, topic, runId, [fence, epoch, lifetimeOf(this.options, false)]));
     if (next === 0) {
       throw new StaleWriterError(runId);
     }
@@ -113,7 +108,7 @@ export class RedisRunEventStore extends RunEventStore {
       frames.length > 0 ? `${next - 1}-${first}` : '',
       batch.end ? 1 : 0,
       joined,
-      batch.end ? this.expiry.retentionMs : this.expiry.abandonedMs,
+      lifetimeOf(this.options, batch.end),
       this.topicChannel(topic),
       // Larger messages could overrun subscribers' output buffers; the server then disconnects them.
       joined.length <= MAX_BATCH_BYTES ? encodeBatch(batch, joined, follows) : runId,

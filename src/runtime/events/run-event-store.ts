@@ -94,7 +94,13 @@ export interface RunEventExpiry {
   readonly abandonedMs?: number;
 }
 
-export const DEFAULT_EXPIRY: Required<RunEventExpiry> = { retentionMs: 300_000, abandonedMs: 6 * 3_600_000 };
+/** How long a stream stays readable after a write, in milliseconds. */
+export function lifetimeOf(
+  { retentionMs = 300_000, abandonedMs = 6 * 3_600_000 }: RunEventExpiry,
+  end: boolean,
+): number {
+  return end ? retentionMs : abandonedMs;
+}
 
 /**
  * The live buffer between the worker that writes a run and the processes that stream it. Frames are numbered 1, 2, 3, …

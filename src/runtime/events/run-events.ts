@@ -67,12 +67,10 @@ export class RunEvents implements OnApplicationShutdown {
     return RunEventPublisher.start(this.store, topic, runId, writer, follows, options);
   }
 
-  /** All stored frames of a run, oldest first; empty if the run is unknown or has expired. */
-  async readFrames(topic: RunTopic, runId: string): Promise<string[]> {
-    return (await this.readStream(topic, runId)).frames;
-  }
-
-  /** The same with the epochs of the writers of the frames. */
+  /**
+   * All stored frames of a run, oldest first, with the epochs of their writers; empty if the run is unknown or has
+   * expired.
+   */
   async readStream(topic: RunTopic, runId: string): Promise<{ frames: string[]; epochs: ReadonlySet<string> }> {
     const frames: string[] = [];
     const epochs = new Set<string>();

@@ -1,11 +1,9 @@
 import { IsBoolean, IsInt, IsISO8601, IsString, IsUUID, Min } from 'class-validator';
+import { IdInput } from '../../core/validation/item-input.js';
 import { ItemOf, PageOf } from '../../core/paging/page-of.js';
 import { MayBeNull } from '../../core/validation/presence.js';
 
-export class FileIdInput {
-  @IsUUID()
-  id: string;
-}
+export class FileIdInput extends IdInput {}
 
 /** A file as returned to callers. */
 export class FileItem {

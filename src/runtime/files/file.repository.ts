@@ -131,11 +131,11 @@ export class FileRepository {
    * Contents without a file, and uploads that were broken off: nothing refers to them from now on.
    * @param since when an upload in progress can have begun at the earliest
    */
-  async discardUnused(since: Date, limit: number): Promise<string[]> {
+  async discardUnused(since: Date): Promise<string[]> {
     const found = await this.files.manager.transaction((manager) => discardUnused(manager, 'true', []));
     const broken: { id: string }[] = await this.files.query(
-      'SELECT id FROM file_contents WHERE sha256 IS NULL AND created_at < $1 LIMIT $2',
-      [since, limit],
+      `SELECT id FROM file_contents WHERE sha256 IS NULL AND created_at < $1 LIMIT ${DISCARDED_AT_ONCE}`,
+      [since],
     );
     return [...found, ...broken.map(({ id }) => id)];
   }

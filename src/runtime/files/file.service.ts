@@ -14,7 +14,6 @@ import { FileLinks } from './file-links.js';
 import { FileRepository } from './file.repository.js';
 import { FileUploads } from './file-uploads.js';
 
-const DELETED_AT_ONCE = 100;
 const HOUR_MS = 3_600_000;
 
 const FILE_LIST: ListSpec = {
@@ -109,7 +108,7 @@ export class FileService {
   /** Deletes the bytes that no file has, and those of uploads that were broken off. */
   @DeletesExpired('contents of files')
   async deleteUnusedContents(now: Date): Promise<number> {
-    const ids = await this.repository.discardUnused(new Date(now.getTime() - HOUR_MS), DELETED_AT_ONCE);
+    const ids = await this.repository.discardUnused(new Date(now.getTime() - HOUR_MS));
     await this.uploads.discard(ids);
     return ids.length;
   }

@@ -2,23 +2,14 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import type { StatsRange, TimeRange } from '../../core/paging/time-range.js';
 import { compileWhere } from '../../core/paging/where-clause.js';
+import { RUN_STATUSES } from '../../core/run-status.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { RUN_DURATION, RUN_LIST } from './records/run-list.js';
 import { RunEntity } from './records/run.entity.js';
+import type { RunCounts } from './run-stats.dto.js';
 
 /** Counts of a set of runs. `duration` holds p50, p95 and p99 in milliseconds. */
-export interface CountedRuns {
-  readonly runs: number;
-  readonly queued: number;
-  readonly running: number;
-  readonly waiting: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly cancelled: number;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly cost_usd: number | null;
-  readonly unpriced_runs: number;
+export interface CountedRuns extends Omit<Readonly<RunCounts>, 'duration_ms'> {
   readonly duration: readonly [number, number, number] | null;
 }
 
@@ -37,8 +28,6 @@ interface RunQuestion extends StatsRange {
   /** Of RUN_LIST. */
   readonly where: Readonly<Record<string, unknown>> | undefined;
 }
-
-const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 
 const DURATION = `CASE WHEN run.status IN ('completed', 'failed') THEN CAST(${RUN_DURATION} AS float8) END`;
 
@@ -70,7 +59,7 @@ const SETS = `
     SELECT CASE grouping(at, agent_id, model, code) WHEN 7 THEN 'bucket' WHEN 11 THEN 'agent' WHEN 13 THEN 'model'
              WHEN 14 THEN 'failure' ELSE 'total' END AS kind,
            at, agent_id, model, code, count(*)::integer AS runs,
-           ${STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')},
+           ${RUN_STATUSES.map((status) => `(count(*) FILTER (WHERE status = '${status}'))::integer AS ${status}`).join(', ')},
            coalesce(sum(input_tokens), 0)::float8 AS input_tokens,
            coalesce(sum(output_tokens), 0)::float8 AS output_tokens,
            sum(cost_usd) AS cost_usd, (count(*) FILTER (WHERE is_unpriced))::integer AS unpriced_runs

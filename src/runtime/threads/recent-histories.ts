@@ -58,7 +58,9 @@ export class RecentHistories {
   constructor(private readonly transcript: TranscriptService) {}
 
   /**
-   * The conversation of a run, as `TranscriptService.readHistory` reads it.
+   * The conversation up to and including the request of this run, oldest first. It includes answers of earlier runs,
+   * but not the run's own answer. A long conversation is cut to the newest runs that fit the agent's limits, see
+   * `HISTORY`.
    * @param maxBytes of JSON text
    */
   async read(run: FollowingRun, maxBytes: number): Promise<TranscriptMessage[]> {

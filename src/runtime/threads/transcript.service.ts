@@ -9,7 +9,7 @@ import { type Page, paginate } from '../../core/paging/paginate.js';
 import { LAST_REQUEST_ORDINAL, MESSAGE_BYTES, MessageEntity } from './message.entity.js';
 import { LongReads } from '../../platform/database/long-reads.js';
 import { PreparedStatements } from '../../platform/database/prepared-statements.js';
-import { HISTORY, type HistoryRow, MAX_HISTORY_BYTES, NEWEST, type NewestRow, wholeTurns } from './history-query.js';
+import { HISTORY, type HistoryRow, NEWEST, type NewestRow, wholeTurns } from './history-query.js';
 import type { MessageItem, MessagePage, ThreadMessagesInput } from './thread.dto.js';
 
 /**
@@ -171,16 +171,9 @@ export class TranscriptService {
   }
 
   /**
-   * The conversation up to and including the request of this run, oldest first. It includes answers of earlier runs,
-   * but not the run's own answer. A long conversation is cut to the newest runs that fit the agent's limits, see
-   * `HISTORY`.
+   * The rows of `HISTORY`, newest first.
    * @param maxBytes of JSON text
    */
-  async readHistory(run: TranscriptRun, maxBytes = MAX_HISTORY_BYTES): Promise<TranscriptMessage[]> {
-    return conversationOf(run, await this.readHistoryRows(run, maxBytes));
-  }
-
-  /** The rows of `HISTORY`, newest first. */
   readHistoryRows(run: TranscriptRun, maxBytes: number): Promise<HistoryRow[]> {
     return this.statements.rows<HistoryRow>(HISTORY, [...historyValues(run), maxBytes]);
   }

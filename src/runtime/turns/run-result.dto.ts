@@ -3,7 +3,7 @@ import { Nested, NestedList } from '../../core/validation/nested.js';
 import { MayBeAbsent, MayBeNull } from '../../core/validation/presence.js';
 import { AnsweredApprovalItem, PendingApprovalItem } from '../runs/records/approval.dto.js';
 import { RunErrorItem, RunUsageItem } from '../runs/records/run.dto.js';
-import { RUN_STATUSES, type RunStatus } from '../runs/records/run.entity.js';
+import { RUN_STATUSES, type RunStatus } from '../../core/run-status.js';
 import { MessageItem } from '../threads/thread.dto.js';
 
 /** What a run has come to: over, or so far. */

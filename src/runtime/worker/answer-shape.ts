@@ -10,7 +10,7 @@ import type { TierModel } from '../../agents/models/models.service.js';
 import type { OutputSchemas } from '../../agents/output-schemas.js';
 import type { RunnableAgent } from '../../agents/records/agent.js';
 import { excessOf } from './answer-limits.js';
-import { isRecord } from '../../core/is-record.js';
+import { parseRecord } from '../../core/is-record.js';
 import type { AnswerObject } from '../runs/records/run.entity.js';
 import type { ClaimedRun } from '../runs/records/new-run.js';
 import type { ConversationMessage } from '../files/model-files.js';
@@ -96,7 +96,7 @@ export class AnswerShape {
   }
 
   private async compare(text: string): Promise<CheckedAnswer> {
-    const value = parsed(text);
+    const value = parseRecord(text);
     if (value === undefined) return { faults: 'It is not a JSON object, or there is other text around it.' };
     const excess = excessOf(value);
     if (excess !== undefined) return { faults: `It is ${excess}.` };
@@ -123,15 +123,6 @@ export class AnswerShape {
         ? [{ ...first, content: `${first.content}\n\n${instruction}` }, ...rest]
         : [{ role: 'system', content: instruction }, ...params.prompt];
     return { ...params, prompt };
-  }
-}
-
-function parsed(text: string): AnswerObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }
 

@@ -12,13 +12,6 @@ import {
 type ChunkOf<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
 type DataChunk = ChunkOf<`data-${string}`>;
 
-/** An answer as it is stored. */
-export interface StoredAnswer {
-  id: string;
-  parts: UIMessage['parts'];
-  metadata?: Metadata;
-}
-
 /**
  * Folds the UI-message chunks of one answer into the parts of its `UIMessage`.
  *
@@ -26,25 +19,12 @@ export interface StoredAnswer {
  * class changes its own state, so a delta costs the same in a short answer as in a long one.
  */
 export class MessageFolder {
-  private id: string;
+  private id = '';
   private mergedMetadata: Metadata | undefined;
-  private folded: MessageParts;
-  private toolCalls: ToolCallFolder;
+  private folded = new MessageParts();
+  private toolCalls = new ToolCallFolder(this.folded);
   private readonly openTexts = new Map<string, TextUIPart>();
   private readonly openReasonings = new Map<string, ReasoningUIPart>();
-
-  /** @param initial a stored answer to continue, for a resumed run; it is not changed */
-  constructor(initial?: StoredAnswer) {
-    this.id = initial?.id ?? '';
-    this.mergedMetadata = initial?.metadata;
-    this.folded = new MessageParts(initial?.parts.map((part) => ({ ...part })));
-    this.toolCalls = new ToolCallFolder(this.folded);
-  }
-
-  /** The id from the `start` chunk or the stored answer; empty before. */
-  get messageId(): string {
-    return this.id;
-  }
 
   get metadata(): Metadata | undefined {
     return this.mergedMetadata;

@@ -38,7 +38,7 @@ export class RunAnswerFactory {
       await answer.append(start);
       return answer;
     }
-    const streamed = await this.events.readFrames(run, run.id);
+    const { frames: streamed } = await this.events.readStream(run, run.id);
     if (streamed.length === 0) await answer.restore(start);
     for (const frame of streamed) answer.replay(frame);
     if (stepCount(answer.parts()) > run.step) await answer.restore({ type: 'reset-step' });

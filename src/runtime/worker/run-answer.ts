@@ -46,7 +46,8 @@ export class RunAnswer {
   /** The number of steps whose model call is finished. */
   private steps: number;
   private usage: RunUsage;
-  private modelName: string | null;
+  /** The model that answers; null until it is known. */
+  model: string | null;
   private stored: AnswerState | undefined;
   readonly modelCalls: ModelCallLog;
   private readonly turns: WorkTurns;
@@ -58,20 +59,11 @@ export class RunAnswer {
     private readonly execution: RunExecution,
   ) {
     this.steps = run.step;
-    this.modelName = run.model;
+    this.model = run.model;
     this.isSpendLimited = run.hasSpendLimit;
     this.modelCalls = new ModelCallLog(run);
     this.turns = new WorkTurns([run.organizationId, 'runs'], CHUNKS_PER_TURN);
     this.usage = run.usage ?? { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
-  }
-
-  /** The model that answers; null until it is known. */
-  get model(): string | null {
-    return this.modelName;
-  }
-
-  set model(name: string) {
-    this.modelName = name;
   }
 
   get finishedSteps(): number {
@@ -224,9 +216,7 @@ export class RunAnswer {
   finish(outcome: RunOutcome): Promise<boolean> {
     return this.afterSaves(async () => {
       const state = await this.streamedState();
-      const hasNext = await throughOutage(() =>
-        this.execution.finish(claimOf(this.run), this.modelName, state, outcome),
-      );
+      const hasNext = await throughOutage(() => this.execution.finish(claimOf(this.run), this.model, state, outcome));
       this.stored = state;
       return hasNext;
     });
@@ -287,7 +277,7 @@ export class RunAnswer {
   }
 
   private async saveNow(
-    store = (state: AnswerState) => this.execution.saveAnswer(claimOf(this.run), this.modelName, state),
+    store = (state: AnswerState) => this.execution.saveAnswer(claimOf(this.run), this.model, state),
   ): Promise<void> {
     const startedAt = performance.now();
     const state = await this.streamedState();

@@ -6,7 +6,7 @@ import { MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS } from '../../../src/agents/re
 import { historyBytesFor, HISTORY, MAX_HISTORY_BYTES } from '../../../src/runtime/threads/history-query.js';
 import { ANSWER_ORDINAL } from '../../../src/runtime/threads/message.entity.js';
 import type { RunEntity } from '../../../src/runtime/runs/records/run.entity.js';
-import { TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
+import { conversationOf, TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
 import { startTestApp } from '../../support/app.js';
 import { useStarted } from '../../support/use-started.js';
 
@@ -54,9 +54,9 @@ async function historyOf(turns: readonly Turn[], maxBytes?: number): Promise<str
   return read(await store(turns), maxBytes);
 }
 
-async function read(run: RunEntity, maxBytes?: number): Promise<string[]> {
-  const history = await service.app.get(TranscriptService, { strict: false }).readHistory(run, maxBytes);
-  return history.map(({ id }) => id);
+async function read(run: RunEntity, maxBytes = MAX_HISTORY_BYTES): Promise<string[]> {
+  const rows = await service.app.get(TranscriptService, { strict: false }).readHistoryRows(run, maxBytes);
+  return conversationOf(run, rows).map(({ id }) => id);
 }
 
 async function setHistory(history: object | null): Promise<object> {

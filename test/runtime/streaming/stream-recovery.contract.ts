@@ -77,7 +77,7 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
     const untilHeld = async (taskId: string): Promise<string[]> => {
       const run = await topicOf(api, taskId);
       return eventually(async () => {
-        const stored = await api.app.get(RunEvents).readFrames(run, taskId);
+        const { frames: stored } = await api.app.get(RunEvents).readStream(run, taskId);
         return stored.filter((frame) => frame.includes('"text-delta"')).length === HELD_WORDS && stored;
       });
     };
@@ -226,7 +226,7 @@ export function streamRecoveryContract(name: string, startBackend: () => Promise
         await publisher.flush();
         model.release();
         await eventually(() => expect(worker.app.get(RunSupervisor).isIdle).toBe(true));
-        expect(await events.readFrames(run, taskId)).toEqual(others);
+        expect((await events.readStream(run, taskId)).frames).toEqual(others);
 
         await execution.release(second);
         const rest = await framesUntilDone(frames);

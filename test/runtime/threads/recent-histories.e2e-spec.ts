@@ -6,7 +6,11 @@ import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
 import { AnswerSuperseding } from '../../../src/runtime/threads/answer-superseding.js';
 import { ANSWER_ORDINAL } from '../../../src/runtime/threads/message.entity.js';
 import { type FollowingRun, RecentHistories } from '../../../src/runtime/threads/recent-histories.js';
-import { type TranscriptMessage, TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
+import {
+  conversationOf,
+  type TranscriptMessage,
+  TranscriptService,
+} from '../../../src/runtime/threads/transcript.service.js';
 import { createAgent, LONG, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { startTestApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
@@ -43,7 +47,8 @@ function watchReads({ app }: TestApp): Read[] {
     whole.mockClear();
     const history = await read(run, maxBytes);
     const isKnown = whole.mock.calls.length === 0;
-    reads.push({ isKnown, history: structuredClone(history), stored: await transcript.readHistory(run, maxBytes) });
+    const stored = conversationOf(run, await transcript.readHistoryRows(run, maxBytes));
+    reads.push({ isKnown, history: structuredClone(history), stored });
     return history;
   });
   return reads;

@@ -3,7 +3,8 @@ import { DataSource } from 'typeorm';
 import supertest from 'supertest';
 import type { MessageItem, MessagePage } from '../../../src/runtime/threads/thread.dto.js';
 import { RunReader } from '../../../src/runtime/runs/records/run-reader.js';
-import { TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
+import { MAX_HISTORY_BYTES } from '../../../src/runtime/threads/history-query.js';
+import { conversationOf, TranscriptService } from '../../../src/runtime/threads/transcript.service.js';
 import { createAgent, LONG, succeed, ThreadClient, unusedId } from '../../support/agent-runs.js';
 import { startTestApp } from '../../support/app.js';
 import { expectProblem } from '../../support/problem.js';
@@ -62,7 +63,8 @@ async function historyOf(taskId: string): Promise<string[]> {
     .query(`SELECT id FROM organizations WHERE slug = 'default'`);
   const run = await app.app.get(RunReader, { strict: false }).findRun(organizations[0]?.id ?? '', taskId);
   if (run === null) throw new Error('There is no such run.');
-  return (await app.app.get(TranscriptService, { strict: false }).readHistory(run)).map(({ id }) => id);
+  const rows = await app.app.get(TranscriptService, { strict: false }).readHistoryRows(run, MAX_HISTORY_BYTES);
+  return conversationOf(run, rows).map(({ id }) => id);
 }
 
 describe('answering again', () => {

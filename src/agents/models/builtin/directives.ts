@@ -1,4 +1,4 @@
-import { isRecord } from '../../../core/is-record.js';
+import { parseRecord } from '../../../core/is-record.js';
 
 /** One instruction to the built-in model in a user message. */
 export type Directive =
@@ -65,7 +65,7 @@ function parseCall(argument: string): Directive {
   const [, tool = '', json = ''] = /^(\S*)\s*(.*)$/.exec(argument) ?? [];
   if (tool === '') return say('/call requires the name of a tool, as in "/call search {"query":"trains"}".');
   const input = json === '' ? '{}' : json;
-  return isJsonObject(input)
+  return parseRecord(input) !== undefined
     ? { kind: 'call', tool, input }
     : say(`The arguments of "/call ${tool}" are not a JSON object.`);
 }
@@ -76,12 +76,4 @@ function say(text: string): Directive {
 
 function parseCount(argument: string): number | undefined {
   return /^\d+$/.test(argument.trim()) ? Number(argument) : undefined;
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    return isRecord(JSON.parse(text));
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { IsBoolean, IsString, IsUUID } from 'class-validator';
+import { IsBoolean, IsString } from 'class-validator';
+import { IdInput } from '../../../core/validation/item-input.js';
 import type { Principal } from '../../../core/principal.js';
 import { DESTROYS, ManagementTool, READ_ONLY } from '../../../core/tools/management-tool.js';
 import { AppConfig } from '../../../core/config/app-config.js';
@@ -7,10 +8,7 @@ import { pageOf } from '../authorization-page.js';
 import { ConnectedAccounts } from './connected-accounts.js';
 import { OauthConnections } from './oauth-connections.js';
 
-class AuthorizableConnectionInput {
-  @IsUUID()
-  id: string;
-}
+class AuthorizableConnectionInput extends IdInput {}
 
 class AuthorizationPageAnswer {
   /** The page on which a person logs in at the upstream; it does not change. */

@@ -54,28 +54,22 @@ export type StoredModelCall = readonly [
 
 /** The value of the column, as JSON. */
 export function storedCalls(calls: readonly ModelCall[]): string {
-  const stored = calls.map((call): StoredModelCall => {
-    const { step, attempt, started_at, duration_ms, retries, cost_usd, error_code } = call;
-    const { input_tokens, cached_input_tokens, output_tokens, provider_id, model } = call;
-    const { first_chunk_ms, reasoning_tokens } = call;
-    const startedMs = Date.parse(started_at);
-    return [
-      step,
-      attempt,
-      startedMs,
-      duration_ms,
-      retries,
-      input_tokens,
-      cached_input_tokens,
-      output_tokens,
-      cost_usd,
-      error_code,
-      provider_id,
-      model,
-      first_chunk_ms,
-      reasoning_tokens,
-    ];
-  });
+  const stored = calls.map((call): StoredModelCall => [
+    call.step,
+    call.attempt,
+    Date.parse(call.started_at),
+    call.duration_ms,
+    call.retries,
+    call.input_tokens,
+    call.cached_input_tokens,
+    call.output_tokens,
+    call.cost_usd,
+    call.error_code,
+    call.provider_id,
+    call.model,
+    call.first_chunk_ms,
+    call.reasoning_tokens,
+  ]);
   return JSON.stringify(stored);
 }
 

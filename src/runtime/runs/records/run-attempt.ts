@@ -1,6 +1,7 @@
 import type { UIMessage } from 'ai';
 import type { ModelCall } from './model-call.js';
-import type { AnswerObject, RunError, RunStatus, RunUsage } from './run.entity.js';
+import type { RunStatus } from '../../../core/run-status.js';
+import type { AnswerObject, RunError, RunUsage } from './run.entity.js';
 
 /**
  * Identifies one attempt at a run; writes of outdated attempts are refused. A claim that a crash of the database

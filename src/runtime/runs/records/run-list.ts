@@ -5,7 +5,8 @@ import type { ListSpec } from '../../../core/paging/list-spec.js';
 import { METADATA_KEY } from '../../../core/validation/is-metadata.js';
 import { LAST_REQUEST_ORDINAL } from '../../threads/message.entity.js';
 import { messagesWith, readsMessages, questionAmong, questionBytes } from '../../threads/message-texts.js';
-import { RUN_STATUSES, type RunEntity } from './run.entity.js';
+import { RUN_STATUSES } from '../../../core/run-status.js';
+import type { RunEntity } from './run.entity.js';
 import type { Principal } from '../../../core/principal.js';
 
 /** SQL for the milliseconds of `runDuration`. */

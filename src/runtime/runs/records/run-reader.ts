@@ -5,7 +5,7 @@ import { HELD_PER_JSON_BYTE, type HeldAnswer } from '../../../core/answers/answe
 import { DomainError } from '../../../core/domain-error.js';
 import { isUuid } from '../../../core/ids.js';
 import type { ListInput } from '../../../core/paging/list-input.js';
-import { OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../../core/run-status.js';
+import { isOpenRunStatus, OPEN_RUN_STATUS_LIST, OPEN_RUN_STATUSES } from '../../../core/run-status.js';
 import { AppConfig } from '../../../core/config/app-config.js';
 import type { Principal } from '../../../core/principal.js';
 import { LongReads } from '../../../platform/database/long-reads.js';
@@ -132,7 +132,7 @@ export class RunReader {
 
   /** The answers to the approvals of a run, until it is over. */
   async answeredOf({ id, status }: RunState): Promise<AnsweredApprovalItem[]> {
-    return OPEN_RUN_STATUSES.some((open) => open === status) ? this.approvals.findAnswered(id) : [];
+    return isOpenRunStatus(status) ? this.approvals.findAnswered(id) : [];
   }
 
   async findRun(organizationId: string, id: string): Promise<RunEntity | null> {

@@ -1,16 +1,14 @@
 import { IsArray, IsIn, IsInt, IsISO8601, IsNumber, IsObject, IsString, IsUUID } from 'class-validator';
+import { IdInput } from '../../../core/validation/item-input.js';
 import { CallerItem } from '../../../audit/caller.dto.js';
 import { Nested, NestedList } from '../../../core/validation/nested.js';
 import { MayBeNull } from '../../../core/validation/presence.js';
 import { PendingApprovalItem } from './approval.dto.js';
 import type { ModelCall } from './model-call.js';
-import { RUN_STATUSES, type RunStatus } from './run.entity.js';
+import { RUN_STATUSES, type RunStatus } from '../../../core/run-status.js';
 import { ItemOf, PageOf } from '../../../core/paging/page-of.js';
 
-export class RunGetInput {
-  @IsUUID()
-  id: string;
-}
+export class RunGetInput extends IdInput {}
 
 export class RunErrorItem {
   @IsString()

@@ -1,10 +1,8 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColumn } from 'typeorm';
-import { RUN_STATUSES, type RunStatus } from '../../../core/run-status.js';
+import type { RunStatus } from '../../../core/run-status.js';
 import type { Tier } from '../../../core/tier.js';
 import type { StoredModelCall } from './model-call.js';
 import { BIGINT_AS_NUMBER } from '../../../platform/database/bigint-as-number.js';
-
-export { RUN_STATUSES, type RunStatus };
 
 /** Why a run failed, in a form that callers can see. */
 export interface RunError {

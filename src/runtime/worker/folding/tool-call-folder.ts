@@ -6,11 +6,8 @@ export type MessagePart = ToolPart | Exclude<UIMessage['parts'][number], ToolUIP
 
 /** The parts of one message in order, and where its current step begins. */
 export class MessageParts {
-  private stepStart: number;
-
-  constructor(private readonly list: MessagePart[] = []) {
-    this.stepStart = list.findLastIndex((part) => part.type === 'step-start') + 1;
-  }
+  private readonly list: MessagePart[] = [];
+  private stepStart = 0;
 
   push(part: MessagePart): void {
     this.list.push(part);
@@ -32,10 +29,6 @@ export class MessageParts {
   all(): readonly MessagePart[] {
     return this.list;
   }
-
-  currentStep(): readonly MessagePart[] {
-    return this.list.slice(this.stepStart);
-  }
 }
 
 type ToolChunk = Extract<UIMessageChunk, { toolCallId: string } | { approvalId: string }>;
@@ -48,13 +41,7 @@ export class ToolCallFolder {
   /** The calls of the current step by tool call id: a static and a dynamic call may share one. */
   private readonly stepCalls = new Map<string, ToolPart[]>();
 
-  constructor(private readonly parts: MessageParts) {
-    for (const part of parts.currentStep()) {
-      if (!isToolPart(part)) continue;
-      this.register(part);
-      if (part.state === 'input-streaming') this.inputs.set(part.toolCallId, part);
-    }
-  }
+  constructor(private readonly parts: MessageParts) {}
 
   startStep(): void {
     this.stepCalls.clear();
@@ -152,7 +139,9 @@ export class ToolCallFolder {
     }
     const added = createToolPart(update);
     this.parts.push(added);
-    this.register(added);
+    const same = this.stepCalls.get(added.toolCallId);
+    if (same === undefined) this.stepCalls.set(added.toolCallId, [added]);
+    else same.push(added);
     return added;
   }
 
@@ -166,12 +155,6 @@ export class ToolCallFolder {
         .findLast((part) => part.toolCallId === chunk.toolCallId) ??
       neverStarted(chunk.type, chunk.toolCallId)
     );
-  }
-
-  private register(part: ToolPart): void {
-    const same = this.stepCalls.get(part.toolCallId);
-    if (same === undefined) this.stepCalls.set(part.toolCallId, [part]);
-    else same.push(part);
   }
 }
 
