@@ -102,13 +102,6 @@ export class UpstreamPool implements OnApplicationShutdown {
     }
   }
 
-  /** Evicts every revision of a connection that was edited or deleted; active calls finish. */
-  evict(connectionId: string): void {
-    for (const entry of this.all()) {
-      if (entry.connectionId === connectionId) this.retire(entry);
-    }
-  }
-
   /** Closes all upstreams permanently; active calls fail with `cancelled`. */
   async closeAll(): Promise<void> {
     this.isClosed = true;
