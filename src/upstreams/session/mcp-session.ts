@@ -148,22 +148,18 @@ export class McpSession {
     return this.client.getNegotiatedProtocolVersion();
   }
 
-  get serverInfo(): Implementation | undefined {
-    return this.client.getServerVersion();
-  }
-
   /** The session as a channel needs it to send bytes. */
   get channelSession(): ChannelSession {
     return { id: this.transport.sessionId, protocolVersion: this.protocolVersion };
   }
 
-  get instructions(): string | undefined {
-    return this.client.getInstructions();
-  }
-
   get serverDescription(): ServerDescription {
-    const { isModern, serverInfo, instructions } = this;
-    return { isModern, serverInfo, instructions, capabilities: this.client.getServerCapabilities() ?? {} };
+    return {
+      isModern: this.isModern,
+      serverInfo: this.client.getServerVersion(),
+      instructions: this.client.getInstructions(),
+      capabilities: this.client.getServerCapabilities() ?? {},
+    };
   }
 
   /** The lists whose changes the upstream announces (`listChanged`). */
