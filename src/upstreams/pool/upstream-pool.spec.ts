@@ -121,7 +121,7 @@ describe('UpstreamPool', () => {
   it('closes everything at shutdown', async () => {
     await touch(target('a'));
     const release = hold(target('b'));
-    await pool.closeAll();
+    await pool.onApplicationShutdown();
     expect(closed).toEqual(['a@1', 'b@1']);
     await release();
   });

@@ -103,7 +103,7 @@ export class UpstreamPool implements OnApplicationShutdown {
   }
 
   /** Closes all upstreams permanently; active calls fail with `cancelled`. */
-  async closeAll(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     this.isClosed = true;
     const entries = this.all();
     await Promise.all(
@@ -112,10 +112,6 @@ export class UpstreamPool implements OnApplicationShutdown {
         return entry.close();
       }),
     );
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.closeAll();
   }
 
   private async borrowOnceKnown(
