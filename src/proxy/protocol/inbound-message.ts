@@ -249,14 +249,3 @@ function decode(value: string): string {
   const encoded = ENCODED.exec(value)?.[1];
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
 }
-
-/** The caller's trace context (W3C Trace Context), not validated. */
-export function traceContextOf({ traceparent, tracestate }: IncomingHttpHeaders): {
-  traceparent?: string;
-  tracestate?: string;
-} {
-  return {
-    ...(typeof traceparent === 'string' && { traceparent }),
-    ...(typeof tracestate === 'string' && { tracestate }),
-  };
-}
