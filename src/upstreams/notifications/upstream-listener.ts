@@ -1,4 +1,4 @@
-import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-channel.js';
+import { answerRequest, type UpstreamAnswer, type UpstreamChannel } from '../messages/upstream-channel.js';
 import { type ListedKind, type OnListChanged, subscriptionTo } from '../contract/list-change.js';
 import type { McpSession } from '../session/mcp-session.js';
 import { UpstreamError } from '../contract/upstream-error.js';
@@ -10,7 +10,6 @@ import {
 } from './notification-stream.js';
 import { LISTEN_HEADERS, subscriptionMessage } from './resource-listener.js';
 import type { UpstreamRequest } from '../contract/upstream-request.js';
-import { answerRequest } from '../messages/answer-request.js';
 import { withTimeout } from '../../core/with-timeout.js';
 
 /** After this many sessions in a row that were lost soon after opening, the service stops listening. */
