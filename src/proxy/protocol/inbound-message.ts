@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { holdsCredential, withoutCredentials } from '../../core/credential-forms.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
@@ -221,6 +222,14 @@ export function requireTakesStream(headers: IncomingHttpHeaders, message: Inboun
 /** True if the caller accepts an event stream as the answer. */
 export function takesStream({ accept }: IncomingHttpHeaders): boolean {
   return accept?.includes('text/event-stream') === true;
+}
+
+/**
+ * Ends the exchange of a request that its client has cancelled, which gets no answer (MCP 2025-11-25, "Cancellation"):
+ * with a stream without messages, or for a client that takes none with the status of messages without an answer.
+ */
+export async function sendNoAnswer({ headers }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  await (takesStream(headers) ? reply.status(200).type('text/event-stream').send('') : reply.status(202).send());
 }
 
 /** The caller's MCP headers, without any credentials. All other headers, such as cookies, are not forwarded. */
