@@ -24,7 +24,7 @@ import {
   RESOURCE_UPDATED,
   subscriptionTo,
 } from '../contract/list-change.js';
-import { isAtLeast, type LogLevel } from '../contract/log-level.js';
+import { isFrom, type LogLevel } from '../contract/log-level.js';
 import type { ServerDescription } from '../contract/upstream.js';
 import type { RoundParams } from './input-rounds.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
@@ -275,7 +275,7 @@ export class McpSession {
 
   /** Returns the level that the session has then. */
   private async setLogLevel(level: LogLevel, least: LogLevel | undefined, bounds: RequestBounds): Promise<LogLevel> {
-    if (least !== undefined && isAtLeast(least, level)) return least;
+    if (least !== undefined && isFrom(least, level)) return least;
     try {
       await this.request('logging/setLevel', { level }, bounds);
     } catch (error) {
