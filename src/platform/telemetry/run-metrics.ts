@@ -26,7 +26,6 @@ const MAX_LABEL_LENGTH = 128;
 const MAX_MODELS = 100;
 const MAX_ERROR_TYPES = 100;
 
-/** How a run ended. */
 export interface RunEnd {
   readonly status: 'completed' | 'failed' | 'cancelled';
   /** Why it failed, as a stable code. */

@@ -170,7 +170,6 @@ class Borrowing implements BorrowOptions {
   }
 }
 
-/** A caller's session with an upstream. */
 export interface SessionAtUpstream {
   /** Unique; identifies the session in this process. */
   readonly key: string;

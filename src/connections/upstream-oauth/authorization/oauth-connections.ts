@@ -8,7 +8,6 @@ import { AuthorizationRightsRepository } from './authorization-rights.repository
 /** The management permission to log in for the account of a connection. */
 const PERMISSION = 'CONNECTION_AUTHORIZE';
 
-/** A connection with OAuth at a URL. */
 type OauthConnection = Connection & { readonly url: string };
 
 /** Finds connections with OAuth, for those who are allowed to know of them. */
