@@ -11,6 +11,7 @@ import { ToolInvoker } from '../upstreams/tool-invoker.js';
 import type { UpstreamTool } from '../upstreams/contract/upstream.js';
 import { DomainError } from '../core/domain-error.js';
 import type { Connection } from '../connections/connection.js';
+import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { AgentComposition } from './composition/agent-composition.js';
 import type { AgentToCompose } from './composition/agent-parts.js';
 import { SEARCH_TOOLS } from './composition/tool-naming.js';
@@ -137,6 +138,7 @@ export interface OpenToolset {
 export class AgentToolset {
   constructor(
     private readonly compositions: AgentComposition,
+    private readonly directory: ConnectionDirectory,
     private readonly invoker: ToolInvoker,
     private readonly search: ToolSearch,
     private readonly rooms: AnswerRooms,
@@ -186,7 +188,7 @@ export class AgentToolset {
       dressing === undefined ? args : fillArguments(dressing, args);
     const permitted = (toolName: string): boolean => toolName === upstreamName;
     const findConnection = (): Promise<Connection> =>
-      throughOutage(() => this.invoker.requireConnection({ organizationId, connectionId, userId }));
+      throughOutage(() => this.directory.requireConnection(organizationId, connectionId, userId));
     return {
       name,
       connectionId,

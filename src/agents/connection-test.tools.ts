@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DomainError } from '../core/domain-error.js';
 import { ManagementTool, UPDATES } from '../core/tools/management-tool.js';
 import type { Principal } from '../core/principal.js';
 import { ConnectionIdInput } from '../connections/connection.dto.js';
-import { connectionFor } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ConnectionTester } from '../upstreams/pool/connection-tester.js';
 import { AgentTester } from './agent-tester.js';
@@ -53,11 +51,7 @@ export class ConnectionTestTools {
     annotations: UPDATES,
   })
   async test({ id }: ConnectionIdInput, caller: Principal): Promise<ConnectionTested> {
-    const found = await this.directory.findConnection(caller.organization.id, id);
-    if (found === undefined) {
-      throw new DomainError('not_found', 'There is no connection with this id in the organization.');
-    }
-    const connection = connectionFor(found, caller.userId);
+    const connection = await this.directory.requireConnection(caller.organization.id, id, caller.userId);
     const isAgent = connection.type === 'VIRTUAL';
     const check = await (isAgent ? this.agents.test(connection) : this.connections.test(connection));
     const { fault, latencyMs, tools, protocolVersion } = check;

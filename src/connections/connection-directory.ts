@@ -2,7 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { isUuid } from '../core/ids.js';
 import { mapMaybePromise } from '../core/map-maybe-promise.js';
 import { ReadThroughCache } from '../core/read-through-cache.js';
-import { type Connection, type ConnectionStatus, hasMemberAccounts } from './connection.js';
+import {
+  type Connection,
+  connectionFor,
+  type ConnectionStatus,
+  hasMemberAccounts,
+  unknownConnection,
+} from './connection.js';
 import { ConnectionChanges } from './connection-changes.js';
 import {
   type ConnectionOutline,
@@ -49,6 +55,13 @@ export class ConnectionDirectory {
     return mapMaybePromise(this.findAnywhere(id), (connection) =>
       connection?.organizationId === organizationId ? connection : undefined,
     );
+  }
+
+  /** The connection as this person uses it; see `connectionFor`. @throws DomainError `not_found` */
+  async requireConnection(organizationId: string, id: string, userId?: string | null): Promise<Connection> {
+    const connection = await this.findConnection(organizationId, id);
+    if (connection === undefined) throw unknownConnection();
+    return connectionFor(connection, userId);
   }
 
   /** In any organization: for callers without a credential, who never see the result. */

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { HeldAnswer } from '../core/answers/answer-budget.js';
-import { DomainError } from '../core/domain-error.js';
 import { newId } from '../core/ids.js';
 import type { ListInput } from '../core/paging/list-input.js';
 import { paginate } from '../core/paging/paginate.js';
@@ -18,7 +17,13 @@ import { ConnectionEditor } from './connection-editor.js';
 import { ConnectionPins } from './connection-pins.js';
 import { ConnectionRepository } from './connection.repository.js';
 import type { ListSpec } from '../core/paging/list-spec.js';
-import { CONNECTION_STATUSES, CONNECTION_TYPES, type AuthType, type OauthSettings } from './connection.js';
+import {
+  CONNECTION_STATUSES,
+  CONNECTION_TYPES,
+  type AuthType,
+  type OauthSettings,
+  unknownConnection,
+} from './connection.js';
 import type { ConnectionEntity } from './connection.entity.js';
 
 /** The fields that COLLECTION_CONNECTIONS_LIST publishes. */
@@ -97,10 +102,6 @@ export class ConnectionService {
     if (!(await this.repository.deleteOfOrganization(caller.organization.id, id))) throw unknownConnection();
     return item;
   }
-}
-
-function unknownConnection(): DomainError {
-  return new DomainError('not_found', 'There is no connection with this id in the organization.');
 }
 
 /**

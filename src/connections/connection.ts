@@ -153,6 +153,10 @@ export function requireActive({ status }: Pick<Connection, 'status'>): void {
   if (status === 'inactive') throw new DomainError('connection_unavailable', 'The connection is inactive.');
 }
 
+export function unknownConnection(): DomainError {
+  return new DomainError('not_found', 'There is no connection with this id in the organization.');
+}
+
 /** By connection object, which is cached for less than a second: the same object again keeps what is cached by it. */
 const ofMembers = new WeakMap<Connection, Map<string, Connection>>();
 

@@ -3,7 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client';
 import { suggestionFor } from '../core/closest-name.js';
 import { DomainError } from '../core/domain-error.js';
 import { throughOutage } from '../core/retry.js';
-import { type Connection, requireActive, connectionFor } from '../connections/connection.js';
+import { type Connection, requireActive } from '../connections/connection.js';
 import { ConnectionDirectory } from '../connections/connection-directory.js';
 import { ArgumentChecker } from './arguments/argument-checker.js';
 import { type ArgumentVerdict, refusalOf } from './arguments/argument-verdict.js';
@@ -82,14 +82,6 @@ function callerOf({ userId, quotaKeyId, apiKeyId, address }: ToolCaller): string
   return userId ?? quotaKeyId ?? apiKeyId ?? address ?? 'anonymous';
 }
 
-/** Identifies a connection. */
-interface ConnectionRef {
-  readonly organizationId: string;
-  readonly connectionId: string;
-  /** The person for whom it is used. */
-  readonly userId?: string | null | undefined;
-}
-
 /**
  * Checks and records every call of an upstream's tool: `callTool` makes the service's own calls, such as those of runs,
  * and `admitCall` admits those that the proxy forwards. All pass the same steps: look the tool up → count against the
@@ -108,21 +100,12 @@ export class ToolInvoker {
     private readonly pins: ToolPins,
   ) {}
 
-  /** @throws DomainError `not_found` */
-  async requireConnection({ organizationId, connectionId, userId }: ConnectionRef): Promise<Connection> {
-    const connection = await this.directory.findConnection(organizationId, connectionId);
-    if (connection === undefined) {
-      throw new DomainError('not_found', 'There is no connection with this id in the organization.');
-    }
-    return connectionFor(connection, userId);
-  }
-
   /**
    * Requests the upstream's tools, stores them as the last known ones, and returns those that the connection offers.
    * @throws DomainError `not_found` or `connection_unavailable`, UpstreamError
    */
-  async listTools(ref: ConnectionRef): Promise<UpstreamTool[]> {
-    return this.listNow(await this.requireConnection(ref));
+  async listTools(organizationId: string, connectionId: string, userId: string | undefined): Promise<UpstreamTool[]> {
+    return this.listNow(await this.directory.requireConnection(organizationId, connectionId, userId));
   }
 
   /**

@@ -146,7 +146,6 @@ function dispatcherFor(policy: AddressPolicy): GuardedDispatcher {
     OfferedTools,
     ToolPins,
     ListChangeFeed,
-    StdioSessions,
     UpstreamChannels,
     UpstreamHealth,
     ConnectionTester,

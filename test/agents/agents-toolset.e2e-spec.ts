@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { AgentToolset, type AgentTool, type OpenToolset } from '../../src/agents/agent-toolset.js';
+import { ConnectionDirectory } from '../../src/connections/connection-directory.js';
 import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
 import { OrganizationsService } from '../../src/identity/organizations/organizations.service.js';
 import { ToolInvoker } from '../../src/upstreams/tool-invoker.js';
@@ -164,7 +165,9 @@ describe('the tools of an agent', () => {
     const opened = await open(await agentOf(app, [connectionId]));
     const invoker = app.app.get(ToolInvoker, { strict: false });
     const forbidden = invoker.callTool({
-      connection: await invoker.requireConnection({ organizationId, connectionId }),
+      connection: await app.app
+        .get(ConnectionDirectory, { strict: false })
+        .requireConnection(organizationId, connectionId),
       entryPoint: 'run',
       toolName: 'b',
       args: {},

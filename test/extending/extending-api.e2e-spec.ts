@@ -7,7 +7,7 @@ import { RatingsApiModule } from '../../examples/extension/ratings/ratings-api.m
 import { RouteAccessTable } from '../../src/identity/auth/route-access-table.js';
 import { RequirePermission } from '../../src/core/require-permission.js';
 import { migrate } from '../../src/platform/database/migrate.js';
-import { McpEndpoint } from '../../src/proxy/http/mcp-endpoint.js';
+import { McpEndpoint } from '../../src/proxy/http/mcp.controller.js';
 import { startTestApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { expectProblem } from '../support/problem.js';

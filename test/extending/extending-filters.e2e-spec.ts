@@ -25,7 +25,7 @@ import supertest from 'supertest';
 import { Access } from '../../src/core/access.js';
 import { DomainError } from '../../src/core/domain-error.js';
 import { McpErrorResponder } from '../../src/proxy/http/mcp-error-responder.js';
-import { McpEndpoint } from '../../src/proxy/http/mcp-endpoint.js';
+import { McpEndpoint } from '../../src/proxy/http/mcp.controller.js';
 import { startTestApp, type TestApp, type TestAppOptions } from '../support/app.js';
 
 /** Answers what the extension alone knows. */

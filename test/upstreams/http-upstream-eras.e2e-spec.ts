@@ -20,8 +20,10 @@ describe('HttpUpstream against server-everything', () => {
     const tools = await upstream.listTools();
     expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['echo', 'get-sum']));
     expect(upstream.protocolVersion).toBe('2025-11-25');
-    expect(upstream.serverInfo).toMatchObject({ name: 'mcp-servers/everything' });
-    expect(upstream.instructions).toContain('Everything Server');
+    expect(await upstream.serverDescription()).toMatchObject({
+      serverInfo: { name: 'mcp-servers/everything' },
+      instructions: expect.stringContaining('Everything Server'),
+    });
   });
 
   it('calls tools and keeps structured content', async () => {
@@ -102,7 +104,7 @@ describe('HttpUpstream against a modern server', () => {
     expect((await upstream.listTools()).map(({ name }) => name)).toEqual(['echo', 'routed', 'hang']);
     await expect(upstream.callTool('echo', {})).resolves.toMatchObject({ content: [{ type: 'text', text: 'modern' }] });
     expect(upstream.protocolVersion).toBe('2026-07-28');
-    expect(upstream.instructions).toBe('Be modern.');
+    expect((await upstream.serverDescription()).instructions).toBe('Be modern.');
     expect(server.calls('initialize')).toEqual([]);
     expect(server.calls('tools/call')[0]?.headers).toMatchObject({ 'mcp-method': 'tools/call', 'mcp-name': 'echo' });
   });

@@ -88,7 +88,7 @@ describe('StdioUpstream with real servers', () => {
     const tools = await upstream.listTools();
     expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['echo', 'get-sum']));
     expect(upstream.protocolVersion).toBe('2025-11-25');
-    expect(upstream.serverInfo).toMatchObject({ name: 'mcp-servers/everything' });
+    expect((await upstream.serverDescription()).serverInfo).toMatchObject({ name: 'mcp-servers/everything' });
     expect(await say(upstream, 'echo', { message: 'hi' })).toBe('Echo: hi');
     await expect(upstream.request('resources/list', undefined)).resolves.toMatchObject({
       resources: expect.any(Array),

@@ -86,7 +86,7 @@ export class MemberLists {
 
   /** What the upstream lists now, regardless of cached lists. */
   live({ id, organizationId, accountUserId: userId }: Connection): Promise<MemberList> {
-    const listed = this.invoker.listTools({ organizationId, connectionId: id, userId });
+    const listed = this.invoker.listTools(organizationId, id, userId);
     return withinDeadline(
       listed.then((tools) => toToolList(tools, Date.now())),
       DEADLINE_MS,

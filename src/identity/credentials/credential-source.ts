@@ -44,7 +44,6 @@ export function VerifiesCredentials(kind: CredentialKind): ClassDecorator {
   return SetMetadata(CREDENTIAL_SOURCE, kind);
 }
 
-/** A source, and the key of a credential there. */
 interface IdentifiedCredential {
   readonly source: CredentialSource;
   readonly key: string;

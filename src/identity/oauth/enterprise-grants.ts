@@ -12,7 +12,6 @@ import { OauthRecordsRepository } from './records/oauth-records.repository.js';
 
 type ExchangeContext = TokenEndpointGrantContext<{ assertion?: unknown }>;
 
-/** The person for whom an assertion vouches. */
 interface VouchedPerson {
   readonly userId: string;
   /** False for the first assertion about this person: the address has found the account. */

@@ -57,6 +57,6 @@ import { SigningKeys } from './signing-keys.js';
     OauthTools,
     SigningKeys,
   ],
-  exports: [OauthRoutes, OauthGrantsRepository, SigningKeys],
+  exports: [OauthRoutes, SigningKeys],
 })
 export class OauthModule {}

@@ -21,7 +21,6 @@ const ENTERPRISE = "c.oauth ->> 'isEnterprise' = 'true'";
 const IS_NEEDED = `EXISTS (SELECT FROM members m JOIN connections c ON c.organization_id = m.organization_id
   WHERE m.user_id = s.user_id AND ${ENTERPRISE})`;
 
-/** A stored ID token. */
 interface StoredIdToken {
   readonly id: string;
   readonly tokens: IssuedTokens;

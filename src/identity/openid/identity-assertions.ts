@@ -8,7 +8,6 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag';
 
-/** What an assertion is for. */
 interface AssertionPurpose {
   /** The issuer of the authorization server that it is presented to. */
   readonly audience: string;

@@ -47,7 +47,6 @@ export interface PersonClaims {
   readonly name: string | undefined;
 }
 
-/** A person who has signed in with the issuer. */
 interface IssuerSignIn {
   readonly claims: PersonClaims;
   readonly tokens: IssuedTokens;

@@ -66,7 +66,6 @@ export class MemberRepository {
     );
   }
 
-  /** The number of organizations that the person is a member of. */
   countOrganizations(manager: EntityManager, userId: string): Promise<number> {
     return manager.countBy(MemberEntity, { userId });
   }

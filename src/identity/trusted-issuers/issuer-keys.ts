@@ -17,7 +17,6 @@ const STALE_MS = 3_600_000;
 /** The pause between reads, failed ones included, however many tokens with unknown key ids somebody sends. */
 const PAUSE_MS = 2_000;
 
-/** Finds the key that a token names. */
 type FindKey = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
 
 /** The keys of one issuer, as far as they were read. */

@@ -7,7 +7,6 @@ import { withTimeout } from '../../core/with-timeout.js';
 
 type CheckResult = 'ok' | 'unavailable';
 
-/** The result of readiness checks. */
 export interface Readiness {
   status: CheckResult;
   checks: Record<string, CheckResult>;

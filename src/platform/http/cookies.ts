@@ -16,7 +16,6 @@ export function readCookie({ headers }: FastifyRequest, name: string): string | 
   return values.length === 1 ? values[0] : undefined;
 }
 
-/** The names of the cookies that begin with the prefix. */
 export function cookieNamesWith({ headers }: FastifyRequest, prefix: string): string[] {
   const names = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('=', 1)[0] ?? '');
   return names.filter((name) => name.startsWith(prefix));

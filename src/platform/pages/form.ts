@@ -26,7 +26,6 @@ interface FormOptions {
   /** From `CsrfTokens.tokenFor`. */
   readonly csrfToken: string;
   readonly fields?: readonly Field[];
-  /** Hidden values. */
   readonly hidden?: Readonly<Record<string, string | undefined>>;
   /** The buttons: the first is the main one. A button with a name submits `name=value`. */
   readonly buttons: readonly Button[];

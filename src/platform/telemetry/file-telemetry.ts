@@ -46,7 +46,6 @@ class FileTransfer {
     private readonly record: (bytes: number, failure: { [ERROR_TYPE]?: string }) => void,
   ) {}
 
-  /** Yields what the source yields, and counts it. */
   async *count(source: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
     for await (const buffer of source) {
       this.bytes += buffer.length;

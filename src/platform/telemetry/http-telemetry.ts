@@ -13,7 +13,7 @@ import {
   HTTP_REQUEST_DURATION,
   NOT_LISTED,
 } from './names.js';
-import { parentOf, type TraceContext, traceContextOf, validTraceContext } from './trace-context.js';
+import { incomingTrace, parentOf, type TraceContext, traceContextOf, validTraceContext } from './trace-context.js';
 import { Tracing, Metering } from './open-telemetry.js';
 import type { CollectionResult, MetricProducer } from '@opentelemetry/sdk-metrics';
 import { DURATION_BOUNDARIES, DurationHistogram, collected, histogramOf, hrTime } from './metric-data.js';
@@ -116,7 +116,7 @@ export class HttpTelemetry {
   /** The trace context for the work of this request; the caller's own if tracing is disabled. */
   traceContextOf(request: FastifyRequest): TraceContext | undefined {
     return request.span === undefined
-      ? validTraceContext(incomingOf(request))
+      ? validTraceContext(incomingTrace(request.headers))
       : traceContextOf(request.span.spanContext());
   }
 }
@@ -147,7 +147,7 @@ function traceRoute(tracer: Tracer, route: RouteOptions): void {
             [REQUEST_ID]: request.id,
           },
         },
-        parentOf(incomingOf(request)),
+        parentOf(incomingTrace(request.headers)),
       );
       done();
     },
@@ -172,12 +172,4 @@ function traceRoute(tracer: Tracer, route: RouteOptions): void {
       done();
     },
   ];
-}
-
-function incomingOf({ headers }: FastifyRequest): { traceparent?: string; tracestate?: string } {
-  const { traceparent, tracestate } = headers;
-  return {
-    ...(typeof traceparent === 'string' && { traceparent }),
-    ...(typeof tracestate === 'string' && { tracestate }),
-  };
 }

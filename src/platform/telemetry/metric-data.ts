@@ -52,7 +52,6 @@ export interface MeasuredTime {
   readonly endTime: HrTime;
 }
 
-/** The name and description of a metric. */
 interface NamedMetric {
   readonly name: string;
   readonly description: string;

@@ -50,14 +50,6 @@ interface ProxiedOutcome {
   readonly errorCode?: string | undefined;
 }
 
-/** A request that is being measured. */
-export interface MeasuredCall {
-  /** The W3C trace context to send upstream: empty, the caller's unchanged, or that of this request's own span. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Records the end of the request. Only the first call counts. */
-  end(outcome: ProxiedOutcome): void;
-}
-
 /** A span attribute can hold the name of an unknown tool, so it is truncated, not rejected. */
 const MAX_ATTRIBUTE_LENGTH = 256;
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
@@ -78,22 +70,25 @@ export class ProxyTelemetry {
   begin(call: ProxiedCall): MeasuredCall {
     const series = this.ledger.seriesOf(call.connectionId, call.method, call.toolLabel, call.streamable);
     const { tracer } = this.tracing;
-    if (tracer === undefined) return new Measurement(series, headersOf(validTraceContext(call.incoming)), undefined);
+    if (tracer === undefined) return new MeasuredCall(series, headersOf(validTraceContext(call.incoming)), undefined);
     const span = startSpan(tracer, call, series.labels.method);
-    return new Measurement(series, headersOf(traceContextOf(span.spanContext())), span);
+    return new MeasuredCall(series, headersOf(traceContextOf(span.spanContext())), span);
   }
 }
 
-class Measurement implements MeasuredCall {
+/** A request that is being measured. */
+export class MeasuredCall {
   private readonly startedAt = performance.now();
   private ended = false;
 
   constructor(
     private readonly series: CallSeries,
+    /** The W3C trace context to send upstream: empty, the caller's unchanged, or that of this request's own span. */
     readonly headers: Readonly<Record<string, string>>,
     private readonly span: Span | undefined,
   ) {}
 
+  /** Records the end of the request. Only the first call counts. */
   end({ status, errorCode = NOT_LISTED }: ProxiedOutcome): void {
     if (this.ended) return;
     this.ended = true;

@@ -26,7 +26,6 @@ const MAX_LABEL_LENGTH = 128;
 const MAX_MODELS = 100;
 const MAX_ERROR_TYPES = 100;
 
-/** How a run ended. */
 export interface RunEnd {
   readonly status: 'completed' | 'failed' | 'cancelled';
   /** Why it failed, as a stable code. */
@@ -105,7 +104,7 @@ export class RunMetrics {
   recordEnd({ status, errorCode }: RunEnd, durationMs: number | undefined): void {
     const attributes = {
       [STATUS]: status,
-      ...(errorCode !== undefined && { [ERROR_TYPE]: this.errorType(errorCode) }),
+      ...(errorCode !== undefined && { [ERROR_TYPE]: this.errorTypes.of(errorCode) }),
     };
     this.ended.add(1, attributes);
     if (durationMs !== undefined) this.duration.record(durationMs / 1000, { [STATUS]: status });
@@ -116,7 +115,7 @@ export class RunMetrics {
     call: { ms: number; firstChunkMs?: number | undefined; errorCode?: string | undefined },
   ): void {
     const attributes = this.chatAttributes(named);
-    const failure = call.errorCode === undefined ? {} : { [ERROR_TYPE]: this.errorType(call.errorCode) };
+    const failure = call.errorCode === undefined ? {} : { [ERROR_TYPE]: this.errorTypes.of(call.errorCode) };
     this.chatDuration.record(call.ms / 1000, { ...attributes, ...failure });
     if (call.firstChunkMs !== undefined) this.chatFirstChunk.record(call.firstChunkMs / 1000, attributes);
   }
@@ -133,10 +132,6 @@ export class RunMetrics {
       [GEN_AI_PROVIDER_NAME]: provider,
       [GEN_AI_REQUEST_MODEL]: this.models.of(model),
     };
-  }
-
-  private errorType(code: string): string {
-    return this.errorTypes.of(code);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Context, createTraceState, ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api';
 import { holdsCredential } from '../../core/credential-forms.js';
 
@@ -5,6 +6,17 @@ import { holdsCredential } from '../../core/credential-forms.js';
 export interface IncomingTraceContext {
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
+}
+
+/** The caller's trace context, not validated. */
+export function incomingTrace({ traceparent, tracestate }: IncomingHttpHeaders): {
+  traceparent?: string;
+  tracestate?: string;
+} {
+  return {
+    ...(typeof traceparent === 'string' && { traceparent }),
+    ...(typeof tracestate === 'string' && { tracestate }),
+  };
 }
 
 /** A trace context that is safe to forward. */

@@ -10,7 +10,6 @@ import { mayAsk } from '../agent-server/ask/ask-definition.js';
 import { ProxyCaller } from '../protocol/proxy-caller.js';
 import { canRun, opensEndpoint } from './access-callers.js';
 
-/** A tool that a connection or agent offers. */
 export interface OfferedTool {
   readonly name: string;
   /** The connection that provides it; never an agent. */

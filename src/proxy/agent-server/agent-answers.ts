@@ -115,11 +115,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     // The list is empty whatever the agent consists of.
     const isGranted = principal === undefined || !allowsNothing(principal.permissions);
     if (!mayBePublic && !isGranted && !mayAsk(caller)) return { tools: [], others: '' };
-    return toolListTexts(caller, await this.compositionFor(caller, owner), options);
-  }
-
-  private compositionFor({ connection }: ProxyCaller, owner: SessionOwner | undefined): Promise<Composition> {
-    return owner ? this.sessionCompositions.compositionOf(owner) : this.compositions.compositionOf(connection);
+    return toolListTexts(caller, await this.sessionCompositions.compositionFor(caller, owner), options);
   }
 
   private announceSession({ reply, caller, message }: McpRequestContext): void {
@@ -143,7 +139,7 @@ export class AgentAnswers implements OnApplicationShutdown {
     const { session } = route;
     const ownerAt: AgentServerContext['ownerAt'] = (connection) =>
       pooledRoute({ principal: caller.principal, connection }, message, session).owner;
-    const compose = (): Promise<Composition> => this.compositionFor(caller, sessionOwner);
+    const compose = (): Promise<Composition> => this.sessionCompositions.compositionFor(caller, sessionOwner);
     const isModern = isModernMessage(request.headers, message);
     const client = { isModern, isUrlClient: hasUrlElicitation(request, message) };
     if (!requestsDescription(message)) {

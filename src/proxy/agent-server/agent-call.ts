@@ -1,5 +1,5 @@
 import type { McpRequestContext } from '../forwarding/upstream-router.js';
-import { traceContextOf } from '../protocol/inbound-message.js';
+import { incomingTrace } from '../../platform/telemetry/trace-context.js';
 
 /** A tool call that the agent answers or refuses itself, as it is recorded (`InvocationLog.openInvocation`). */
 export function agentCallOf(
@@ -8,6 +8,6 @@ export function agentCallOf(
   args: unknown,
 ) {
   const { connection, asToolCaller } = caller;
-  const trace = traceContextOf(request.headers);
+  const trace = incomingTrace(request.headers);
   return { connection, agentId: connection.id, toolName, args, caller: asToolCaller, entryPoint, trace };
 }

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import { isAskName } from '../../agents/composition/tool-naming.js';
 import { requireActive } from '../../connections/connection.js';
 import { ReplyWriter } from '../forwarding/reply-writer.js';
@@ -28,8 +27,7 @@ export class AgentOwnTools {
     private readonly asks: AskTasks,
     private readonly legacy: LegacyAskRequests,
     private readonly answers: AgentAnswers,
-    private readonly compositions: AgentComposition,
-    private readonly sessionCompositions: SessionComposition,
+    private readonly compositions: SessionComposition,
     private readonly writer: ReplyWriter,
   ) {}
 
@@ -57,9 +55,7 @@ export class AgentOwnTools {
     const { caller, message, request } = context;
     if (message.kind !== 'request' || !isAskName(message.params['name'])) return false;
     requireActive(caller.connection);
-    const { ask: offer } = await (owner
-      ? this.sessionCompositions.compositionOf(owner)
-      : this.compositions.compositionOf(caller.connection));
+    const { ask: offer } = await this.compositions.compositionFor(caller, owner);
     if (offer?.name !== message.params['name']) return false;
     if (caller.principal === undefined) throw credentialMissing();
     const call = { exchange: context, offer, args: message.params['arguments'] };

@@ -1,14 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { requireActive } from '../../connections/connection.js';
 import { onceClosed } from '../../platform/http/once-closed.js';
+import { incomingTrace } from '../../platform/telemetry/trace-context.js';
 import { ProxyTelemetry } from '../../platform/telemetry/proxy-telemetry.js';
 import type { McpRequestContext, PooledRoute } from '../forwarding/upstream-router.js';
-import {
-  type InboundMessage,
-  isModernMessage,
-  traceContextOf,
-  type InboundRequest,
-} from '../protocol/inbound-message.js';
+import { type InboundMessage, isModernMessage, type InboundRequest } from '../protocol/inbound-message.js';
 import { isAnswerable } from '../translation/modern-envelope.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions/client-upstream-sessions.js';
 import { AgentAnswers } from './agent-answers.js';
@@ -129,7 +125,7 @@ export class AgentRequestHandler {
       connectionId: caller.connection.id,
       method: message.method,
       requestId: request.id,
-      incoming: traceContextOf(request.headers),
+      incoming: incomingTrace(request.headers),
     });
     onceClosed(reply, () => measured.end({ status: reply.raw.statusCode < 400 ? 'success' : 'error' }));
   }

@@ -97,13 +97,6 @@ import { AgentToolRouter } from './offering/agent-tool-router.js';
     SessionQuestions,
     SessionResources,
   ],
-  exports: [
-    AgentNotificationStream,
-    AgentOwnTools,
-    AgentRequestHandler,
-    AgentToolRouter,
-    ClientSessionStreams,
-    ClientUpstreamSessions,
-  ],
+  exports: [AgentOwnTools, AgentRequestHandler, AgentToolRouter, ClientSessionStreams, ClientUpstreamSessions],
 })
 export class AgentServerModule {}

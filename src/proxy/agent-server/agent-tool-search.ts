@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { AgentComposition } from '../../agents/composition/agent-composition.js';
 import { type Composition, isListed, type ToolPlace, isForModels } from '../../agents/composition/composition.js';
 import { SEARCH_TOOLS } from '../../agents/composition/tool-naming.js';
 import { toDefinitions, toToolQuery } from '../../agents/search/search-tools.js';
@@ -25,8 +24,7 @@ import { holdsAny, sees } from './offering/agent-permissions.js';
 @Injectable()
 export class AgentToolSearch {
   constructor(
-    private readonly compositions: AgentComposition,
-    private readonly sessionCompositions: SessionComposition,
+    private readonly compositions: SessionComposition,
     private readonly search: ToolSearch,
     private readonly invocations: InvocationLog,
     private readonly answers: AgentAnswers,
@@ -43,9 +41,7 @@ export class AgentToolSearch {
     const { caller, message, request, reply } = context;
     if (message.kind !== 'request' || message.params['name'] !== SEARCH_TOOLS) return false;
     requireActive(caller.connection);
-    const composition = await (owner
-      ? this.sessionCompositions.compositionOf(owner)
-      : this.compositions.compositionOf(caller.connection));
+    const composition = await this.compositions.compositionFor(caller, owner);
     if (composition.toolMode === 'all') return false;
     const isModern = isModernMessage(request.headers, message);
     if (isModern && !isAnswerable(request.headers, message)) {

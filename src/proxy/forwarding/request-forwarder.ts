@@ -13,8 +13,8 @@ import {
   isModernMessage,
   isSubscription,
   takesStream,
-  traceContextOf,
 } from '../protocol/inbound-message.js';
+import { incomingTrace } from '../../platform/telemetry/trace-context.js';
 import { toProxyError } from '../protocol/to-proxy-error.js';
 import { type McpRequestContext, type Route, hasOwnTools } from './upstream-router.js';
 import { AskedClients } from './asked-clients/asked-client.js';
@@ -61,7 +61,7 @@ export class RequestAdmission {
       connectionId: caller.connection.id,
       method: message.method,
       requestId: request.id,
-      incoming: traceContextOf(request.headers),
+      incoming: incomingTrace(request.headers),
     });
     return {
       traceHeaders: measured.headers,
@@ -95,7 +95,7 @@ export class RequestAdmission {
         streamable: entryPoint === 'call_tool',
         ...(caller.agentId !== undefined && { agentId: caller.agentId }),
         permitted: (toolName) => caller.mayCall(toolName),
-        trace: traceContextOf(request.headers),
+        trace: incomingTrace(request.headers),
         ...(hasOwnTools(route) && {
           sessionTools: () => {
             const options = { signal: deadline.signal, caller: caller.key };

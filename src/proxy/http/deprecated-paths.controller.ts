@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { McpRequestHandler, McpSessionHandler } from './mcp-request-handler.js';
 import { ToolCallHandler } from './tool-call-handler.js';
-import { McpEndpoint } from './mcp-endpoint.js';
+import { McpEndpoint } from './mcp.controller.js';
 import { urlWithoutCredentials } from '../../core/credential-forms.js';
 import { endpointPathOf } from '../../identity/auth/protected-resource.js';
 

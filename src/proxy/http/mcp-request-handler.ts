@@ -5,8 +5,13 @@ import { AgentRequestHandler } from '../agent-server/agent-request-handler.js';
 import { isRequest, type McpRequestContext, startRequest, UpstreamRouter } from '../forwarding/upstream-router.js';
 import { SignInStates } from '../forwarding/session/request-states.js';
 import { declaresApps } from '../protocol/client-capabilities.js';
-import { type InboundRequest, readMessage, checkHeaders, requireTakesStream } from '../protocol/inbound-message.js';
-import { sendNoAnswer } from '../protocol/no-answer.js';
+import {
+  type InboundRequest,
+  readMessage,
+  checkHeaders,
+  requireTakesStream,
+  sendNoAnswer,
+} from '../protocol/inbound-message.js';
 import { requireMethod } from '../protocol/proxy-caller.js';
 import { LegacyRequestTranslator } from '../translation/legacy-request-translator.js';
 import { ModernRequestTranslator } from '../translation/modern-request-translator.js';

@@ -4,7 +4,7 @@ import { createMcpHandler, type McpHttpHandler, type Server, type ServerEventBus
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { untilClosed } from '../../platform/http/once-closed.js';
 import { dataOf } from '../../upstreams/messages/sse-parts.js';
-import { sendNoAnswer } from './no-answer.js';
+import { sendNoAnswer } from './inbound-message.js';
 
 /** Builds the MCP server that answers one request, for the caller of that request. */
 type ServerFor<T> = (context: T) => Server;

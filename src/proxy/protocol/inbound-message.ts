@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { holdsCredential, withoutCredentials } from '../../core/credential-forms.js';
 import { DomainError } from '../../core/domain-error.js';
 import { isRecord } from '../../core/is-record.js';
@@ -223,6 +224,14 @@ export function takesStream({ accept }: IncomingHttpHeaders): boolean {
   return accept?.includes('text/event-stream') === true;
 }
 
+/**
+ * Ends the exchange of a request that its client has cancelled, which gets no answer (MCP 2025-11-25, "Cancellation"):
+ * with a stream without messages, or for a client that takes none with the status of messages without an answer.
+ */
+export async function sendNoAnswer({ headers }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  await (takesStream(headers) ? reply.status(200).type('text/event-stream').send('') : reply.status(202).send());
+}
+
 /** The caller's MCP headers, without any credentials. All other headers, such as cookies, are not forwarded. */
 export function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const forwarded: Record<string, string> = {};
@@ -248,15 +257,4 @@ function requireEqual(header: string | string[] | undefined, expected: unknown, 
 function decode(value: string): string {
   const encoded = ENCODED.exec(value)?.[1];
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
-}
-
-/** The caller's trace context (W3C Trace Context), not validated. */
-export function traceContextOf({ traceparent, tracestate }: IncomingHttpHeaders): {
-  traceparent?: string;
-  tracestate?: string;
-} {
-  return {
-    ...(typeof traceparent === 'string' && { traceparent }),
-    ...(typeof tracestate === 'string' && { tracestate }),
-  };
 }

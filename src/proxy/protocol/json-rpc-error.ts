@@ -116,7 +116,6 @@ export function missingUrlElicitation(message: string, data: object): RpcErrorBo
 /** The requests that can be answered by asking for input (MCP 2026-07-28). */
 const CAN_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
-/** True if requests of this method can be answered by asking for input. */
 export function canAsk(method: string): boolean {
   return CAN_ASK.has(method);
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { credentialMissing } from '../protocol/proxy-caller.js';
 import { HostedMcp } from '../protocol/hosted-mcp.js';
 import { readMessage, requireTakesStream } from '../protocol/inbound-message.js';
-import { McpEndpoint } from '../http/mcp-endpoint.js';
+import { McpEndpoint } from '../http/mcp.controller.js';
 import { OriginPolicy } from '../http/origin-policy.js';
 import { type SelfCaller, SelfServer } from './self-server.js';
 

@@ -13,7 +13,6 @@ export type ArgumentVerdict =
 const FIT: ArgumentVerdict = { outcome: 'fit' };
 const LONGEST_REASON = 300;
 
-/** The verdict on arguments with these faults. */
 export function verdictOn(faults: readonly FieldError[]): ArgumentVerdict {
   return faults.length === 0 ? FIT : { outcome: 'unfit', faults };
 }

@@ -2,7 +2,6 @@ import { Worker } from 'node:worker_threads';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FieldError } from '../../core/domain-error.js';
 
-/** A request to a check thread. */
 export interface CheckRequest {
   /** Identifies the schema. */
   key: number;

@@ -13,7 +13,6 @@ import { UpstreamPool } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
 import { ListChangeFeed } from './list-change-feed.js';
 
-/** Lists the tools of upstreams. */
 @Injectable()
 export class ToolLister {
   constructor(

@@ -9,11 +9,12 @@ import { UpstreamPool, type BorrowOptions } from '../pool/upstream-pool.js';
 import { UpstreamTargets } from '../pool/upstream-targets.js';
 import { HttpUpstream, type LentSession } from '../http/http-upstream.js';
 import { HttpChannel } from '../http/http-channel.js';
-import type {
-  OutgoingMessage,
-  UpstreamChannel,
-  ExchangeOptions,
-  UpstreamAnswer,
+import {
+  answerRequest,
+  type ExchangeOptions,
+  type OutgoingMessage,
+  type UpstreamAnswer,
+  type UpstreamChannel,
 } from '../messages/upstream-channel.js';
 import type { LogLevel } from '../contract/log-level.js';
 import type { ServerDescription, Upstream } from '../contract/upstream.js';
@@ -21,7 +22,6 @@ import { UpstreamError } from '../contract/upstream-error.js';
 import type { RequestReceiver, UpstreamRequest } from '../contract/upstream-request.js';
 import type { UpstreamTarget } from '../contract/upstream-target.js';
 import { onceRead, discard } from '../messages/answer-body.js';
-import { answerRequest } from '../messages/answer-request.js';
 import { answerThroughClient } from './answer-through-client.js';
 import { type ChangeReader, UpstreamSubscription } from './upstream-subscription.js';
 
@@ -170,7 +170,6 @@ class Borrowing implements BorrowOptions {
   }
 }
 
-/** A caller's session with an upstream. */
 export interface SessionAtUpstream {
   /** Unique; identifies the session in this process. */
   readonly key: string;

@@ -7,7 +7,6 @@ import type { Loan } from '../pool/upstream-pool.js';
 /** How many sessions in a row that were lost quickly are replaced. */
 const MAX_QUICK_LOSSES = 3;
 
-/** Reads a subscription. */
 export interface ChangeReader extends Pick<ChangeListener, 'listChanged' | 'resourceUpdated' | 'missed'> {
   /** The subscription has ended. */
   failed(error: UpstreamError): void;

@@ -1,7 +1,6 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import type { Principal } from '../../core/principal.js';
 
-/** The caller of a tool. */
 export interface ToolCaller {
   /**
    * The person for whom the call is made; absent for a key of the organization and for a caller without a credential.

@@ -19,13 +19,8 @@ export function toLogLevel(name: unknown): LogLevel | undefined {
   return LEVELS.find((level) => level === name);
 }
 
-/** True if messages of this level are wanted by somebody who wants those from `least` on. */
-export function isAtLeast(least: LogLevel, level: LogLevel): boolean {
-  return LEVELS.indexOf(level) >= LEVELS.indexOf(least);
-}
-
-/** The same for the level of a message, which can be anything. */
+/** True if somebody who wants messages from `least` on wants those of this level. Any value but a level is false. */
 export function isFrom(least: LogLevel, level: unknown): boolean {
   const known = toLogLevel(level);
-  return known !== undefined && isAtLeast(least, known);
+  return known !== undefined && LEVELS.indexOf(known) >= LEVELS.indexOf(least);
 }

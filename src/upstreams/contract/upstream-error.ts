@@ -6,7 +6,7 @@ import {
   UnsupportedProtocolVersionError,
 } from '@modelcontextprotocol/client';
 import { DomainError } from '../../core/domain-error.js';
-import { isObject } from '../../core/is-record.js';
+import { isObject, parseRecord } from '../../core/is-record.js';
 import { portOf, AddressRefusedError } from '../../platform/net/address-policy.js';
 
 /**
@@ -207,19 +207,11 @@ function rpcFinding(rpc: UpstreamRpcError, status?: number): Finding {
 /** The JSON-RPC error in the body of an HTTP error answer. */
 function rpcErrorIn(body: unknown): UpstreamRpcError | undefined {
   if (typeof body !== 'string') return undefined;
-  const parsed = parseJson(body);
-  if (!isObject(parsed) || parsed['jsonrpc'] !== '2.0' || !isObject(parsed['error'])) return undefined;
+  const parsed = parseRecord(body);
+  if (parsed?.['jsonrpc'] !== '2.0' || !isObject(parsed['error'])) return undefined;
   const { code, message, data } = parsed['error'];
   if (typeof code !== 'number' || typeof message !== 'string') return undefined;
   return { code, message, data };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Quotes a content type only if it has the form of a media type. */

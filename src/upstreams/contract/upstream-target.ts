@@ -1,4 +1,4 @@
-import type { DomainError } from '../../core/domain-error.js';
+import type { AccountAccess } from '../../connections/upstream-oauth/tokens/upstream-accounts.js';
 import type { UpstreamAccess, UpstreamConnector } from '../../connections/upstream-kind.js';
 
 /** The members of every kind of target. */
@@ -12,27 +12,6 @@ interface TargetBase {
   timeoutMs: number;
   /** True if callers share one session, although the upstream keeps state in it. */
   sharesState?: boolean | undefined;
-}
-
-/**
- * The account at an upstream that demands OAuth. Its methods reject with DomainError, also if a person has to authorize
- * it.
- */
-export interface AccountAccess {
-  /** The access token to send; a promise only if it has to be read or refreshed. */
-  token(): string | Promise<string>;
-  /**
-   * Another token, after the upstream answered 401 to this one.
-   * @throws DomainError `upstream_authorization_required` if there is none
-   */
-  renew(refused: string): Promise<string>;
-  /** The error for callers when the upstream refuses the renewed token too. */
-  refused(token: string): DomainError;
-  /**
-   * The error for callers when the upstream demands these scopes, separated by spaces. Undefined if another log-in is
-   * of no use, so that the answer is an ordinary refusal.
-   */
-  demandScope(scope: string): Promise<DomainError | undefined>;
 }
 
 /** Everything that is needed to call the upstream of one HTTP connection. */

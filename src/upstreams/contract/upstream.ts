@@ -68,9 +68,6 @@ export type ListenOptions = Pick<CallToolOptions, 'signal' | 'caller'>;
 export interface Upstream {
   /** The negotiated MCP revision, such as `2025-11-25`; undefined until the first request. */
   readonly protocolVersion: string | undefined;
-  /** The upstream's name and version; undefined until the first request, or if it does not provide them. */
-  readonly serverInfo: Implementation | undefined;
-  readonly instructions: string | undefined;
   /**
    * True if the upstream keeps no state between requests, because it has opened no session. Undefined while that is not
    * known.

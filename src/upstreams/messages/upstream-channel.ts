@@ -1,7 +1,8 @@
+import { ProtocolError } from '@modelcontextprotocol/client';
 import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { LogLevel } from '../contract/log-level.js';
-import type { AnsweringClient, RequestReceiver } from '../contract/upstream-request.js';
-import type { AnswerBody } from './answer-body.js';
+import { type AnsweringClient, methodNotFound, type RequestReceiver } from '../contract/upstream-request.js';
+import { type AnswerBody, discard } from './answer-body.js';
 import { isRecord, parseRecord } from '../../core/is-record.js';
 
 /** One JSON-RPC message to an upstream. Its bytes are sent unchanged. */
@@ -89,4 +90,30 @@ export function isSessionLost(status: number, body: string): boolean {
   if (status !== 400) return status === 404;
   const { id, error } = parseRecord(body) ?? {};
   return id == null && isRecord(error) && typeof error['message'] === 'string' && /\bsession\b/i.test(error['message']);
+}
+
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/** Sends the upstream what it asked for, or the error if there is none. Never rejects. */
+export async function answerRequest(
+  channel: Pick<UpstreamChannel, 'postMessage'>,
+  id: string | number,
+  answering: Promise<object | undefined> | undefined,
+  caller?: string,
+): Promise<void> {
+  const answer = await Promise.resolve(answering).then(
+    (result) => (result === undefined ? errorOf(undefined) : { result }),
+    errorOf,
+  );
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+  const options = { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS), ...(caller !== undefined && { caller }) };
+  await channel.postMessage({ body }, options).then(
+    ({ body: rest }) => discard(rest),
+    () => undefined,
+  );
+}
+
+function errorOf(error: unknown): object {
+  const { code, message } = error instanceof ProtocolError ? error : methodNotFound();
+  return { error: { code, message } };
 }

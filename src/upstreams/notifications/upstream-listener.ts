@@ -1,4 +1,4 @@
-import type { UpstreamAnswer, UpstreamChannel } from '../messages/upstream-channel.js';
+import { answerRequest, type UpstreamAnswer, type UpstreamChannel } from '../messages/upstream-channel.js';
 import { type ListedKind, type OnListChanged, subscriptionTo } from '../contract/list-change.js';
 import type { McpSession } from '../session/mcp-session.js';
 import { UpstreamError } from '../contract/upstream-error.js';
@@ -9,12 +9,9 @@ import {
   STABLE_MS,
 } from './notification-stream.js';
 import { LISTEN_HEADERS, subscriptionMessage } from './resource-listener.js';
-import { discard } from '../messages/answer-body.js';
 import type { UpstreamRequest } from '../contract/upstream-request.js';
-import { answerRequest } from '../messages/answer-request.js';
 import { withTimeout } from '../../core/with-timeout.js';
 
-const PONG_TIMEOUT_MS = 10_000;
 /** After this many sessions in a row that were lost soon after opening, the service stops listening. */
 const MAX_QUICK_LOSSES = 3;
 
@@ -73,7 +70,7 @@ export class UpstreamListener {
     const { onChanged } = this;
     const kinds = session.announcedLists;
     const startedAt = performance.now();
-    const pong = pongThrough(channel, signal);
+    const pong = pongThrough(channel);
     const open = async (): Promise<UpstreamAnswer> => {
       const answer = await (session.isModern
         ? channel.postMessage(subscriptionMessage(session, subscriptionTo(kinds)), { signal, headers: LISTEN_HEADERS })
@@ -111,20 +108,12 @@ export class UpstreamListener {
 }
 
 /** Answers one ping at a time. Some servers end the session of a client that does not answer. */
-function pongThrough(channel: UpstreamChannel, signal: AbortSignal): NotificationSource['asked'] {
+function pongThrough(channel: UpstreamChannel): NotificationSource['asked'] {
   let isPending = false;
   return (id, { method }) => {
     if (isPending || method !== 'ping') return;
     isPending = true;
-    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(PONG_TIMEOUT_MS)]);
-    void channel
-      .postMessage({ body }, { signal: limited })
-      .then(
-        (answer) => discard(answer.body),
-        () => undefined,
-      )
-      .finally(() => (isPending = false));
+    void answerRequest(channel, id, Promise.resolve({})).finally(() => (isPending = false));
   };
 }
 

@@ -32,7 +32,6 @@ const OLDEST = `
       ORDER BY is_pending AND is_known DESC, coalesce(approved_at, listed_at) DESC, fingerprint)) AS ranked
    WHERE total > $3::bigint OR is_pending AND pending > $4`;
 
-/** A connection, and its organization. */
 type PinnedConnection = Pick<Connection, 'id' | 'organizationId'>;
 
 /** Approved definitions, to compare with. */

@@ -102,15 +102,8 @@ export class UpstreamPool implements OnApplicationShutdown {
     }
   }
 
-  /** Evicts every revision of a connection that was edited or deleted; active calls finish. */
-  evict(connectionId: string): void {
-    for (const entry of this.all()) {
-      if (entry.connectionId === connectionId) this.retire(entry);
-    }
-  }
-
   /** Closes all upstreams permanently; active calls fail with `cancelled`. */
-  async closeAll(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     this.isClosed = true;
     const entries = this.all();
     await Promise.all(
@@ -119,10 +112,6 @@ export class UpstreamPool implements OnApplicationShutdown {
         return entry.close();
       }),
     );
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.closeAll();
   }
 
   private async borrowOnceKnown(

@@ -24,7 +24,7 @@ import {
   RESOURCE_UPDATED,
   subscriptionTo,
 } from '../contract/list-change.js';
-import { isAtLeast, type LogLevel } from '../contract/log-level.js';
+import { isFrom, type LogLevel } from '../contract/log-level.js';
 import type { ServerDescription } from '../contract/upstream.js';
 import type { RoundParams } from './input-rounds.js';
 import { ANY_RESULT, CALL_TOOL_RESULT, TOOL_PAGE } from './result-schemas.js';
@@ -148,22 +148,18 @@ export class McpSession {
     return this.client.getNegotiatedProtocolVersion();
   }
 
-  get serverInfo(): Implementation | undefined {
-    return this.client.getServerVersion();
-  }
-
   /** The session as a channel needs it to send bytes. */
   get channelSession(): ChannelSession {
     return { id: this.transport.sessionId, protocolVersion: this.protocolVersion };
   }
 
-  get instructions(): string | undefined {
-    return this.client.getInstructions();
-  }
-
   get serverDescription(): ServerDescription {
-    const { isModern, serverInfo, instructions } = this;
-    return { isModern, serverInfo, instructions, capabilities: this.client.getServerCapabilities() ?? {} };
+    return {
+      isModern: this.isModern,
+      serverInfo: this.client.getServerVersion(),
+      instructions: this.client.getInstructions(),
+      capabilities: this.client.getServerCapabilities() ?? {},
+    };
   }
 
   /** The lists whose changes the upstream announces (`listChanged`). */
@@ -279,7 +275,7 @@ export class McpSession {
 
   /** Returns the level that the session has then. */
   private async setLogLevel(level: LogLevel, least: LogLevel | undefined, bounds: RequestBounds): Promise<LogLevel> {
-    if (least !== undefined && isAtLeast(least, level)) return least;
+    if (least !== undefined && isFrom(least, level)) return least;
     try {
       await this.request('logging/setLevel', { level }, bounds);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { type CallToolResult, type Implementation, ProtocolError } from '@modelcontextprotocol/client';
+import { type CallToolResult, ProtocolError } from '@modelcontextprotocol/client';
 import type { AnswerRoom } from '../../core/answers/answer-room.js';
 import type { ChangeListener, Listening, WantedChanges } from '../contract/list-change.js';
 import { CallDeadline, NO_LIMIT_MS } from '../contract/call-deadline.js';
@@ -43,14 +43,6 @@ export abstract class SessionUpstream implements Upstream {
 
   get protocolVersion(): string | undefined {
     return this.live?.protocolVersion;
-  }
-
-  get serverInfo(): Implementation | undefined {
-    return this.live?.serverInfo;
-  }
-
-  get instructions(): string | undefined {
-    return this.live?.instructions;
   }
 
   /** Programs and unknown transports keep state. */

@@ -4,7 +4,8 @@ import { UPSTREAM_LIMITS } from '../../platform/net/http-limits.js';
 import { type HttpAnswer, HttpAnswerReader } from './http-answer.js';
 import type { ExchangeOptions } from '../messages/upstream-channel.js';
 import { discard } from '../messages/answer-body.js';
-import type { AccountAccess, HttpTarget } from '../contract/upstream-target.js';
+import type { AccountAccess } from '../../connections/upstream-oauth/tokens/upstream-accounts.js';
+import type { HttpTarget } from '../contract/upstream-target.js';
 import { UpstreamError } from '../contract/upstream-error.js';
 import { FairShare } from '../../core/sharing/fair-share.js';
 

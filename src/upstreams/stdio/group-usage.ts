@@ -7,7 +7,6 @@ const PS_TIMEOUT_MS = 2_000;
 /** How many files are read at once, because a program can have any number of processes. */
 const READERS = 16;
 
-/** The total usage of a process group. */
 interface GroupUsage {
   /** Resident memory; shared memory is counted for each process. */
   bytes: number;

@@ -32,7 +32,6 @@ const TERM_MS = 2_000;
 /** A process that left the group can hold the pipes open; they are closed after this time. */
 const PIPES_LINGER_MS = 1_000;
 
-/** Receives the output and the end of a program. */
 export interface ProcessListener {
   /** One line of standard output, without its end. */
   onLine(line: Buffer, log: ProgramLog): void;

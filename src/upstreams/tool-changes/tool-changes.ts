@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Connection, requireActive, connectionFor } from '../../connections/connection.js';
+import { type Connection, requireActive } from '../../connections/connection.js';
 import { ConnectionDirectory } from '../../connections/connection-directory.js';
 import { ConnectionPins } from '../../connections/connection-pins.js';
 import { type HeldAnswer, HELD_PER_JSON_BYTE } from '../../core/answers/answer-budget.js';
@@ -51,7 +51,7 @@ export class ToolChanges {
 
   /** @throws DomainError `not_found`, `answer_memory_exhausted` */
   async diff(id: string, caller: Principal, answer: HeldAnswer): Promise<ToolsDiff> {
-    const connection = await this.requireConnection(id, caller);
+    const connection = await this.directory.requireConnection(caller.organization.id, id, caller.userId);
     const { pin } = connection;
     if (pin === 'off') return { pin, listed_at: null, total: 0, items: [], removed: [] };
     const { list, fault } = await this.listNow(connection);
@@ -71,7 +71,7 @@ export class ToolChanges {
 
   /** @throws DomainError `not_found`, `conflict`, `unknown_tool` */
   async approve({ id, tools: names, fingerprints }: ToolsApproveInput, caller: Principal): Promise<ToolsApproved> {
-    const connection = await this.requireConnection(id, caller);
+    const connection = await this.directory.requireConnection(caller.organization.id, id, caller.userId);
     if (connection.pin === 'off')
       throw new DomainError('conflict', 'The pin of the connection is off, so there is nothing to approve.');
     const { list } = await this.listNow(connection);
@@ -112,12 +112,6 @@ export class ToolChanges {
     if (stored === undefined) return undefined;
     // The stored tools came from `listTools`.
     return toToolList((stored.tools as UpstreamTool[]).filter(isPinnable), stored.at.getTime());
-  }
-
-  private async requireConnection(id: string, caller: Principal): Promise<Connection> {
-    const connection = await this.directory.findConnection(caller.organization.id, id);
-    if (connection !== undefined) return connectionFor(connection, caller.userId);
-    throw new DomainError('not_found', 'There is no connection with this id in the organization.');
   }
 
   private async toItems({ id }: Connection, changed: readonly UpstreamTool[], state: PinState): Promise<ChangedTool[]> {

@@ -77,7 +77,6 @@ export class AuthorizationController {
     });
   }
 
-  /** The client metadata documents of this service. */
   @Get(['oauth/client-metadata.json', 'oauth/client-metadata/:place.json'])
   @Access('public')
   metadata(@Param('place') place?: string): object {

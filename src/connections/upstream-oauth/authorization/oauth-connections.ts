@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '../../../core/domain-error.js';
 import { allows, SELF } from '../../../core/permissions.js';
-import { type Connection, isEnterprise, isMachine, hasMemberAccounts } from '../../connection.js';
+import { type Connection, isEnterprise, isMachine, hasMemberAccounts, unknownConnection } from '../../connection.js';
 import { ConnectionDirectory } from '../../connection-directory.js';
 import { AuthorizationRightsRepository } from './authorization-rights.repository.js';
 
 /** The management permission to log in for the account of a connection. */
 const PERMISSION = 'CONNECTION_AUTHORIZE';
 
-/** A connection with OAuth at a URL. */
 type OauthConnection = Connection & { readonly url: string };
 
 /** Finds connections with OAuth, for those who are allowed to know of them. */
@@ -59,9 +58,7 @@ export class OauthConnections {
 }
 
 function requireOauth(connection: Connection | undefined): OauthConnection {
-  if (connection === undefined) {
-    throw new DomainError('not_found', 'There is no connection with this id in the organization.');
-  }
+  if (connection === undefined) throw unknownConnection();
   if (connection.oauth === null || connection.url === null) {
     throw new DomainError('invalid_request', 'The connection does not use OAuth: its auth.type is not oauth.');
   }

@@ -28,6 +28,27 @@ const MAX_KEYS_PER_QUERY = 500;
 /** How long a token that the upstream refused although it was new is not refreshed again, in milliseconds. */
 const REFUSED_MS = 30_000;
 
+/**
+ * The account at an upstream that demands OAuth. Its methods reject with DomainError, also if a person has to authorize
+ * it.
+ */
+export interface AccountAccess {
+  /** The access token to send; a promise only if it has to be read or refreshed. */
+  token(): string | Promise<string>;
+  /**
+   * Another token, after the upstream answered 401 to this one.
+   * @throws DomainError `upstream_authorization_required` if there is none
+   */
+  renew(refused: string): Promise<string>;
+  /** The error for callers when the upstream refuses the renewed token too. */
+  refused(token: string): DomainError;
+  /**
+   * The error for callers when the upstream demands these scopes, separated by spaces. Undefined if another log-in is
+   * of no use, so that the answer is an ordinary refusal.
+   */
+  demandScope(scope: string): Promise<DomainError | undefined>;
+}
+
 /** The access tokens for upstreams that demand OAuth. */
 @Injectable()
 export class UpstreamAccounts {
@@ -57,17 +78,22 @@ export class UpstreamAccounts {
    * The account that the connection uses, for requests to its upstream.
    * @throws DomainError `permission_denied` if each member has an own account and the caller is no person
    */
-  accessFor(connection: Connection): ConnectionAccount {
+  accessFor(connection: Connection): AccountAccess {
     if (hasMemberAccounts(connection) && connection.accountUserId === undefined) {
       const detail =
         'Each member uses an own account at the upstream, and this credential does not belong to a person.';
       throw new DomainError('permission_denied', detail);
     }
-    return new ConnectionAccount(this, connection);
+    return {
+      token: () => this.tokenOf(connection),
+      renew: (refused) => this.renew(connection, refused),
+      refused: (token) => this.refused(connection, token),
+      demandScope: (scope) => this.demandScope(connection, scope),
+    };
   }
 
   /** @throws DomainError `upstream_authorization_required` or `upstream_unreachable` */
-  tokenOf(connection: Connection): string | Promise<string> {
+  private tokenOf(connection: Connection): string | Promise<string> {
     const found = this.cache.get(accountKey(connection));
     return found instanceof Promise
       ? found.then((account) => this.currentToken(connection, account))
@@ -75,7 +101,7 @@ export class UpstreamAccounts {
   }
 
   /** @throws DomainError `upstream_authorization_required`, `upstream_unauthorized` or `upstream_unreachable` */
-  async renew(connection: Connection, refused: string): Promise<string> {
+  private async renew(connection: Connection, refused: string): Promise<string> {
     const key = accountKey(connection);
     if (this.refusedTokens.get(key) === refused) throw this.missing(connection);
     const known = await this.cache.get(key);
@@ -83,16 +109,13 @@ export class UpstreamAccounts {
   }
 
   /** Notes that the upstream refused a token that was just renewed. */
-  refused(connection: Connection, token: string): DomainError {
+  private refused(connection: Connection, token: string): DomainError {
     this.refusedTokens.set(accountKey(connection), token);
     return this.missing(connection);
   }
 
-  /**
-   * Notes scopes that the upstream demands beyond those of the token, for the next log-in.
-   * @returns the error for callers, or undefined if another log-in is of no use
-   */
-  async demandScope(connection: Connection, demanded: string): Promise<DomainError | undefined> {
+  /** Notes scopes that the upstream demands beyond those of the token, for the next log-in. */
+  private async demandScope(connection: Connection, demanded: string): Promise<DomainError | undefined> {
     // Who configures the scopes also limits them, and so does the server that asserts people or has set up a client.
     if (connection.oauth?.scope != null || isEnterprise(connection) || isMachine(connection)) return undefined;
     const key = accountKey(connection);
@@ -166,29 +189,5 @@ export class UpstreamAccounts {
       });
     }
     return error;
-  }
-}
-
-/** The account of one connection, or of one member at it. */
-class ConnectionAccount {
-  constructor(
-    private readonly accounts: UpstreamAccounts,
-    private readonly connection: Connection,
-  ) {}
-
-  token(): string | Promise<string> {
-    return this.accounts.tokenOf(this.connection);
-  }
-
-  renew(refused: string): Promise<string> {
-    return this.accounts.renew(this.connection, refused);
-  }
-
-  refused(token: string): DomainError {
-    return this.accounts.refused(this.connection, token);
-  }
-
-  demandScope(scope: string): Promise<DomainError | undefined> {
-    return this.accounts.demandScope(this.connection, scope);
   }
 }

@@ -8,7 +8,7 @@ import { isOpenRunStatus } from '../../../core/run-status.js';
 import { validateArguments } from '../../../core/validation/validate-input.js';
 import { OpenCredentials } from '../../../identity/credentials/open-credentials.js';
 import { RequestLimits } from '../../../platform/limits/request-limits.js';
-import { validTraceContext } from '../../../platform/telemetry/trace-context.js';
+import { incomingTrace, validTraceContext } from '../../../platform/telemetry/trace-context.js';
 import type { RunEntity } from '../../../runtime/runs/records/run.entity.js';
 import { RunRequestService } from '../../../runtime/runs/run-request.service.js';
 import { ThreadService } from '../../../runtime/threads/thread.service.js';
@@ -16,7 +16,6 @@ import type { RunResult } from '../../../runtime/turns/run-result.dto.js';
 import { RunResultService } from '../../../runtime/turns/run-result.service.js';
 import { RunWaiting, type WaitingEnd } from '../../../runtime/turns/run-waiting.js';
 import type { McpRequestContext } from '../../forwarding/upstream-router.js';
-import { traceContextOf } from '../../protocol/inbound-message.js';
 import { credentialMissing } from '../../protocol/proxy-caller.js';
 import { AskInput } from './ask-definition.js';
 import { METADATA_KEY } from '../../../upstreams/catalog/tool-list.js';
@@ -70,7 +69,7 @@ export class AskedRuns {
     const threadId = existing ?? (await this.threads.create({ title, virtual_mcp_id: agentId }, principal)).id;
     const attached = files.map((url) => ({ type: 'file' as const, url, mediaType: ANY_TYPE }));
     const parts = [{ type: 'text' as const, text: message }, ...attached];
-    const trace = validTraceContext(traceContextOf(request.headers));
+    const trace = validTraceContext(incomingTrace(request.headers));
     const call = { caller: principal, requestId: request.id, trace, idempotencyKey: undefined };
     try {
       const run = { messages: [{ role: 'user' as const, parts }], agent: { id: agentId } };

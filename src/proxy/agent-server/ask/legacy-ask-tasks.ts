@@ -157,7 +157,6 @@ function ownerOf(exchange: AskExchange): { readonly agentId: string; readonly ow
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
-/** A request for the result of a task. */
 interface ResultRequest {
   /** As JSON text. */
   readonly id: string;

@@ -39,7 +39,6 @@ const KINDS_BY_PREFIX = [
   ['notifications/prompts/', 'prompts'],
 ] as const;
 
-/** The session that is listened to. */
 interface ListenedSession {
   readonly owner: SessionOwner;
   readonly upstreamSession: ClientUpstreamSession;

@@ -8,6 +8,7 @@ import { withTimeout } from '../../../core/with-timeout.js';
 import type { Connection } from '../../../connections/connection.js';
 import { definitionSize, type KnownTool, type ToolList } from '../../../upstreams/catalog/tool-list.js';
 import { sessionAtUpstream } from '../../forwarding/upstream-sender.js';
+import type { ProxyCaller } from '../../protocol/proxy-caller.js';
 import { SessionTools } from '../../forwarding/session/session-tools.js';
 import { PATIENCE_MS, type SessionOwner } from './client-upstream-session.js';
 import { ClientUpstreamSessions } from './client-upstream-sessions.js';
@@ -54,6 +55,11 @@ export class SessionComposition {
     private readonly tools: SessionTools,
   ) {
     upstreamSessions.onEnd((key) => this.composed.delete(key));
+  }
+
+  /** For a caller whose client may not answer requests: then there is no owner, and it is that of all callers. */
+  compositionFor({ connection }: ProxyCaller, owner: SessionOwner | undefined): Promise<Composition> {
+    return owner ? this.compositionOf(owner) : this.compositions.compositionOf(connection);
   }
 
   async compositionOf(owner: SessionOwner): Promise<Composition> {

@@ -44,7 +44,6 @@ import { isRecord } from '../../../core/is-record.js';
 import { requireToolCall } from '../../../agents/search/search-tools.js';
 import { memberRange } from '../../../core/json/json-member.js';
 
-/** A tool call for the tool's connection. */
 export interface RoutedToolCall extends McpRequestContext<InboundRequest> {
   /** Replace the client's headers that repeat arguments; absent if the upstream gets the client's arguments. */
   readonly argumentHeaders?: Readonly<Record<string, string>>;

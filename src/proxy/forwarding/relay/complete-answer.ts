@@ -179,7 +179,7 @@ const IS_ERROR_MEMBER = /"isError"\s*:\s*true/;
  */
 function judgeAnswer(bytes: Buffer): InvocationOutcome {
   if (!bytes.includes(ERROR_MARK) && !bytes.includes(IS_ERROR_MARK)) return SUCCESS;
-  return judgeMessage(parse(bytes.toString('utf8')));
+  return judgeMessage(parseRecord(bytes.toString('utf8')));
 }
 
 /** The same for a parsed message. */
@@ -209,12 +209,4 @@ function headOf(bytes: Buffer): string {
 function tailOf(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   return text.slice(text.lastIndexOf(']') + 1);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -17,7 +17,6 @@ const STREAMED_BYTES = 4 * GATHERED_BYTES;
  * @throws UpstreamError before the first byte is sent
  */
 export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPlan): Promise<RelayedAnswer> {
-  if (needsWhole(plan) && !Buffer.isBuffer(body)) return relayWhole(status, body, plan);
   const { first, rest } = Buffer.isBuffer(body) ? { first: body } : await beginningOf(body, plan);
   const contentType = 'application/json';
   if (rest !== undefined) {
@@ -37,17 +36,6 @@ export async function relayJson({ status, body }: UpstreamAnswer, plan: RelayPla
   const { outcome, message, ...complete } = completeAnswer(first, plan, status);
   await plan.settle(outcome, message);
   return { ...complete, contentType, isHeld: plan.rooms.has(plan.reply) };
-}
-
-/** Buffers an answer whole, because it has to be parsed. */
-async function relayWhole(status: number, body: Readable, plan: RelayPlan): Promise<RelayedAnswer> {
-  const tooLarge = (): Error => new UpstreamError('protocol', 'The answer is too large.');
-  const bytes = await wholeOf(body, tooLarge, plan).catch((error: unknown) => {
-    throw brokenAnswer(error, plan);
-  });
-  const { outcome, message, ...complete } = completeAnswer(bytes, plan, status);
-  await plan.settle(outcome, message);
-  return { ...complete, contentType: 'application/json', isHeld: plan.rooms.has(plan.reply) };
 }
 
 /** Only the id is checked in what follows the buffered beginning. */
@@ -82,8 +70,15 @@ async function* streamJson(
   }
 }
 
-/** The buffered beginning of the body, and the rest if there is more. */
+/** The buffered beginning of the body, and the rest if there is more. A body that has to be parsed is buffered whole. */
 async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Buffer; rest?: Readable }> {
+  const broken = (error: unknown): never => {
+    throw brokenAnswer(error, plan);
+  };
+  if (needsWhole(plan)) {
+    const tooLarge = (): Error => new UpstreamError('protocol', 'The answer is too large.');
+    return { first: await wholeOf(body, tooLarge, plan).catch(broken) };
+  }
   const chunks: Buffer[] = [];
   let size = 0;
   const hasEnded = await new Promise<boolean>((resolve, reject) => {
@@ -99,8 +94,6 @@ async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Bu
       resolve(ended);
     };
     body.on('data', onData).on('end', onEnd).on('error', reject);
-  }).catch((error: unknown) => {
-    throw brokenAnswer(error, plan);
-  });
+  }).catch(broken);
   return { first: Buffer.concat(chunks), ...(!hasEnded && { rest: body }) };
 }

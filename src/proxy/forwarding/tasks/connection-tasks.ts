@@ -12,11 +12,6 @@ import { isRecord, parseRecord } from '../../../core/is-record.js';
 import { memberRange, withMember } from '../../../core/json/json-member.js';
 import { dataOf, withData } from '../../../upstreams/messages/sse-parts.js';
 
-/** The ids of tasks in `subscriptions/listen` (MCP 2026-07-28, tasks extension); undefined if it names none. */
-function subscribedTasks({ params }: InboundRequest): readonly string[] | undefined {
-  return taskIdsIn(params);
-}
-
 /** The request for notifications of these tasks. All other bytes stay the same. */
 function withSubscribedTasks({ body }: InboundRequest, taskIds: readonly string[]): InboundRequest {
   return readRequest(Buffer.from(withTaskIds(body.toString('utf8'), taskIds)));
@@ -43,6 +38,7 @@ function renameSubscribedTasks(event: Buffer, seen: ReadonlyMap<string, string>)
   return withData(event, withTaskIds(data, ids));
 }
 
+/** The ids of tasks in `subscriptions/listen` (MCP 2026-07-28, tasks extension); undefined if it names none. */
 function taskIdsIn({ notifications }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   const ids = isRecord(notifications) ? notifications['taskIds'] : undefined;
   return ids === undefined ? undefined : [ids].flat().filter((id) => typeof id === 'string');
@@ -112,7 +108,7 @@ export class ConnectionTasks {
   private async subscribe(context: McpRequestContext<InboundRequest>): Promise<McpRequestContext<InboundRequest>> {
     const { caller, message } = context;
     const seen = new Map<string, string>();
-    const requested = subscribedTasks(message);
+    const requested = taskIdsIn(message.params);
     for (const id of requested ?? []) {
       const place = this.ids.find(caller, id);
       if (place !== undefined && (await this.mayCall(caller, place.tool))) seen.set(place.taskId, id);

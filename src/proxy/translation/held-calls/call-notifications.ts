@@ -1,6 +1,6 @@
 import { LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client';
 import { isRecord } from '../../../core/is-record.js';
-import { isAtLeast, type LogLevel, toLogLevel } from '../../../upstreams/contract/log-level.js';
+import { isFrom, type LogLevel, toLogLevel } from '../../../upstreams/contract/log-level.js';
 
 /**
  * The notification of a call as the request that waits for it gets it: progress if it asked for some, under its own
@@ -30,6 +30,6 @@ export function isWantedLog(
   { method, params }: Readonly<Record<string, unknown>>,
   least: LogLevel | undefined,
 ): boolean {
-  const level = method === 'notifications/message' && isRecord(params) ? toLogLevel(params['level']) : undefined;
-  return level !== undefined && least !== undefined && isAtLeast(least, level);
+  if (least === undefined || method !== 'notifications/message') return false;
+  return isFrom(least, isRecord(params) ? params['level'] : undefined);
 }
