@@ -187,6 +187,14 @@ describe('the output of a program', () => {
     expect(await pidOf(session)).toMatch(/^\d+$/);
   });
 
+  it.each(['01', '"a\tb"'])('ends no more than the program when it answers with much and the id %j', async (id) => {
+    const session = await openSession({ key: await keyWith(app, ALL) });
+    const pid = await pidOf(session);
+    const { error } = await call(session, 'values', { count: 300_000, id });
+    expect(error?.data.code).toBe('upstream_protocol');
+    expect(await pidOf(session)).not.toBe(pid);
+  });
+
   it('ends the program when a line does not end', async () => {
     const session = await openSession({ key: await keyWith(app, ALL) });
     const pid = await pidOf(session);

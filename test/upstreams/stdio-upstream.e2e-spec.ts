@@ -151,6 +151,12 @@ describe('large answers of a program', () => {
     expect(budget.heldBytes).toBe(0);
   });
 
+  it('have room if the program writes the id of the call as text', async () => {
+    const { budget, room } = open(2 ** 20);
+    await connect([MINI, '--textual']).callTool('echo', { text: TEXT }, { room });
+    expect(budget.heldBytes).toBeGreaterThan(2 * TEXT.length);
+  });
+
   it('fail their call alone if there is no room', async () => {
     const { room } = open(1_000);
     room.reserve(200);
@@ -310,12 +316,15 @@ describe('StdioUpstream', () => {
     expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('more than 200 MiB') });
   });
 
-  it('stops an idle program, and restarts it when it is used', async () => {
-    const upstream = connect([MINI], {}, processes({ idleMs: 200 }));
-    const first = Number(await say(upstream, 'pid'));
-    await gone(first);
-    expect(Number(await say(upstream, 'pid'))).not.toBe(first);
-  });
+  it.each([[[MINI]], [[MINI, '--textual']]])(
+    'stops an idle program, and restarts it when it is used: %j',
+    async (args) => {
+      const upstream = connect(args, {}, processes({ idleMs: 200 }));
+      const first = Number(await say(upstream, 'pid'));
+      await gone(first);
+      expect(Number(await say(upstream, 'pid'))).not.toBe(first);
+    },
+  );
 
   it('stops the least recently used program for a new one, and refuses when all are busy', async () => {
     const pool = processes({ maxProcesses: 2 });

@@ -20,6 +20,8 @@ describe('a costly line', () => {
   it.each([
     '{"jsonrpc":"2.0","method":"x","params":{"id":1}}',
     '{"jsonrpc":"2.0","id":1,"method":"x","params":[]}',
+    '{"jsonrpc":"2.0","id":07,"result":{}}',
+    '{"result":{},"jsonrpc":"2.0","id":"a\tb"}',
     '[]',
   ])('finds none in %s', (line) => expect(answeredIdOf(Buffer.from(line))).toBeUndefined());
 });

@@ -9,7 +9,8 @@ import { ParseCost } from '../../core/json/parse-cost.js';
 
 /** How much of a line's beginning and end is searched for its id. */
 const SEARCHED_BYTES = 1024;
-const ID = '"id"\\s*:\\s*(-?\\d{1,16}|"[^"\\\\]{1,256}")';
+/** Valid JSON: other ids, such as `01`, cannot be read. */
+const ID = '"id"\\s*:\\s*(-?(?:0|[1-9]\\d{0,15})|"[^"\\\\\\u0000-\\u001f]{1,256}")';
 /** The members before `result`, as Python writes them, or after it, as the SDK for TypeScript does. */
 const AT_BEGINNING = new RegExp(
   `^\\s*\\{\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?${ID}\\s*,\\s*"(?:result|error|jsonrpc)"`,

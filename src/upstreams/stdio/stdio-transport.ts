@@ -131,7 +131,8 @@ export class StdioTransport implements SessionTransport {
     const message = parse(line);
     if (message === undefined) return log?.strayLine();
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) {
-      const request = this.settle(message.id);
+      // The SDK takes an id that is a number also as text.
+      const request = this.settle(message.id) ?? this.settle(Number(message.id));
       try {
         request?.room?.reserve(memoryForWhole(line));
       } catch (error) {

@@ -2,7 +2,7 @@
 //   pid          tells the process's id
 //   never        is not answered
 //   waiting      tells how many calls of `never` have arrived
-//   values       answers with `count` empty objects
+//   values       answers with `count` empty objects, and with the text of `id` if it is given
 //   text         answers with `mebibytes` of text
 //   deep         answers with lists in lists, `depth` of them
 //   flood        prints notifications without end
@@ -15,7 +15,8 @@ const options = process.argv.slice(2);
 const names = ['pid', 'never', 'waiting', 'values', 'text', 'deep', 'flood', 'pour', 'complain'];
 const NOTE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n'.repeat(700);
 
-const print = (id, result) => process.stdout.write(`{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(id)}}\n`);
+const print = (id, result, text = JSON.stringify(id)) =>
+  process.stdout.write(`{"result":${result},"jsonrpc":"2.0","id":${text}}\n`);
 
 function writeForEver(stream, text) {
   const write = () => {
@@ -31,7 +32,7 @@ const tools = {
   pid: (id) => print(id, content(String(process.pid))),
   never: () => (waiting += 1),
   waiting: (id) => print(id, content(String(waiting))),
-  values: (id, { count }) => print(id, `{"content":[],"x":[${'{},'.repeat(count)}{}]}`),
+  values: (id, { count, id: text }) => print(id, `{"content":[],"x":[${'{},'.repeat(count)}{}]}`, text),
   text: (id, { mebibytes }) => print(id, content('x'.repeat(mebibytes * 2 ** 20))),
   deep: (id, { depth }) => print(id, `{"content":[],"x":${'['.repeat(depth)}${']'.repeat(depth)}}`),
   flood: () => writeForEver(process.stdout, NOTE),

@@ -3,6 +3,7 @@
 //   --stubborn    takes no notice of SIGTERM and of the end of its input
 //   --garbage     prints lines that are no JSON-RPC, and its messages in two halves
 //   --fresh=FILE  fails to start while FILE does not exist
+//   --textual     answers calls with the id as text
 //   --discover=…  answers `server/discover` with this result, `never`, or `late`, which is after `initialize`
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -100,5 +101,6 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const handler = handlers[message.method];
   if (handler === undefined) return print({ id: message.id, error: { code: -32601, message: 'Method not found' } });
   const result = handler(message);
-  if (result !== undefined) print({ id: message.id, result });
+  const isTextual = has('textual') && message.method === 'tools/call';
+  if (result !== undefined) print({ id: isTextual ? String(message.id) : message.id, result });
 });
