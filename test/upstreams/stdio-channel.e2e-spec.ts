@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
+import { AnswerBudget, type AnswerHolder } from '../../src/core/answers/answer-budget.js';
 import { AnswerRooms } from '../../src/core/answers/answer-room.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -159,6 +159,23 @@ describe('StdioChannel', () => {
     flooding.catch(() => undefined);
     const unread = (kind === 'listener' ? listening : await flooding).body as Readable;
     await eventually(() => expect(unread.errored).toMatchObject({ kind: 'busy' }));
+  });
+
+  it('counts what is unread in the share of the key whose quotas the caller uses', async () => {
+    const rooms = new AnswerRooms(new AnswerBudget());
+    const holders: AnswerHolder[] = [];
+    stdio.start({
+      rooms: {
+        open: (holder) => {
+          holders.push(holder);
+          return rooms.open(holder);
+        },
+      },
+    });
+    const channel = await opened('session', target([HOSTILE]), {}, 'made', [{ keyId: 'maker', perMinute: 60 }]);
+    const { body } = await send(channel, call(1, 'flood'));
+    await eventually(() => expect(holders).toContainEqual({ organization: { id: 'o' }, callerId: 'maker' }));
+    (body as Readable).destroy();
   });
 
   it('gives up after the time limit of the connection', async () => {

@@ -7,6 +7,7 @@ import type {
   UpstreamAnswer,
   UpstreamChannel,
 } from '../../src/upstreams/messages/upstream-channel.js';
+import type { KeyLimit } from '../../src/core/limits.js';
 import { AnswerBudget } from '../../src/core/answers/answer-budget.js';
 import { AnswerRooms } from '../../src/core/answers/answer-room.js';
 import { type StdioLimits, StdioProcesses } from '../../src/upstreams/stdio/stdio-processes.js';
@@ -51,8 +52,9 @@ export function useStdioSessions() {
     of = target(),
     capabilities: object = {},
     callerId = key,
+    keyLimits: readonly KeyLimit[] = [],
   ): Promise<UpstreamChannel> {
-    const caller = { callerId, kind: 'api_key' as const, credentialId: callerId };
+    const caller = { callerId, kind: 'api_key' as const, credentialId: callerId, keyLimits };
     const channel = sessions.channel({ key, caller }, of);
     expect(await json(send(channel, initialize(capabilities)))).toMatchObject({ id: 'init', result: {} });
     expect(await send(channel, INITIALIZED)).toMatchObject({ status: 202, contentType: undefined });

@@ -88,6 +88,29 @@ export class AnswerRooms {
     return { enter: (bytes) => this.enter(request, reply, bytes), reserve: () => undefined };
   }
 
+  /**
+   * Room for an answer that this service reads and sends again as a part of a response, until that has been sent. A
+   * reader that takes nothing of it is disconnected.
+   */
+  openUntilSent({ principal }: FastifyRequest, { raw }: FastifyReply): AnswerRoom {
+    let opened: OwnRoom | undefined;
+    const open = (): OwnRoom => {
+      if (opened !== undefined) return opened;
+      const room = this.open(principal);
+      opened = room;
+      if (raw.destroyed) room.leave();
+      raw.once('close', () => room.leave());
+      disconnectStalledReader(raw);
+      return room;
+    };
+    return {
+      enter: (bytes) => open().enter(bytes),
+      reserve: (bytes) => {
+        if (bytes > 0) open().reserve(bytes);
+      },
+    };
+  }
+
   /** True if the response has room, false while it waits for some. */
   has(reply: FastifyReply): boolean {
     return this.rooms.has(reply);

@@ -30,8 +30,8 @@ export function keyOfCaller({
   return quotaKeyId ?? apiKeyId ?? userId ?? 'anonymous';
 }
 
-/** The caller to whom upstream sessions belong, and the credential without which they end. */
-export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId'>;
+/** The caller to whom upstream sessions belong, whose quotas it uses, and the credential without which they end. */
+export type SessionCaller = Pick<Principal, 'callerId' | 'kind' | 'credentialId' | 'keyLimits'>;
 
 /**
  * Who has upstream sessions and programs of its own, so that no other caller sees what it does in them: the session of

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
+import { AnswerBudget } from '../../core/answers/answer-budget.js';
+import { AnswerRooms } from '../../core/answers/answer-room.js';
 import { plainAnswer } from '../stdio/stdio-exchange.js';
 import { chunksForService, chunksOf } from './answer-body.js';
 import { messageEvent, messagesIn } from './sse-parts.js';
@@ -34,12 +36,14 @@ it('large answers let other events of the process come between their chunks, and
   expect(perTurn.filter((count) => count > MOST_CHUNKS_PER_TURN).length).toBe(0);
 });
 
+const room = new AnswerRooms(new AnswerBudget()).open(undefined);
+
 it.each([
   ['answers', chunksForService],
   [
     'messages',
     (body: Readable, organizationId: string) =>
-      messagesIn({ ...plainAnswer(200), contentType: 'text/event-stream', body }, organizationId),
+      messagesIn({ ...plainAnswer(200), contentType: 'text/event-stream', body }, organizationId, room),
   ],
 ])('organizations take turns when the service reads large %s for them', async (_what, piecesOf) => {
   const chunk = messageEvent(`"${'x'.repeat(64 * 1024)}"`);

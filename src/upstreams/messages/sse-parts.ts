@@ -166,13 +166,13 @@ export function messageEvent(json: string): Buffer {
 
 /**
  * The JSON texts of the messages in an answer, which the service reads for an organization.
- * @param room for a large answer; absent: it counts towards no memory
+ * @param room for a large answer
  * @throws UpstreamMisbehaviour if an answer is too costly to parse, DomainError `answer_memory_exhausted`
  */
 export async function* messagesIn(
   { body, contentType }: UpstreamAnswer,
   organizationId: string,
-  room?: AnswerRoom,
+  room: AnswerRoom,
 ): AsyncGenerator<string> {
   const chunks = chunksForService(body, organizationId, room);
   if (contentType === 'text/event-stream') {
@@ -199,8 +199,7 @@ export class EventStream extends Readable {
   private heldBytes = 0;
   private stalled: NodeJS.Timeout | undefined;
 
-  /** @param openRoom absent: the stream counts towards no memory */
-  constructor(private readonly openRoom?: () => OwnRoom) {
+  constructor(private readonly openRoom: () => OwnRoom) {
     super();
   }
 
@@ -232,7 +231,7 @@ export class EventStream extends Readable {
       return false;
     }
     this.push(Buffer.concat([Buffer.from('event: message\ndata: '), line, Buffer.from('\n\n')]));
-    if (this.openRoom !== undefined && this.readableLength > GATHERED_BYTES) this.holdUnread(this.openRoom);
+    if (this.readableLength > GATHERED_BYTES) this.holdUnread();
     return !this.destroyed;
   }
 
@@ -240,8 +239,8 @@ export class EventStream extends Readable {
     if (!this.destroyed) this.push(null);
   }
 
-  private holdUnread(openRoom: () => OwnRoom): void {
-    this.room ??= openRoom();
+  private holdUnread(): void {
+    this.room ??= this.openRoom();
     this.stalled ??= setTimeout(() => this.endTooSlow(), STALLED_MS).unref();
     try {
       this.room.reserve(Math.max(0, this.readableLength - this.heldBytes));

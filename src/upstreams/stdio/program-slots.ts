@@ -4,6 +4,8 @@ export interface ProgramHolder {
   readonly connectionId: string;
   /** The caller for whom it runs; absent for a program that callers share. */
   readonly callerId?: string | undefined;
+  /** Whose share of memory that caller uses (`quotaHolderOf`), if it is not its own. */
+  readonly quotaHolder?: string | undefined;
 }
 
 /** The slot of a program that runs or is about to start. */

@@ -39,7 +39,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
 
   private constructor(
     private readonly target: StdioTarget,
-    private readonly callerId: string | undefined,
+    private readonly reader: string | undefined,
     private readonly onEnded: () => void,
   ) {
     this.label = labelOf(target);
@@ -55,7 +55,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     holder: ProgramHolder,
     onEnded: () => void,
   ): Promise<StdioChannel> {
-    const channel = new StdioChannel(target, holder.callerId, onEnded);
+    const channel = new StdioChannel(target, holder.quotaHolder ?? holder.callerId, onEnded);
     channel.process = await processes.start(target, channel, holder);
     return channel;
   }
@@ -80,7 +80,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
 
     const giveUp = (error: UpstreamError): void => this.giveUp(exchange, error, message.method);
     const onAbort = (): void => giveUp(this.cancelledError());
-    const openRoom = (): OwnRoom => process.openRoom(this.callerId);
+    const openRoom = (): OwnRoom => process.openRoom(this.reader);
     const exchange = new StdioExchange(id, progressTokenOf(message.body), onAbort, openRoom);
     const isOpening = message.method === 'initialize';
     const timeoutMs = isOpening ? Math.min(INITIALIZE_TIMEOUT_MS, this.target.timeoutMs) : this.target.timeoutMs;
@@ -101,7 +101,7 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
     const process = this.runningProcess();
     if (this.router.isListenedTo) return plainAnswer(409, CONFLICT);
     if (signal.aborted) throw this.cancelledError();
-    const stream = new EventStream(() => process.openRoom(this.callerId));
+    const stream = new EventStream(() => process.openRoom(this.reader));
     const closeStream = (): void => void stream.destroy();
     signal.addEventListener('abort', closeStream, { once: true });
     stream.on('error', () => undefined);
@@ -125,7 +125,12 @@ export class StdioChannel implements UpstreamChannel, ProcessListener {
   async replay(initialize: OutgoingMessage): Promise<void> {
     const answer = await this.postMessage(initialize, { signal: AbortSignal.timeout(this.target.timeoutMs) });
     let last = '';
-    for await (const text of messagesIn(answer, this.target.organizationId)) last = text;
+    const room = this.runningProcess().openRoom(this.reader);
+    try {
+      for await (const text of messagesIn(answer, this.target.organizationId, room)) last = text;
+    } finally {
+      room.leave();
+    }
     // An event stream contains further messages, which are irrelevant before the program is initialized.
     if (answer.contentType === 'application/json' && 'error' in (JSON.parse(last) as object)) {
       throw new UpstreamError('protocol', `The upstream at ${this.label} did not resume its session.`);

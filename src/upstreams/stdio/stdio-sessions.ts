@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { quotaHolderOf } from '../../core/principal.js';
 import type { OutgoingMessage, UpstreamChannel } from '../messages/upstream-channel.js';
 import type { SessionCaller } from '../contract/callers.js';
 import { UpstreamError } from '../contract/upstream-error.js';
@@ -49,7 +50,12 @@ export class StdioSessions {
   channel({ key, caller, initialize }: StdioSession, target: StdioTarget): UpstreamChannel {
     const { organizationId, connectionId } = target;
     // A session without a caller counts as its own caller.
-    const holder = { organizationId, connectionId, callerId: caller?.callerId ?? key };
+    const holder = {
+      organizationId,
+      connectionId,
+      callerId: caller?.callerId ?? key,
+      quotaHolder: caller && quotaHolderOf(caller),
+    };
     const run = (): Promise<StdioChannel> => this.run({ key, caller, initialize }, target, holder);
     return {
       postMessage: async (message, options) => {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerRooms } from '../../../core/answers/answer-room.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { connectionFor } from '../../../connections/connection.js';
 import { ConnectionDirectory } from '../../../connections/connection-directory.js';
@@ -59,6 +60,7 @@ export class ClientSessionHandler {
     private readonly requests: RequestForwarder,
     private readonly upstream: UpstreamSender,
     private readonly directory: ConnectionDirectory,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** @throws DomainError */
@@ -165,7 +167,7 @@ export class ClientSessionHandler {
 
   /** Reads a resource in the caller's session, unless every caller can read it in the shared session. */
   private async read(context: SessionMessage<InboundRequest>): Promise<boolean> {
-    const { owner, message, reply } = context;
+    const { owner, message, request, reply } = context;
     const uri = String(message.params['uri']);
     const { isListed, isOwn = false, session: listing, own = uri } = await this.resources.listed(owner, uri);
     if (isListed && (!isOwn || listing === undefined)) return false;
@@ -175,7 +177,7 @@ export class ClientSessionHandler {
       await this.forward(context, session);
       return true;
     }
-    const result = await this.resources.read(session, own);
+    const result = await this.resources.read(session, own, this.rooms.openUntilSent(request, reply));
     if (result === undefined) return false;
     const text = JSON.stringify(renameContents(result, own, uri));
     await reply.status(200).type('application/json').send(`{"jsonrpc":"2.0","id":${message.id},"result":${text}}`);

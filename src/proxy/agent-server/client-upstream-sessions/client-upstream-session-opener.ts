@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { type AnswerRoom, AnswerRooms } from '../../../core/answers/answer-room.js';
 import { databaseNow } from '../../../core/database-time.js';
 import { newId } from '../../../core/ids.js';
 import type { Connection } from '../../../connections/connection.js';
@@ -27,6 +28,7 @@ export class ClientUpstreamSessionOpener {
   constructor(
     private readonly channels: UpstreamChannels,
     private readonly health: UpstreamHealth,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /**
@@ -44,7 +46,10 @@ export class ClientUpstreamSessionOpener {
       const key = newId();
       const opening = await this.channels.session(connection, { key });
       const answer = await opening.postMessage(storedInitialize(initialize), { signal });
-      const protocolVersion = await agreedVersion(answer, connection.organizationId);
+      const { organizationId } = connection;
+      const protocolVersion = await this.rooms.withOwnRoom(organizationId, (room) =>
+        agreedVersion(answer, organizationId, room),
+      );
       const { sessionId: upstreamId } = answer;
       // Without an id, the session could not be told from those of other callers.
       const isOpen = upstreamId !== undefined && upstreamId.length <= MAX_UPSTREAM_ID_LENGTH;
@@ -81,8 +86,9 @@ export class ClientUpstreamSessionOpener {
 async function agreedVersion(
   answer: Parameters<typeof messagesIn>[0],
   organizationId: string,
+  room: AnswerRoom,
 ): Promise<string | undefined> {
-  for await (const text of messagesIn(answer, organizationId)) {
+  for await (const text of messagesIn(answer, organizationId, room)) {
     const result = parseRecord(text)?.['result'] as { protocolVersion?: unknown } | null | undefined;
     if (typeof result?.protocolVersion === 'string') return result.protocolVersion;
   }

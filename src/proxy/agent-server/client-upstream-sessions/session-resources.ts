@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { type AnswerRoom, AnswerRooms } from '../../../core/answers/answer-room.js';
 import { composedAddress, isReserved } from '../../../agents/composition/resource-addresses.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { isRecord, parseRecord } from '../../../core/is-record.js';
@@ -44,6 +45,7 @@ export class SessionResources {
     private readonly compositions: SessionComposition,
     private readonly offers: AgentPromptsAndResources,
     private readonly channels: UpstreamChannels,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** The place of a resource that is listed or has an address of its own. */
@@ -90,13 +92,17 @@ export class SessionResources {
       const source = sources.find(({ connection }) => connection.id === upstreamSession.connection.id);
       if (source === undefined || !mayUse(owner.caller, source, 'resources')) continue;
       if (!isUsable(upstreamSession, source.connection)) continue;
-      if ((await this.read(upstreamSession, uri)) !== undefined) return upstreamSession;
+      if (await this.has(upstreamSession, uri, owner)) return upstreamSession;
     }
     return undefined;
   }
 
-  /** Reads a resource in the session; undefined if the upstream does not answer with it. */
-  async read(upstreamSession: ClientUpstreamSession, uri: string): Promise<object | undefined> {
+  /**
+   * Reads a resource in the session; undefined if the upstream does not answer with it.
+   * @param room for the answer
+   * @throws DomainError `answer_memory_exhausted`
+   */
+  async read(upstreamSession: ClientUpstreamSession, uri: string, room: AnswerRoom): Promise<object | undefined> {
     const { connection, session } = upstreamSession;
     // Ids of requests must be unique in a session.
     const id = `signalbox-read-${count++}`;
@@ -105,14 +111,24 @@ export class SessionResources {
       const channel = await this.channels.session(connection, sessionAtUpstream({ kind: 'session', session }));
       const options = { signal: AbortSignal.timeout(READ_TIMEOUT_MS), headers: headersOf(upstreamSession) };
       const answer = await channel.postMessage({ body, method: 'resources/read', id: JSON.stringify(id) }, options);
-      for await (const text of messagesIn(answer, connection.organizationId)) {
+      for await (const text of messagesIn(answer, connection.organizationId, room)) {
         const message = parseRecord(text);
         if (message?.['id'] === id) return isRecord(message['result']) ? message['result'] : undefined;
       }
-    } catch {
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'answer_memory_exhausted') throw error;
       // An upstream that cannot be reached cannot provide the resource.
     }
     return undefined;
+  }
+
+  private async has(session: ClientUpstreamSession, uri: string, { principal }: SessionOwner): Promise<boolean> {
+    const room = this.rooms.open(principal);
+    try {
+      return (await this.read(session, uri, room)) !== undefined;
+    } finally {
+      room.leave();
+    }
   }
 }
 

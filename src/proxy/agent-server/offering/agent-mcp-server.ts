@@ -8,6 +8,7 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { AnswerRooms } from '../../../core/answers/answer-room.js';
 import { AgentComposition } from '../../../agents/composition/agent-composition.js';
 import type { Composition, Source } from '../../../agents/composition/composition.js';
 import { DomainError } from '../../../core/domain-error.js';
@@ -68,6 +69,7 @@ export class AgentMcpServer {
     private readonly compositions: AgentComposition,
     private readonly offers: AgentPromptsAndResources,
     private readonly ask: AskTool,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** Creates the server for one request. */
@@ -105,7 +107,7 @@ export class AgentMcpServer {
     if (features.resources) this.serveResources(server, context, withProtocolErrors);
     if (features.completions) {
       server.setRequestHandler('completion/complete', ({ params }, ctx) =>
-        withProtocolErrors(this.complete(context, params, optionsOf(context, ctx))),
+        withProtocolErrors(this.complete(context, params, this.optionsOf(context, ctx))),
       );
     }
     return server;
@@ -145,7 +147,7 @@ export class AgentMcpServer {
         this.sourcesOf(caller).then(async (sources) => {
           const [source, name] = await this.offers.findPrompt(caller, sources, params.name);
           const renamed = { name, ...(params.arguments !== undefined && { arguments: params.arguments }) };
-          return (await this.offers.ask([source], 'prompts/get', renamed, optionsOf(context, ctx))) as never;
+          return (await this.offers.ask([source], 'prompts/get', renamed, this.optionsOf(context, ctx))) as never;
         }),
       ),
     );
@@ -168,7 +170,7 @@ export class AgentMcpServer {
       ),
     );
     server.setRequestHandler('resources/read', ({ params: { uri } }, ctx) =>
-      withProtocolErrors(this.readResource(context, uri, optionsOf(context, ctx))),
+      withProtocolErrors(this.readResource(context, uri, this.optionsOf(context, ctx))),
     );
   }
 
@@ -211,6 +213,26 @@ export class AgentMcpServer {
   private async sourcesOf({ connection }: ProxyCaller): Promise<readonly Source[]> {
     return (await this.compositions.namesOf(connection)).sources;
   }
+
+  /** Sends progress to a caller who requested it. */
+  private optionsOf(
+    { caller, exchange, ownerAt }: AgentServerContext,
+    { mcpReq }: ServerContext,
+  ): SourceRequestOptions {
+    const { requestId } = caller;
+    const room = this.rooms.openUntilSent(exchange.request, exchange.reply);
+    const options = { signal: mcpReq.signal, requestId, ownerAt, room };
+    const progressToken = mcpReq._meta?.progressToken;
+    if (progressToken === undefined) return options;
+    return {
+      ...options,
+      onProgress: (progress) => {
+        const params = { ...progress, progressToken };
+        // The caller may have disconnected.
+        mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+      },
+    };
+  }
 }
 
 /** Sends a request to the client, in the answer to its own. */
@@ -228,23 +250,6 @@ interface CompletionParams {
 /** The items are what the upstreams sent, so they do not have the SDK's types. */
 function asResult(result: object, meta: Record<string, unknown> | undefined): never {
   return { ...result, ...(meta !== undefined && { _meta: meta }) } as never;
-}
-
-/** Sends progress to a caller who requested it. */
-function optionsOf({ caller, ownerAt }: AgentServerContext, { mcpReq }: ServerContext): SourceRequestOptions {
-  const { requestId } = caller;
-  const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return { signal: mcpReq.signal, requestId, ownerAt };
-  return {
-    signal: mcpReq.signal,
-    requestId,
-    ownerAt,
-    onProgress: (progress) => {
-      const params = { ...progress, progressToken };
-      // The caller may have disconnected.
-      mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
-    },
-  };
 }
 
 /**

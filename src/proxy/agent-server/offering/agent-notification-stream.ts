@@ -3,6 +3,7 @@ import { InMemoryServerEventBus } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { AnswerRooms } from '../../../core/answers/answer-room.js';
 import { isRecord } from '../../../core/is-record.js';
 import { EventStream } from '../../../upstreams/messages/sse-parts.js';
 import { listChangedMethod, LISTED_KINDS, type ListedKind } from '../../../upstreams/contract/list-change.js';
@@ -122,6 +123,7 @@ export class AgentNotificationStream {
     private readonly subscriptions: AgentSubscriptions,
     private readonly sessions: SessionSubscriptions,
     private readonly streams: SessionStreams,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** For a session of the legacy era (GET of the MCP transport). */
@@ -182,7 +184,7 @@ export class AgentNotificationStream {
 
   /** The notifications in a session of the legacy era, as events. */
   async *events(client: { caller: ProxyCaller; session: Session }, closed: AbortSignal): AsyncGenerator<Buffer> {
-    const stream = new EventStream();
+    const stream = new EventStream(() => this.rooms.open(client.caller.principal));
     // Without a listener, an error would end this process.
     stream.on('error', () => undefined);
     this.streams.add(client.session, stream);

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AnswerRooms } from '../../../core/answers/answer-room.js';
+import { type AnswerRoom, AnswerRooms } from '../../../core/answers/answer-room.js';
 import type { Connection } from '../../../connections/connection.js';
 import { OfferedTools } from '../../../upstreams/catalog/offered-tools.js';
 import { FRESH_MS, ToolCatalog } from '../../../upstreams/catalog/tool-catalog.js';
@@ -96,6 +96,10 @@ export class SessionTools {
 
 type PostingChannel = Pick<UpstreamChannel, 'postMessage'>;
 
+interface ListingOptions extends ExchangeOptions {
+  readonly room: AnswerRoom;
+}
+
 const ADDRESS = 'the end of the session';
 
 /**
@@ -105,7 +109,7 @@ const ADDRESS = 'the end of the session';
 async function listThroughChannel(
   channel: PostingChannel,
   organizationId: string,
-  options: ExchangeOptions,
+  options: ListingOptions,
 ): Promise<UpstreamTool[]> {
   try {
     return await collectTools((cursor) => readPage(channel, organizationId, cursor, options));
@@ -120,7 +124,7 @@ async function readPage(
   channel: PostingChannel,
   organizationId: string,
   cursor: string | undefined,
-  { room, ...exchange }: ExchangeOptions,
+  { room, ...exchange }: ListingOptions,
 ): Promise<ToolPage> {
   // An id that the caller does not use in the same session.
   const id = `signalbox-list-${count++}`;

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerRooms, type OwnRoom } from '../../../core/answers/answer-room.js';
 import {
   type WantedChanges,
   type ListedKind,
@@ -22,16 +23,21 @@ const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
 /** The answer to `subscriptions/listen` (MCP 2026-07-28): the acknowledgement, then the notifications. */
 class SubscriptionStream implements ChangeReader {
-  readonly body = new EventStream();
+  readonly body: EventStream;
   /** Undefined until the subscription is acknowledged, before which nothing can be sent. */
   private honored: WantedChanges | undefined;
   private hasMissed = false;
 
-  /** @param id of the client's request, JSON text */
+  /**
+   * @param id of the client's request, JSON text
+   * @param openRoom see `EventStream`
+   */
   constructor(
     private readonly id: string,
     private readonly serverInfo: Implementation | undefined,
+    openRoom: () => OwnRoom,
   ) {
+    this.body = new EventStream(openRoom);
     // Without a listener, an error would end this process.
     this.body.on('error', () => undefined);
   }
@@ -92,7 +98,10 @@ const NOTHING: WantedChanges = { kinds: [], uris: [] };
  */
 @Injectable()
 export class LegacySubscriptions {
-  constructor(private readonly subscriptions: ChangeSubscriptions) {}
+  constructor(
+    private readonly subscriptions: ChangeSubscriptions,
+    private readonly rooms: AnswerRooms,
+  ) {}
 
   /** @throws DomainError `invalid_arguments`, `connection_unavailable`; UpstreamError */
   async subscribe(
@@ -100,7 +109,7 @@ export class LegacySubscriptions {
     { capabilities, serverInfo }: ServerDescription,
   ): Promise<Sent> {
     const wanted = offeredChanges(message, capabilities, caller);
-    const stream = new SubscriptionStream(message.id, serverInfo);
+    const stream = new SubscriptionStream(message.id, serverInfo, () => this.rooms.open(caller.principal));
     if (isNothing(wanted)) return acknowledged(stream, NOTHING);
     // A relay that waits for the next event does not notice that its client has gone.
     deadline.onStop(() => stream.body.destroy());

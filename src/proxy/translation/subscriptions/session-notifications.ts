@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AnswerRooms, type OwnRoom } from '../../../core/answers/answer-room.js';
 import { DomainError } from '../../../core/domain-error.js';
 import { onceClosed, untilClosed } from '../../../platform/http/once-closed.js';
 import { type ListedKind, listChangedMethod } from '../../../upstreams/contract/list-change.js';
@@ -31,6 +32,7 @@ export class SessionNotifications {
     private readonly streams: SessionStreams,
     private readonly eras: UpstreamEras,
     private readonly writer: ReplyWriter,
+    private readonly rooms: AnswerRooms,
   ) {}
 
   /** Answers GET of the MCP transport. @throws DomainError */
@@ -50,7 +52,7 @@ export class SessionNotifications {
       }
       // A program reports what the client's calls change in the process that serves them.
       const { owner } = pooledRoute(caller, {}, session);
-      const stream = new SessionChangeStream(kinds);
+      const stream = new SessionChangeStream(kinds, () => this.rooms.open(caller.principal));
       onceClosed(reply, () => stream.body.destroy());
       const subscribed = await this.changes.open(stream, { kinds, uris: [] }, caller, { signal: closed, owner });
       if (subscribed === undefined && !hasOthers) {
@@ -82,9 +84,14 @@ function noNotifications(): DomainError {
 
 /** The notifications of one session. */
 class SessionChangeStream implements ChangeStream {
-  readonly body = new EventStream();
+  readonly body: EventStream;
 
-  constructor(private readonly kinds: readonly ListedKind[]) {
+  /** @param openRoom see `EventStream` */
+  constructor(
+    private readonly kinds: readonly ListedKind[],
+    openRoom: () => OwnRoom,
+  ) {
+    this.body = new EventStream(openRoom);
     // Without a listener, an error would end this process.
     this.body.on('error', () => undefined);
   }
