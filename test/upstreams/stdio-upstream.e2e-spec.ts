@@ -187,7 +187,8 @@ describe('StdioUpstream', () => {
   it('uses the modern era with a program that supports it', async () => {
     const upstream = connect([join(fixtures, 'modern-server.mjs')]);
     expect((await upstream.listTools()).map(({ name }) => name)).toEqual(['echo']);
-    expect(upstream).toMatchObject({ protocolVersion: '2026-07-28', instructions: 'Be modern.' });
+    expect(upstream.protocolVersion).toBe('2026-07-28');
+    expect((await upstream.serverDescription()).instructions).toBe('Be modern.');
     expect(await say(upstream, 'echo', { text: 'hi' })).toBe('hi');
   });
 
