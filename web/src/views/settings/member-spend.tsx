@@ -3,7 +3,7 @@ import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useChange } from '../../api/queries.js';
 import { spendDraftOf, SpendFields, spendInWords, spendOf } from '../../spending/spend-fields.js';
 import { Button } from '../../ui/button.js';
-import { FormDialog } from './form-dialog.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 
 /** What the runs of a member can cost, and the dialog that changes it. */
 export function MemberSpend({ member }: { readonly member: ListItem<'MEMBER_LIST'> }) {

@@ -7,7 +7,7 @@ import { useChoicesById } from '../../pick/choices.js';
 import { EVENT_WORDS } from '../../records/delivery-columns.js';
 import { Button } from '../../ui/button.js';
 import { CheckboxField, TextField } from '../../ui/field.js';
-import { FormDialog } from './form-dialog.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 
 type Webhook = ListItem<'WEBHOOK_LIST'>;
 type WebhookEvent = ToolInput<'WEBHOOK_CREATE'>['data']['events'][number];

@@ -1,8 +1,8 @@
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { Button } from '../../ui/button.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Form } from '../../ui/form.js';
-import { ErrorMessage } from '../../ui/states.js';
+import { Button } from './button.js';
+import { Dialog } from './dialog.js';
+import { Form } from './form.js';
+import { ErrorMessage } from './states.js';
 
 /** A dialog with a form. It closes when `onSubmit` resolves, and shows its error otherwise. */
 export function FormDialog({
