@@ -55,6 +55,24 @@ inBrowser('a form of something that somebody else changes meanwhile', () => {
     expect(item).toMatchObject({ member_permissions: { self: ['API_KEY_LIST'] } });
   }, 120_000);
 
+  it('keeps what a key can do since, and its limit', async () => {
+    const { service } = fixture;
+    const permissions = { self: ['RUN_LIST', 'ROLE_LIST'] };
+    const { id } = await succeed<{ id: string }>(service, 'API_KEY_CREATE', { name: 'nightly', permissions });
+    opened = await fixture.open(`keys?key=${id}&mode=edit`);
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill('weekly');
+    await grant(dialog, 'Monitoring', 'Read audit events');
+    const since = { permissions: { self: ['RUN_LIST'] }, rate_limit: { per_minute: 7 } };
+    await succeed(service, 'API_KEY_UPDATE', { id, ...since });
+    await dialog.getByRole('button', { name: 'Save key' }).click();
+    await dialog.getByRole('button', { name: 'Edit key' }).waitFor();
+    const where = { field: ['id'], operator: 'eq', value: id };
+    const { items } = await succeed<{ items: object[] }>(service, 'API_KEY_LIST', { where });
+    const permitted = { self: ['RUN_LIST', 'AUDIT_EVENTS_LIST'] };
+    expect(items).toMatchObject([{ name: 'weekly', permissions: permitted, rate_limit: { per_minute: 7 } }]);
+  }, 120_000);
+
   it('keeps the address of a provider, but sends a new secret to the address that was shown', async () => {
     const { service } = fixture;
     const data = { title: 'Local', kind: 'openai-compatible', base_url: 'http://127.0.0.1:9/v1', api_key: 'k-1' };
