@@ -218,7 +218,6 @@ function InviteDialog({
     <FormDialog
       title="Invite member"
       submitLabel="Invite member"
-      isOpen
       onClose={onClose}
       onSubmit={async () => onInvited((await invite.mutateAsync({ email: email.trim(), role })).invitation_url)}
     >

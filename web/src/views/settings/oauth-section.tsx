@@ -154,7 +154,6 @@ function ClientDialog({
     <FormDialog
       title="Create OAuth client"
       submitLabel="Create OAuth client"
-      isOpen
       onClose={onClose}
       onSubmit={async () => {
         const uris = redirects.split(/\s+/).filter((uri) => uri !== '');

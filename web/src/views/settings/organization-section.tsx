@@ -110,7 +110,6 @@ function MemberPermissions({ organization }: { readonly organization: Organizati
           description="Whatever the role. Owners and admins can do everything in any case."
           submitLabel="Save permissions"
           className="w-[min(64rem,94vw)]"
-          isOpen
           onClose={() => setPermissions(undefined)}
           onSubmit={async () => {
             const { item } = await client.tool('ORGANIZATION_GET', {});

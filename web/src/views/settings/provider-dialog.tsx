@@ -49,7 +49,6 @@ export function ProviderDialog({
     <FormDialog
       title={provider === undefined ? 'Add provider' : 'Edit provider'}
       submitLabel={provider === undefined ? 'Add provider' : 'Save provider'}
-      isOpen
       onClose={onClose}
       onSubmit={submit}
     >

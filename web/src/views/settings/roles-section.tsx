@@ -100,7 +100,6 @@ function RoleDialog({ role, onClose }: { readonly role: Role | undefined; readon
       title={role === undefined ? 'Create role' : `Role “${role.name}”`}
       submitLabel={role === undefined ? 'Create role' : 'Save role'}
       className="w-[min(64rem,94vw)]"
-      isOpen
       onClose={onClose}
       onSubmit={async () => {
         if (role === undefined) await create.mutateAsync({ name: name.trim(), permissions: toInput(permissions) });

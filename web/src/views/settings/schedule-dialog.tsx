@@ -79,7 +79,6 @@ export function ScheduleDialog({
     <FormDialog
       title={schedule === undefined ? 'Create schedule' : 'Edit schedule'}
       submitLabel={schedule === undefined ? 'Create schedule' : 'Save schedule'}
-      isOpen
       onClose={onClose}
       onSubmit={submit}
     >

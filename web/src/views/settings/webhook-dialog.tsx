@@ -45,7 +45,6 @@ export function WebhookDialog({
     <FormDialog
       title={webhook === undefined ? 'Create webhook' : 'Edit webhook'}
       submitLabel={webhook === undefined ? 'Create webhook' : 'Save webhook'}
-      isOpen
       onClose={onClose}
       onSubmit={submit}
     >

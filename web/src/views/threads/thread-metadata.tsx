@@ -62,7 +62,6 @@ function MetadataDialog({ thread, onClose }: { readonly thread: Thread; readonly
       title="Edit metadata"
       description={`At most ${MAX_PAIRS} pairs. Runs keep the metadata that the thread had when they were posted.`}
       submitLabel="Save metadata"
-      isOpen
       onClose={onClose}
       onSubmit={submit}
     >
