@@ -136,6 +136,27 @@ inBrowser('Overview and monitoring', () => {
     await opened.close();
   });
 
+  it('shows why an export failed, though another one was begun meanwhile', async () => {
+    const opened = await fixture.open('monitoring');
+    const { page } = opened;
+    const answered = Promise.withResolvers<void>();
+    await page.route('**/monitoring/export', async (route) => {
+      if (route.request().postDataJSON().format !== 'csv') return route.continue();
+      await answered.promise;
+      const body = JSON.stringify({ status: 400, code: 'bad_request', detail: 'Not today.' });
+      return route.fulfill({ status: 400, contentType: 'application/problem+json', body });
+    });
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export JSON lines' }).click();
+    await saving;
+    await page.locator('button[aria-busy="true"]', { hasText: 'Export CSV' }).waitFor();
+    answered.resolve();
+    await page.getByRole('alert').getByText('Not today.').waitFor();
+    await opened.expectAccessible();
+    await opened.close();
+  });
+
   it('saves no part of an export that breaks off', async () => {
     await fixture.service.query(
       `INSERT INTO audit_records (organization_id, at, id, door, tool_name, status, duration_ms, request_id, public)
@@ -166,7 +187,7 @@ inBrowser('Overview and monitoring', () => {
     }
     expect(downloads).toBe(0);
     const saving = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Export JSON lines' }).click();
+    await page.getByRole('button', { name: 'Export CSV' }).click();
     await saving;
     expect(await page.getByRole('alert').count()).toBe(0);
     await fixture.service.query(`DELETE FROM audit_records WHERE tool_name = 't'`);

@@ -42,6 +42,18 @@ export function replace(permissions: PermissionMap, resource: string, names: rea
   return names.length === 0 ? others : { ...permissions, [resource]: names };
 }
 
+/** A map with what was granted and withdrawn in a form. The rest is as it is stored by now. */
+export function withChanges(stored: PermissionMap, start: PermissionMap, chosen: PermissionMap): PermissionMap {
+  const resources = [...new Set([...Object.keys(start), ...Object.keys(chosen)])];
+  return resources.reduce((map, resource) => {
+    const [before, after] = [toolsOf(start, resource), toolsOf(chosen, resource)];
+    const withdrawn = before.filter((name) => !after.includes(name));
+    const granted = after.filter((name) => !before.includes(name));
+    const kept = toolsOf(map, resource).filter((name) => !withdrawn.includes(name));
+    return replace(map, resource, [...new Set([...kept, ...granted])]);
+  }, stored);
+}
+
 /** The ids of the connections and agents that the map names. */
 export function resourcesOf(permissions: PermissionMap): readonly string[] {
   return Object.keys(permissions).filter((resource) => resource !== SELF && resource !== ANY);

@@ -15,23 +15,20 @@ import type { DefinitionTokens } from './form/tool-mode-section.js';
 export function AgentSettings({
   agent,
   tokens,
+  update,
   isChanged,
   onChanged,
 }: {
   readonly agent: Agent;
   readonly tokens: DefinitionTokens;
+  /** Stores the changes. */
+  readonly update: ReturnType<typeof useChange<'COLLECTION_VIRTUAL_MCP_UPDATE'>>;
   /** Whether the form differs from the agent with which it began. */
   readonly isChanged: boolean;
   readonly onChanged: (isChanged: boolean) => void;
 }) {
   const { may } = useOrganization();
   const showToast = useToast();
-  const update = useChange('COLLECTION_VIRTUAL_MCP_UPDATE', [
-    'COLLECTION_VIRTUAL_MCP_GET',
-    'COLLECTION_VIRTUAL_MCP_LIST',
-    'COLLECTION_CONNECTIONS_LIST',
-    'AGENT_VERSIONS_LIST',
-  ]);
   const isHeld = isChanged || update.isPending;
   const { start, isOutdated, formKey, restart } = useFormStart(agent, isHeld, agentDraftOf);
   const save = async (draft: AgentDraft, isTyped: () => boolean): Promise<void> => {

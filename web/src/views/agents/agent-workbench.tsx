@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useFilters } from '../../api/filters.js';
-import { useTool } from '../../api/queries.js';
+import { useChange, useTool } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
 import { cn } from '../../ui/class-names.js';
@@ -17,17 +17,32 @@ import type { DefinitionTokens } from './form/tool-mode-section.js';
 export function AgentWorkbench({ agent, tokens }: { readonly agent: Agent; readonly tokens: DefinitionTokens }) {
   const { may } = useOrganization();
   const [isChanged, setIsChanged] = useState(false);
+  const update = useChange('COLLECTION_VIRTUAL_MCP_UPDATE', [
+    'COLLECTION_VIRTUAL_MCP_GET',
+    'COLLECTION_VIRTUAL_MCP_LIST',
+    'COLLECTION_CONNECTIONS_LIST',
+    'AGENT_VERSIONS_LIST',
+  ]);
   const mayChat = may('COLLECTION_THREADS_CREATE');
   return (
     <div className={cn('grid min-w-0 grid-cols-1 items-start gap-4', mayChat && 'xl:grid-cols-2')}>
-      <AgentSettings agent={agent} tokens={tokens} isChanged={isChanged} onChanged={setIsChanged} />
-      {mayChat && <Trial agent={agent} isChanged={isChanged} />}
+      <AgentSettings agent={agent} tokens={tokens} update={update} isChanged={isChanged} onChanged={setIsChanged} />
+      {mayChat && <Trial agent={agent} isChanged={isChanged} isSaving={update.isPending} />}
     </div>
   );
 }
 
 /** A chat with the agent as it is stored. Its thread is in the address; a thread of another agent is not shown. */
-function Trial({ agent, isChanged }: { readonly agent: Agent; readonly isChanged: boolean }) {
+function Trial({
+  agent,
+  isChanged,
+  isSaving,
+}: {
+  readonly agent: Agent;
+  /** The settings differ from the agent. */
+  readonly isChanged: boolean;
+  readonly isSaving: boolean;
+}) {
   const [{ thread: wanted = '' }, filter] = useFilters();
   // The chat that was opened here gets the focus; one of the address would take it from the form.
   const [opened, setOpened] = useState('');
@@ -59,7 +74,7 @@ function Trial({ agent, isChanged }: { readonly agent: Agent; readonly isChanged
           className="flex flex-wrap items-center justify-between gap-2 rounded-md border border-warning/50 p-3 text-sm"
         >
           <p>The answers come from the agent as it was saved.</p>
-          <Button size="small" type="submit" form={AGENT_FORM}>
+          <Button size="small" type="submit" form={AGENT_FORM} isBusy={isSaving}>
             Save and try
           </Button>
         </div>

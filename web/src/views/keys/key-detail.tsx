@@ -1,9 +1,10 @@
+import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { changesOf } from '../../api/changes-of.js';
 import { useFilters } from '../../api/filters.js';
 import { useChange, useList } from '../../api/queries.js';
-import { toInput } from '../../permissions/permission-map.js';
+import { toInput, withChanges } from '../../permissions/permission-map.js';
 import { PermissionPicker } from '../../permissions/permission-picker.js';
 import { PermissionWords } from '../../permissions/permission-words.js';
 import { RunAccessNote } from '../../permissions/run-access-note.js';
@@ -137,6 +138,7 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
   const [permissions, setPermissions] = useState<Readonly<Record<string, readonly string[]>>>(stored.permissions);
   const [limit, setLimit] = useState(String(stored.rate_limit?.per_minute ?? ''));
   const [spend, setSpend] = useState(() => spendDraftOf(stored.spend));
+  const { client } = useOrganization();
   const say = useToast();
   const update = useChange('API_KEY_UPDATE', ['API_KEY_LIST'], () =>
     say('The key was changed. Programs that use it notice within a second.'),
@@ -148,12 +150,24 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
     spend: spendOf(spend),
   };
   const [start] = useState(data);
+  const save = useMutation({
+    mutationFn: async () => {
+      const changes = changesOf(data, start);
+      if (changes.permissions !== undefined) {
+        const where = { field: ['id'], operator: 'eq' as const, value: stored.id };
+        const { items } = await client.tool('API_KEY_LIST', { where });
+        const since = items[0]?.permissions ?? start.permissions;
+        changes.permissions = toInput(withChanges(since, start.permissions, permissions));
+      }
+      await update.mutateAsync({ id: stored.id, ...changes });
+    },
+  });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    update.mutate({ id: stored.id, ...changesOf(data, start) }, { onSuccess: onDone });
+    save.mutate(undefined, { onSuccess: onDone });
   };
   return (
-    <Form error={update.error} isBusy={update.isPending} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
+    <Form error={save.error} isBusy={save.isPending} onSubmit={submit} className="flex min-w-0 flex-col gap-4">
       <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
         <TextField label="Name" path="name" required maxLength={64} value={name} onChange={setName} autoFocus />
         <TextField
@@ -168,12 +182,12 @@ function EditKey({ stored, onDone }: { readonly stored: Key; readonly onDone: ()
       </div>
       <SpendFields draft={spend} onChange={setSpend} />
       <PermissionPicker permissions={permissions} onChange={setPermissions} subject="This key" />
-      <ErrorMessage error={update.error} />
+      <ErrorMessage error={save.error} />
       <div className="flex justify-end gap-2">
-        <Button variant="secondary" disabled={update.isPending} onClick={onDone}>
+        <Button variant="secondary" disabled={save.isPending} onClick={onDone}>
           Cancel
         </Button>
-        <Button type="submit" isBusy={update.isPending}>
+        <Button type="submit" isBusy={save.isPending}>
           Save key
         </Button>
       </div>

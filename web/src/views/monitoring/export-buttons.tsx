@@ -10,17 +10,21 @@ const FORMATS = [
   { format: 'jsonl', label: 'Export JSON lines' },
 ] as const;
 
-/** Saves all records that a list selects, not only those that it shows. Offered to holders of `MONITORING_EXPORT`. */
-export function ExportButtons({
-  records,
-  where,
-}: {
+interface ExportProps {
   readonly records: 'calls' | 'events';
   readonly where: Condition | undefined;
-}) {
-  const { slug, fetch, may } = useOrganization();
+}
+
+/** Saves all records that a list selects, not only those that it shows. Offered to holders of `MONITORING_EXPORT`. */
+export function ExportButtons(props: ExportProps) {
+  const { may } = useOrganization();
+  return may('MONITORING_EXPORT') && FORMATS.map((each) => <ExportButton key={each.format} {...each} {...props} />);
+}
+
+function ExportButton({ format, label, records, where }: ExportProps & (typeof FORMATS)[number]) {
+  const { slug, fetch } = useOrganization();
   const save = useMutation({
-    mutationFn: async (format: 'csv' | 'jsonl') => {
+    mutationFn: async () => {
       const response = await fetch(`/api/${slug}/monitoring/export`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -30,19 +34,11 @@ export function ExportButtons({
       download(await wholeBodyOf(response), `signalbox-${records}.${format}`);
     },
   });
-  if (!may('MONITORING_EXPORT')) return null;
   return (
     <>
-      {FORMATS.map(({ format, label }) => (
-        <Button
-          key={format}
-          variant="secondary"
-          isBusy={save.isPending && save.variables === format}
-          onClick={() => save.mutate(format)}
-        >
-          {label}
-        </Button>
-      ))}
+      <Button variant="secondary" isBusy={save.isPending} onClick={() => save.mutate()}>
+        {label}
+      </Button>
       <ErrorMessage error={save.error} />
     </>
   );

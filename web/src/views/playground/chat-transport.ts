@@ -12,9 +12,7 @@ interface ChatTarget {
   readonly organization: Organization;
   readonly agentId: string;
   readonly options: RunOptions;
-  /** Told whether the service is being asked for an answer. */
-  readonly onPosting: (isPosting: boolean) => void;
-  /** Called with the run when the service has accepted a message. */
+  /** Called with the run when the service has accepted a message, or is to answer one again. */
   readonly onAccepted: (taskId: string) => void;
   /** Called when the chat wants to read the run in progress, and there is none. */
   readonly onIdle: () => Promise<void>;
@@ -39,17 +37,13 @@ export class ThreadTransport implements ChatTransport<ChatMessage> {
     messages,
     trigger,
     messageId,
+    headers,
     abortSignal,
   }: Sending): Promise<ReadableStream<UIMessageChunk>> {
-    this.target.onPosting(true);
-    try {
-      const isAgain = trigger === 'regenerate-message';
-      const taskId = await (isAgain ? this.#regenerate(chatId, messageId) : this.#post(chatId, messages.at(-1)));
-      this.target.onAccepted(taskId);
-      return this.#read(chatId, taskId, abortSignal);
-    } finally {
-      this.target.onPosting(false);
-    }
+    const isAgain = trigger === 'regenerate-message';
+    const taskId = await (isAgain ? this.#regenerate(chatId, messageId, headers) : this.#post(chatId, messages.at(-1)));
+    this.target.onAccepted(taskId);
+    return this.#read(chatId, taskId, abortSignal);
   }
 
   async reconnectToStream({ chatId, abortSignal }: Reconnecting): Promise<ReadableStream<UIMessageChunk> | null> {
@@ -76,13 +70,15 @@ export class ThreadTransport implements ChatTransport<ChatMessage> {
     return (await organization.client.post(threadId, request, { idempotencyKey: message.id })).taskId;
   }
 
-  async #regenerate(threadId: string, messageId: string | undefined): Promise<string> {
+  async #regenerate(threadId: string, messageId: string | undefined, given: Sending['headers']): Promise<string> {
     const { url, slug, fetch } = this.target.organization;
+    const headers = new Headers(given);
+    headers.set('content-type', 'application/json');
     const response = await fetch(
       `${url}/api/${slug}/agent-runtime/threads/${encodeURIComponent(threadId)}/regenerate`,
       {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers,
         body: JSON.stringify(messageId === undefined ? {} : { messageId }),
       },
     );

@@ -54,7 +54,7 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
     const draft = { text, files: uploads.take() };
     setText('');
     for (const control of controls.values()) control.say(draft, interrupt);
-    if (fresh.length > 0) void starting.start(draft, fresh);
+    if (fresh.length > 0) starting.start(draft, fresh);
   };
   const show = (shown: readonly Column[]): void => {
     const [only] = shown;
@@ -105,7 +105,7 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
                 <NotStarted
                   failure={starting.failures.get(number)}
                   onSendAgain={(draft) =>
-                    void starting.start(
+                    starting.start(
                       draft,
                       fresh.filter((each) => each.number === number),
                     )

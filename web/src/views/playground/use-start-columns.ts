@@ -1,3 +1,4 @@
+import { useMutation } from '@tanstack/react-query';
 import { generateId } from 'ai';
 import { useRef, useState } from 'react';
 import type { Draft } from './draft.js';
@@ -19,13 +20,11 @@ interface Failure {
 /** Begins chats side by side with the same message. One that fails stops none of the others. */
 export function useStartColumns(onStarted: (threads: ReadonlyMap<number, string>) => void) {
   const { createThread, post } = useStartChat();
-  const [isStarting, setIsStarting] = useState(false);
   const [failures, setFailures] = useState<ReadonlyMap<number, Failure>>(new Map());
   // A second try after a refusal uses the thread and the message of the first.
   const begun = useRef(new Map<string, { threadId?: string; readonly messageId: string }>());
 
-  const start = async (draft: Draft, columns: readonly NewColumn[]): Promise<void> => {
-    setIsStarting(true);
+  const startAll = async ({ draft, columns }: { draft: Draft; columns: readonly NewColumn[] }) => {
     const started = new Map<number, string>();
     const failed = new Map<number, Failure>();
     const begin = async ({ number, agentId, options }: NewColumn): Promise<void> => {
@@ -42,9 +41,16 @@ export function useStartColumns(onStarted: (threads: ReadonlyMap<number, string>
       }
     };
     await Promise.all(columns.map(begin));
-    setIsStarting(false);
-    setFailures(failed);
-    onStarted(started);
+    const others = [...failures].filter(([number]) => !columns.some((column) => column.number === number));
+    setFailures(new Map([...others, ...failed]));
+    return started;
   };
-  return { start, isStarting, failures };
+  const { mutate, isPending } = useMutation({ mutationFn: startAll });
+  return {
+    start: (draft: Draft, columns: readonly NewColumn[]): void =>
+      // Not once the columns were left: the address is that of another view then.
+      mutate({ draft, columns }, { onSuccess: onStarted }),
+    isStarting: isPending,
+    failures,
+  };
 }

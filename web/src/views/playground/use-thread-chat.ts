@@ -29,6 +29,15 @@ interface SentSteer {
   readonly isAccepted: boolean;
 }
 
+/** The answer that the service has been asked to replace, until it has accepted that. */
+interface Replacement {
+  readonly messageId: string;
+  /** Asking again with it runs nothing twice. */
+  readonly idempotencyKey: string;
+  /** What the chat shows if the service does not accept it. */
+  readonly messages: ChatMessage[];
+}
+
 interface ThreadChatOptions {
   readonly thread: ListItem<'COLLECTION_THREADS_LIST'>;
   readonly transcript: ReturnType<typeof useTranscript>;
@@ -50,10 +59,9 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
   /** Stop was pressed: a message that the service accepts only now has a run that is to be stopped, too. */
   const mustStop = useRef(false);
   const [pause, setPause] = useState<Pause>();
-  /** The service is being asked for an answer. The search for a run in progress can end meanwhile. */
-  const isPosting = useRef(false);
   /** The message that is being sent, until the service has accepted it. */
   const sending = useRef<ChatMessage>(undefined);
+  const [replacement, setReplacement] = useState<Replacement>();
   /** What was sent to the run in progress; the answer shows it once it has heard it. */
   const [steers, setSteers] = useState<readonly SentSteer[]>([]);
   const [steerError, setSteerError] = useState<Error>();
@@ -96,9 +104,9 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         organization,
         agentId: thread.virtual_mcp_id,
         options,
-        onPosting: (is) => void (isPosting.current = is),
         onAccepted: (taskId) => {
           sending.current = undefined;
+          setReplacement(undefined);
           if (mustStop.current) cancel(taskId);
         },
         onPaused: setPause,
@@ -106,7 +114,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
         onIdle: async () => {
           if (thread.status === 'in_progress') await reload();
           setResuming(false);
-          if (!isPosting.current) endStop();
+          endStop();
         },
       }),
     [organization, thread.virtual_mcp_id, thread.status, options, reload, cancel, endStop],
@@ -132,11 +140,12 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     },
     onError: (error) => {
       setResuming(false);
-      if (!isPosting.current) endStop();
+      endStop();
+      if (replacement !== undefined) return setMessages.current?.(replacement.messages);
       // The run has ended long ago, while other tabs were read.
       if (error instanceof SignalboxError && error.code === 'stream_expired') return void catchUp();
       const message = sending.current;
-      if (!(error instanceof SignalboxError) || message === undefined || isPosting.current) return;
+      if (!(error instanceof SignalboxError) || message === undefined) return;
       // The service has not stored it, so it is not part of the conversation.
       sending.current = undefined;
       setMessages.current?.(chat.messages.filter(({ id }) => id !== message.id));
@@ -151,11 +160,25 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     chat.clearError();
   };
 
-  const send = async (draft: Draft): Promise<void> => {
-    const message: ChatMessage = { id: generateId(), role: 'user', parts: partsOf(draft) };
+  /** Ends the search for a run in progress first: with its end, the chat would pass for idle while it is asked. */
+  const ask = async (request: () => Promise<void>): Promise<void> => {
     endStop();
-    sending.current = message;
-    await chat.sendMessage(message);
+    await chat.stop();
+    await request();
+  };
+
+  const send = (draft: Draft): Promise<void> => {
+    const message: ChatMessage = { id: generateId(), role: 'user', parts: partsOf(draft) };
+    setReplacement(undefined);
+    return ask(() => {
+      sending.current = message;
+      return chat.sendMessage(message);
+    });
+  };
+
+  const regenerate = (messageId: string, idempotencyKey: string = generateId()): Promise<void> => {
+    setReplacement({ messageId, idempotencyKey, messages: chat.messages });
+    return ask(() => chat.regenerate({ messageId, headers: { 'idempotency-key': idempotencyKey } }));
   };
 
   /** Adds a message to the run in progress. @param interrupt ends its current step first */
@@ -201,10 +224,11 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     cancel(chat.messages.at(-1)?.role === 'assistant' ? chat.messages.at(-1)?.metadata?.taskId : undefined);
   };
 
-  /** After a lost connection: sends the last message again, which runs nothing twice, or reads the answer on. */
+  /** After a lost connection: asks the same again, which runs nothing twice, or reads the answer on. */
   const tryAgain = (): void => {
     const last = chat.messages.at(-1);
-    if (last?.role === 'user') void chat.sendMessage({ ...last, messageId: last.id });
+    if (replacement !== undefined) void regenerate(replacement.messageId, replacement.idempotencyKey);
+    else if (last?.role === 'user') void ask(() => chat.sendMessage({ ...last, messageId: last.id }));
     else void chat.resumeStream();
   };
 
@@ -219,7 +243,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     });
   };
 
-  const hasRunFailed = chat.messages.at(-1)?.metadata?.error !== undefined;
+  const hasRunFailed = replacement === undefined && chat.messages.at(-1)?.metadata?.error !== undefined;
   return {
     messages: chat.messages,
     /** There are messages before those that are shown. */
@@ -241,10 +265,7 @@ export function useThreadChat({ thread, transcript, options, onRefused }: Thread
     stop,
     tryAgain,
     showEarlier,
-    regenerate: (messageId: string): void => {
-      endStop();
-      void chat.regenerate({ messageId });
-    },
+    regenerate: (messageId: string): void => void regenerate(messageId),
   };
 }
 

@@ -13,12 +13,12 @@ import { Button } from '../../ui/button.js';
 import type { Column } from '../../ui/data-table.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { SelectField, TextField } from '../../ui/field.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { ListView } from '../../ui/list-view.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorMessage } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
-import { FormDialog } from './form-dialog.js';
 import { MemberSpend } from './member-spend.js';
 import { OneTimeValue } from './one-time-value.js';
 
@@ -218,7 +218,6 @@ function InviteDialog({
     <FormDialog
       title="Invite member"
       submitLabel="Invite member"
-      isOpen
       onClose={onClose}
       onSubmit={async () => onInvited((await invite.mutateAsync({ email: email.trim(), role })).invitation_url)}
     >

@@ -7,10 +7,10 @@ import { Button } from '../../ui/button.js';
 import { type Column, DataTable } from '../../ui/data-table.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { TextAreaField, TextField } from '../../ui/field.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { Section } from '../../ui/page.js';
 import { EmptyState, ErrorState, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
-import { FormDialog } from './form-dialog.js';
 import { OneTimeValue } from './one-time-value.js';
 
 type Grant = ToolOutput<'OAUTH_GRANT_LIST'>['items'][number];
@@ -154,7 +154,6 @@ function ClientDialog({
     <FormDialog
       title="Create OAuth client"
       submitLabel="Create OAuth client"
-      isOpen
       onClose={onClose}
       onSubmit={async () => {
         const uris = redirects.split(/\s+/).filter((uri) => uri !== '');

@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useChange, useTool } from '../../api/queries.js';
-import { toInput } from '../../permissions/permission-map.js';
+import { toInput, withChanges } from '../../permissions/permission-map.js';
 import { PermissionPicker } from '../../permissions/permission-picker.js';
 import { PermissionWords } from '../../permissions/permission-words.js';
 import { useOrganization } from '../../session/organization.js';
@@ -9,11 +9,11 @@ import type { PermissionMap } from '../../session/session.js';
 import { Button } from '../../ui/button.js';
 import { CheckboxField, TextField } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { Facts, Section } from '../../ui/page.js';
 import { ErrorMessage, ErrorState, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
-import { FormDialog } from './form-dialog.js';
 import { ModelRecordingForm } from './model-recording-form.js';
 import { RunAccessForm } from './run-access-form.js';
 
@@ -83,16 +83,21 @@ function NameForm({ organization }: { readonly organization: Organization }) {
 }
 
 function MemberPermissions({ organization }: { readonly organization: Organization }) {
-  const { may } = useOrganization();
+  const { client, may } = useOrganization();
+  const [start, setStart] = useState<PermissionMap>({});
   const [permissions, setPermissions] = useState<PermissionMap>();
   const update = useChange('ORGANIZATION_UPDATE', ['ORGANIZATION_GET']);
   const say = useToast();
+  const edit = (): void => {
+    setStart(organization.member_permissions);
+    setPermissions(organization.member_permissions);
+  };
   return (
     <Section
       title="What every member can do"
       actions={
         may('ORGANIZATION_UPDATE') && (
-          <Button variant="secondary" onClick={() => setPermissions(organization.member_permissions)}>
+          <Button variant="secondary" onClick={edit}>
             Edit permissions
           </Button>
         )
@@ -105,10 +110,11 @@ function MemberPermissions({ organization }: { readonly organization: Organizati
           description="Whatever the role. Owners and admins can do everything in any case."
           submitLabel="Save permissions"
           className="w-[min(64rem,94vw)]"
-          isOpen
           onClose={() => setPermissions(undefined)}
           onSubmit={async () => {
-            await update.mutateAsync({ member_permissions: toInput(permissions) });
+            const { item } = await client.tool('ORGANIZATION_GET', {});
+            const changed = withChanges(item.member_permissions, start, permissions);
+            await update.mutateAsync({ member_permissions: toInput(changed) });
             say('The permissions were saved. They count within a second.');
           }}
         >

@@ -1,9 +1,10 @@
 import { useState } from 'react';
 import type { ToolInput } from '../../../../packages/client/src/api.js';
+import { changesOf } from '../../api/changes-of.js';
 import { useChange } from '../../api/queries.js';
 import { SelectField, TextField } from '../../ui/field.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { useToast } from '../../ui/toast.js';
-import { FormDialog } from './form-dialog.js';
 import { KIND_FIELDS, type KindField, KINDS, type Provider } from './provider-kinds.js';
 
 type Data = ToolInput<'AI_PROVIDER_CREATE'>['data'];
@@ -27,22 +28,27 @@ export function ProviderDialog({
   const update = useChange('AI_PROVIDER_UPDATE', ['AI_PROVIDER_LIST']);
   const say = useToast();
   const form = KINDS[kind];
+  const server = {
+    kind,
+    base_url: url.trim() === '' ? null : url.trim(),
+    ...fieldsOf(provider, kind, values),
+  };
+  const data: Data = { title: title.trim(), ...server };
+  const [start] = useState(data);
   const submit = async (): Promise<void> => {
-    const data: Data = {
-      title: title.trim(),
-      kind,
-      base_url: url.trim() === '' ? null : url.trim(),
-      ...fieldsOf(provider, kind, values),
-    };
     if (provider === undefined) await create.mutateAsync({ data });
-    else await update.mutateAsync({ id: provider.id, data });
+    else {
+      // A new secret is for the server that its person has seen.
+      const isSecret = KIND_FIELDS.some(({ name, isSecret }) => isSecret && server[name] != null);
+      const changes = { ...(isSecret && server), ...changesOf(data, start) };
+      await update.mutateAsync({ id: provider.id, data: changes });
+    }
     say(provider === undefined ? 'The provider was added. Choose its models below.' : 'The provider was changed.');
   };
   return (
     <FormDialog
       title={provider === undefined ? 'Add provider' : 'Edit provider'}
       submitLabel={provider === undefined ? 'Add provider' : 'Save provider'}
-      isOpen
       onClose={onClose}
       onSubmit={submit}
     >

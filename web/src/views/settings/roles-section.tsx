@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { ToolOutput } from '../../../../packages/client/src/api.js';
 import { useChange, useTool } from '../../api/queries.js';
-import { toInput } from '../../permissions/permission-map.js';
+import { toInput, withChanges } from '../../permissions/permission-map.js';
 import { PermissionPicker } from '../../permissions/permission-picker.js';
 import { PermissionSummary } from '../../permissions/permission-summary.js';
 import { useOrganization } from '../../session/organization.js';
@@ -11,10 +11,10 @@ import { Button } from '../../ui/button.js';
 import { type Column, DataTable } from '../../ui/data-table.js';
 import { ConfirmButton } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { Section } from '../../ui/page.js';
 import { ErrorState, Loading } from '../../ui/states.js';
 import { useToast } from '../../ui/toast.js';
-import { FormDialog } from './form-dialog.js';
 import { useEdited } from './use-edited.js';
 
 type Role = ToolOutput<'ROLE_LIST'>['items'][number];
@@ -89,7 +89,9 @@ export function RolesSection() {
 
 function RoleDialog({ role, onClose }: { readonly role: Role | undefined; readonly onClose: () => void }) {
   const [name, setName] = useState(role?.name ?? '');
-  const [permissions, setPermissions] = useState<PermissionMap>(role?.permissions ?? {});
+  const [start] = useState<PermissionMap>(role?.permissions ?? {});
+  const [permissions, setPermissions] = useState(start);
+  const { client } = useOrganization();
   const create = useChange('ROLE_CREATE', ['ROLE_LIST']);
   const update = useChange('ROLE_UPDATE', ['ROLE_LIST']);
   const say = useToast();
@@ -98,13 +100,15 @@ function RoleDialog({ role, onClose }: { readonly role: Role | undefined; readon
       title={role === undefined ? 'Create role' : `Role “${role.name}”`}
       submitLabel={role === undefined ? 'Create role' : 'Save role'}
       className="w-[min(64rem,94vw)]"
-      isOpen
       onClose={onClose}
       onSubmit={async () => {
-        await (role === undefined ? create : update).mutateAsync({
-          name: name.trim(),
-          permissions: toInput(permissions),
-        });
+        if (role === undefined) await create.mutateAsync({ name: name.trim(), permissions: toInput(permissions) });
+        else {
+          const { items } = await client.tool('ROLE_LIST', {});
+          const stored = items.find((each) => each.name === role.name)?.permissions ?? start;
+          const changed = withChanges(stored, start, permissions);
+          await update.mutateAsync({ name: role.name, permissions: toInput(changed) });
+        }
         say(role === undefined ? 'The role was created.' : 'The role was changed. It counts within a second.');
       }}
     >

@@ -5,10 +5,10 @@ import { changesOf } from '../../api/changes-of.js';
 import { useChange } from '../../api/queries.js';
 import { PickerField } from '../../pick/picker-field.js';
 import { CheckboxField, SelectField, TextAreaField, TextField } from '../../ui/field.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { SearchSelect } from '../../ui/search-select.js';
 import { useToast } from '../../ui/toast.js';
 import { cronInWords } from './cron-words.js';
-import { FormDialog } from './form-dialog.js';
 
 type Schedule = ListItem<'SCHEDULE_LIST'>;
 
@@ -79,7 +79,6 @@ export function ScheduleDialog({
     <FormDialog
       title={schedule === undefined ? 'Create schedule' : 'Edit schedule'}
       submitLabel={schedule === undefined ? 'Create schedule' : 'Save schedule'}
-      isOpen
       onClose={onClose}
       onSubmit={submit}
     >

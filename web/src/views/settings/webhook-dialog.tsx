@@ -7,7 +7,7 @@ import { useChoicesById } from '../../pick/choices.js';
 import { EVENT_WORDS } from '../../records/delivery-columns.js';
 import { Button } from '../../ui/button.js';
 import { CheckboxField, TextField } from '../../ui/field.js';
-import { FormDialog } from './form-dialog.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 
 type Webhook = ListItem<'WEBHOOK_LIST'>;
 type WebhookEvent = ToolInput<'WEBHOOK_CREATE'>['data']['events'][number];
@@ -45,7 +45,6 @@ export function WebhookDialog({
     <FormDialog
       title={webhook === undefined ? 'Create webhook' : 'Edit webhook'}
       submitLabel={webhook === undefined ? 'Create webhook' : 'Save webhook'}
-      isOpen
       onClose={onClose}
       onSubmit={submit}
     >

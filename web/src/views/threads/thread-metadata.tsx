@@ -1,13 +1,11 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { ListItem } from '../../../../packages/client/src/api.js';
 import { useChange } from '../../api/queries.js';
 import { useOrganization } from '../../session/organization.js';
 import { Button } from '../../ui/button.js';
-import { Dialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
-import { Form } from '../../ui/form.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { Facts, Section } from '../../ui/page.js';
-import { ErrorMessage } from '../../ui/states.js';
 
 type Thread = ListItem<'COLLECTION_THREADS_LIST'>;
 type Pair = readonly [key: string, value: string];
@@ -37,31 +35,36 @@ export function MetadataSection({ thread }: { readonly thread: Thread }) {
       ) : (
         <Facts items={pairs} />
       )}
-      <Dialog
-        title="Edit metadata"
-        description={`At most ${MAX_PAIRS} pairs. Runs keep the metadata that the thread had when they were posted.`}
-        isOpen={isOpen}
-        onClose={() => setIsOpen(false)}
-      >
-        <MetadataForm thread={thread} onDone={() => setIsOpen(false)} />
-      </Dialog>
+      {isOpen && <MetadataDialog thread={thread} onClose={() => setIsOpen(false)} />}
     </Section>
   );
 }
 
-function MetadataForm({ thread, onDone }: { readonly thread: Thread; readonly onDone: () => void }) {
-  const [pairs, setPairs] = useState<readonly Pair[]>(() => [...Object.entries(thread.metadata), ['', '']]);
+function MetadataDialog({ thread, onClose }: { readonly thread: Thread; readonly onClose: () => void }) {
+  const { client } = useOrganization();
+  const [start] = useState(thread.metadata);
+  const [pairs, setPairs] = useState<readonly Pair[]>(() => [...Object.entries(start), ['', '']]);
   const update = useChange('COLLECTION_THREADS_UPDATE', ['COLLECTION_THREADS_GET', 'COLLECTION_THREADS_LIST']);
   const set = (index: number, pair: Pair): void => setPairs(pairs.with(index, pair));
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    const metadata = Object.fromEntries(
+  const submit = async (): Promise<void> => {
+    const entered = Object.fromEntries(
       pairs.filter(([key]) => key.trim() !== '').map(([key, value]) => [key.trim(), value]),
     );
-    update.mutate({ id: thread.id, data: { metadata } }, { onSuccess: onDone });
+    const { item } = await client.tool('COLLECTION_THREADS_GET', { id: thread.id });
+    const isRemoved = (key: string): boolean => Object.hasOwn(start, key) && !Object.hasOwn(entered, key);
+    const kept = Object.entries(item.metadata).filter(([key]) => !isRemoved(key));
+    const changed = Object.entries(entered).filter(([key, value]) => start[key] !== value);
+    const metadata = Object.fromEntries([...kept, ...changed]);
+    await update.mutateAsync({ id: thread.id, data: { metadata } });
   };
   return (
-    <Form error={update.error} isBusy={update.isPending} onSubmit={submit} className="flex flex-col gap-3">
+    <FormDialog
+      title="Edit metadata"
+      description={`At most ${MAX_PAIRS} pairs. Runs keep the metadata that the thread had when they were posted.`}
+      submitLabel="Save metadata"
+      onClose={onClose}
+      onSubmit={submit}
+    >
       {pairs.map(([key, value], index) => (
         // Pairs have no identity but their place.
         <div key={index} role="group" aria-label={`Pair ${index + 1}`} className="flex flex-wrap items-end gap-2">
@@ -90,15 +93,14 @@ function MetadataForm({ thread, onDone }: { readonly thread: Thread; readonly on
           </Button>
         </div>
       ))}
-      <ErrorMessage error={update.error} />
-      <div className="flex justify-between gap-2">
-        <Button variant="secondary" disabled={pairs.length >= MAX_PAIRS} onClick={() => setPairs([...pairs, ['', '']])}>
-          Add pair
-        </Button>
-        <Button type="submit" isBusy={update.isPending}>
-          Save metadata
-        </Button>
-      </div>
-    </Form>
+      <Button
+        variant="secondary"
+        className="self-start"
+        disabled={pairs.length >= MAX_PAIRS}
+        onClick={() => setPairs([...pairs, ['', '']])}
+      >
+        Add pair
+      </Button>
+    </FormDialog>
   );
 }

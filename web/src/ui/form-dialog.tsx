@@ -1,15 +1,14 @@
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { Button } from '../../ui/button.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Form } from '../../ui/form.js';
-import { ErrorMessage } from '../../ui/states.js';
+import { Button } from './button.js';
+import { Dialog } from './dialog.js';
+import { Form } from './form.js';
+import { ErrorMessage } from './states.js';
 
-/** A dialog with a form. It closes when `onSubmit` resolves, and shows its error otherwise. */
+/** An open dialog with a form. It closes when `onSubmit` resolves, and shows its error otherwise. */
 export function FormDialog({
   title,
   description,
   submitLabel,
-  isOpen,
   onClose,
   onSubmit,
   className,
@@ -18,7 +17,6 @@ export function FormDialog({
   readonly title: string;
   readonly description?: ReactNode;
   readonly submitLabel: string;
-  readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly onSubmit: () => Promise<unknown>;
   readonly className?: string;
@@ -26,23 +24,19 @@ export function FormDialog({
 }) {
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<Error>();
-  const close = (): void => {
-    setError(undefined);
-    onClose();
-  };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setIsBusy(true);
     setError(undefined);
     onSubmit()
-      .then(close, setError)
+      .then(onClose, setError)
       .finally(() => setIsBusy(false));
   };
   return (
     <Dialog
       title={title}
-      isOpen={isOpen}
-      onClose={close}
+      isOpen
+      onClose={onClose}
       {...(description ? { description } : {})}
       {...(className ? { className } : {})}
     >
@@ -50,7 +44,7 @@ export function FormDialog({
         {children}
         <ErrorMessage error={error} />
         <div className="flex justify-end gap-2">
-          <Button variant="secondary" disabled={isBusy} onClick={close}>
+          <Button variant="secondary" disabled={isBusy} onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" isBusy={isBusy}>
