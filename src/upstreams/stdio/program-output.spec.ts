@@ -1,22 +1,66 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { OutputBudget, LineSplitter } from './program-output.js';
 
+/** A pipe that prints whenever it is read, and the time that reading it has taken. */
+interface Printing {
+  readonly pipe: { pause: () => void; resume: () => void };
+  isPaused: boolean;
+  readMs: number;
+}
+
 describe('OutputBudget', () => {
-  it('allows a short burst, and a fifth of the time in the long run', () => {
-    let now = 0;
-    const budget = new OutputBudget(() => now);
-    let read = 0;
-    expect(budget.spend(100, 200)).toBe(0);
-    while (now < 60_000) {
-      now += 10;
-      read += 10;
-      now += budget.spend(4, 40);
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  /**
+   * Reads these pipes for a minute, in turn.
+   * @param costs the processor time of what each has printed whenever it is read, in milliseconds
+   * @returns the time that each took, with the estimated cost of forwarding
+   */
+  function readForAMinute(costs: readonly number[]): number[] {
+    const budget = new OutputBudget(() => Date.now());
+    const printing = costs.map((): Printing => {
+      const one: Printing = {
+        pipe: { pause: () => (one.isPaused = true), resume: () => (one.isPaused = false) },
+        isPaused: false,
+        readMs: 0,
+      };
+      return one;
+    });
+    for (const end = Date.now() + 60_000; Date.now() < end;) {
+      printing.forEach((one, index) => {
+        if (one.isPaused) return;
+        const cost = costs[index] ?? 0;
+        one.readMs += 2 * cost;
+        jest.advanceTimersByTime(cost);
+        budget.spend(cost, 0, one.pipe);
+      });
+      jest.advanceTimersByTime(1);
     }
-    expect(read).toBeGreaterThan(60_000 * 0.15);
-    expect(read).toBeLessThan(60_000 * 0.25);
-    now += 60_000;
-    expect(budget.spend(100, 200)).toBe(0);
+    return printing.map(({ readMs }) => readMs);
+  }
+
+  it.each([1, 8, 32])('allows a fifth of the time to %i programs that print as fast as they are read', (count) => {
+    const total = readForAMinute(Array<number>(count).fill(100)).reduce((sum, readMs) => sum + readMs, 0);
+    expect(total).toBeGreaterThan(60_000 * 0.1);
+    // Each can print once before its first pause.
+    expect(total).toBeLessThan(60_000 * 0.25 + count * 200);
+  });
+
+  it('lets a program that prints little print ten times as often as those that print much', () => {
+    const [little = 0, much = 0] = readForAMinute([1, ...Array<number>(16).fill(100)]);
+    expect(little / 2).toBeGreaterThan(10 * (much / 200));
+  });
+
+  it('does not pause a program that prints now and then', () => {
+    const budget = new OutputBudget(() => Date.now());
+    const pause = jest.fn();
+    for (let i = 0; i < 20; i++) {
+      budget.spend(100, 200, { pause, resume: pause });
+      jest.advanceTimersByTime(60_000);
+    }
+    expect(pause).not.toHaveBeenCalled();
   });
 
   it('bounds the bytes of unfinished lines', () => {

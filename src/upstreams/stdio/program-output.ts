@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -60,7 +62,6 @@ const BURST_MS = 250;
 /** The estimated cost of forwarding: a fixed time for each line, and a factor on the reading time. */
 const PER_LINE_MS = 0.05;
 const FORWARDING_FACTOR = 2;
-const LONGEST_PAUSE_MS = 2_000;
 /** The limit on all their unfinished lines, in bytes; a single line can have half of it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
@@ -68,21 +69,32 @@ const MAX_HELD_BYTES = 64 * 1024 * 1024;
 export class OutputBudget {
   private spentMs = 0;
   private countedAt: number;
+  private pausedPipes = 0;
   private heldBytes = 0;
 
   constructor(private readonly now: () => number = () => performance.now()) {
     this.countedAt = now();
   }
 
-  /** Records the processor time that reading these lines took. Returns for how many milliseconds the reader has to pause. */
-  spend(milliseconds: number, lines: number): number {
+  /**
+   * Records the processor time that reading these lines took. If all of it was too much, pauses the pipe that they came
+   * from.
+   */
+  spend(milliseconds: number, lines: number, pipe: Pick<Readable, 'pause' | 'resume'>): void {
     const now = this.now();
-    this.spentMs =
-      Math.max(0, this.spentMs - (now - this.countedAt) * SHARE) +
-      milliseconds * FORWARDING_FACTOR +
-      lines * PER_LINE_MS;
+    const cost = milliseconds * FORWARDING_FACTOR + lines * PER_LINE_MS;
+    this.spentMs = Math.max(0, this.spentMs - (now - this.countedAt) * SHARE) + cost;
     this.countedAt = now;
-    return Math.min(LONGEST_PAUSE_MS, Math.max(0, (this.spentMs - BURST_MS) / SHARE));
+    const debtMs = this.spentMs - BURST_MS;
+    if (debtMs <= 0) return;
+    this.pausedPipes++;
+    pipe.pause();
+    // Each pays for what it has printed: a program that prints little does not wait for those that print much.
+    const pauseMs = Math.min(debtMs, cost * this.pausedPipes) / SHARE;
+    setTimeout(() => {
+      this.pausedPipes--;
+      pipe.resume();
+    }, pauseMs).unref();
   }
 
   /** Records that a program's unfinished line has grown or shrunk. Returns false if all of them exceed the limit. */

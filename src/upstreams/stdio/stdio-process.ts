@@ -214,7 +214,7 @@ export class StdioProcess {
     stderr.on('error', () => undefined);
   }
 
-  /** Reads the available output, and pauses a pipe that has exceeded its budget. */
+  /** Reads the available output. */
   private read(pipe: Readable, lines: LineSplitter, chunk: Buffer): void {
     // Not by the clock: on a busy machine, this thread waits for a processor.
     const before = process.threadCpuUsage();
@@ -223,10 +223,7 @@ export class StdioProcess {
     const fits = this.budget.hold(lines.heldBytes - heldBefore);
     if (!fits && lines.heldBytes > heldBefore) this.fail('protocol', 'printed too much without ending the line');
     const { user, system } = process.threadCpuUsage(before);
-    const pauseMs = this.budget.spend((user + system) / 1_000, lines.lines - linesBefore);
-    if (pauseMs === 0) return;
-    pipe.pause();
-    setTimeout(() => pipe.resume(), pauseMs).unref();
+    this.budget.spend((user + system) / 1_000, lines.lines - linesBefore, pipe);
   }
 
   private receive(line: Buffer): void {
