@@ -10,8 +10,8 @@ interface Printing {
 }
 
 describe('OutputBudget', () => {
-  beforeEach(() => jest.useFakeTimers());
-  afterEach(() => jest.useRealTimers());
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
 
   /**
    * Reads these pipes for a minute, in turn.

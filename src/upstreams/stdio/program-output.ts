@@ -1,5 +1,3 @@
-import type { Readable } from 'node:stream';
-
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -65,6 +63,11 @@ const FORWARDING_FACTOR = 2;
 /** The limit on all their unfinished lines, in bytes; a single line can have half of it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
+interface PausablePipe {
+  pause(): void;
+  resume(): void;
+}
+
 /** Limits the cost of the output of one organization's programs: time of the event loop, and memory. */
 export class OutputBudget {
   private spentMs = 0;
@@ -80,7 +83,7 @@ export class OutputBudget {
    * Records the processor time that reading these lines took. If all of it was too much, pauses the pipe that they came
    * from.
    */
-  spend(milliseconds: number, lines: number, pipe: Pick<Readable, 'pause' | 'resume'>): void {
+  spend(milliseconds: number, lines: number, pipe: PausablePipe): void {
     const now = this.now();
     const cost = milliseconds * FORWARDING_FACTOR + lines * PER_LINE_MS;
     this.spentMs = Math.max(0, this.spentMs - (now - this.countedAt) * SHARE) + cost;
