@@ -55,6 +55,20 @@ inBrowser('a form of something that somebody else changes meanwhile', () => {
     expect(item).toMatchObject({ member_permissions: { self: ['API_KEY_LIST'] } });
   }, 120_000);
 
+  it('withdraws a permission although somebody has granted all meanwhile', async () => {
+    const { service } = fixture;
+    const name = 'reader';
+    await succeed(service, 'ROLE_CREATE', { name, permissions: { self: ['RUN_LIST', 'AUDIT_EVENTS_LIST'] } });
+    opened = await fixture.open(`settings/roles?edit=${name}`);
+    const dialog = opened.page.getByRole('dialog');
+    await dialog.getByText('Monitoring', { exact: true }).click();
+    await dialog.getByRole('checkbox', { name: 'Read audit events' }).uncheck();
+    await succeed(service, 'ROLE_UPDATE', { name, permissions: { self: ['*'] } });
+    await save(dialog, 'Save role');
+    const { items } = await succeed<{ items: object[] }>(service, 'ROLE_LIST', {});
+    expect(items).toContainEqual(expect.objectContaining({ name, permissions: { self: ['RUN_LIST'] } }));
+  }, 120_000);
+
   it('keeps what a key can do since, and its limit', async () => {
     const { service } = fixture;
     const permissions = { self: ['RUN_LIST', 'ROLE_LIST'] };

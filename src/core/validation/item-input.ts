@@ -2,7 +2,7 @@ import { IsObject, IsUUID } from 'class-validator';
 import { Nested } from './nested.js';
 import type { InputClass } from './validate-input.js';
 
-/** The input of a GET or DELETE tool, to be extended under a name of its own: `class FileIdInput extends IdInput {}`. */
+/** The input of a tool that takes only an id. Extend it under its own name: `class FileIdInput extends IdInput {}`. */
 export class IdInput {
   @IsUUID()
   id: string;

@@ -19,7 +19,7 @@ export function toLogLevel(name: unknown): LogLevel | undefined {
   return LEVELS.find((level) => level === name);
 }
 
-/** True if somebody who wants messages from `least` on wants those of this level. Any value but a level is false. */
+/** True if somebody who wants messages from `least` on wants those of this level. False for a value that is not a level. */
 export function isFrom(least: LogLevel, level: unknown): boolean {
   const known = toLogLevel(level);
   return known !== undefined && LEVELS.indexOf(known) >= LEVELS.indexOf(least);

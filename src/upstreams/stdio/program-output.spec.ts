@@ -63,6 +63,20 @@ describe('OutputBudget', () => {
     expect(pause).not.toHaveBeenCalled();
   });
 
+  it('does not let a program wait for those that have ended', () => {
+    const budget = new OutputBudget(() => Date.now());
+    const pipe = () => ({ pause: () => undefined, resume: jest.fn() });
+    for (let i = 0; i < 20; i++) {
+      const ended = pipe();
+      budget.spend(1_000, 0, ended);
+      budget.close(ended, 0);
+    }
+    const one = pipe();
+    budget.spend(10, 0, one);
+    jest.advanceTimersByTime(100);
+    expect(one.resume).toHaveBeenCalled();
+  });
+
   it('bounds the bytes of unfinished lines', () => {
     const budget = new OutputBudget();
     expect(budget.hold(64 * 2 ** 20)).toBe(true);

@@ -72,7 +72,7 @@ interface PausablePipe {
 export class OutputBudget {
   private spentMs = 0;
   private countedAt: number;
-  private pausedPipes = 0;
+  private readonly paused = new Set<PausablePipe>();
   private heldBytes = 0;
 
   constructor(private readonly now: () => number = () => performance.now()) {
@@ -80,8 +80,8 @@ export class OutputBudget {
   }
 
   /**
-   * Records the processor time that reading these lines took. If all of it was too much, pauses the pipe that they came
-   * from.
+   * Records the processor time that reading these lines took. Pauses their pipe if the organization's programs have
+   * used more than their share.
    */
   spend(milliseconds: number, lines: number, pipe: PausablePipe): void {
     const now = this.now();
@@ -90,14 +90,20 @@ export class OutputBudget {
     this.countedAt = now;
     const debtMs = this.spentMs - BURST_MS;
     if (debtMs <= 0) return;
-    this.pausedPipes++;
+    this.paused.add(pipe);
     pipe.pause();
     // Each pays for what it has printed: a program that prints little does not wait for those that print much.
-    const pauseMs = Math.min(debtMs, cost * this.pausedPipes) / SHARE;
+    const pauseMs = Math.min(debtMs, cost * this.paused.size) / SHARE;
     setTimeout(() => {
-      this.pausedPipes--;
+      this.paused.delete(pipe);
       pipe.resume();
     }, pauseMs).unref();
+  }
+
+  /** Forgets a pipe that was closed, and the bytes of its unfinished line. */
+  close(pipe: PausablePipe, heldBytes: number): void {
+    this.paused.delete(pipe);
+    this.hold(-heldBytes);
   }
 
   /** Records that a program's unfinished line has grown or shrunk. Returns false if all of them exceed the limit. */

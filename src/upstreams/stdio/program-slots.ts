@@ -4,7 +4,7 @@ export interface ProgramHolder {
   readonly connectionId: string;
   /** The caller for whom it runs; absent for a program that callers share. */
   readonly callerId?: string | undefined;
-  /** Whose share of memory that caller uses (`quotaHolderOf`), if it is not its own. */
+  /** Whose share of memory the messages for that caller use (`quotaHolderOf`); absent: the caller's own. */
   readonly quotaHolder?: string | undefined;
 }
 

@@ -128,9 +128,9 @@ export class StdioProcess {
     this.usedAt = performance.now();
   }
 
-  /** Room for messages of the program that this caller has not taken. Leave it. @param callerId absent: the service */
-  openRoom(callerId = ''): OwnRoom {
-    return this.rooms.open({ organization: { id: this.target.organizationId }, callerId });
+  /** Room for messages of the program that nobody has taken yet. Leave it. @param holder absent: the service */
+  openRoom(holder = ''): OwnRoom {
+    return this.rooms.open({ organization: { id: this.target.organizationId }, callerId: holder });
   }
 
   /** Sends one message. Returns false if the program accepts no more messages. @param line without line breaks */
@@ -204,10 +204,10 @@ export class StdioProcess {
       else if (!this.hasEnded && line.length > 0) this.receive(line);
     });
     stdout.on('data', (chunk: Buffer) => this.read(stdout, lines, chunk));
-    stdout.once('close', () => this.budget.hold(-lines.heldBytes));
+    stdout.once('close', () => this.budget.close(stdout, lines.heldBytes));
     const errors = new LineSplitter(MAX_ERROR_LINE_BYTES, (line) => this.log.errorLine(line.toString('utf8')));
     stderr.on('data', (chunk: Buffer) => this.read(stderr, errors, chunk));
-    stderr.once('close', () => this.budget.hold(-errors.heldBytes));
+    stderr.once('close', () => this.budget.close(stderr, errors.heldBytes));
     // Wait for the exit, which gives a better reason.
     stdin.on('error', () => setTimeout(() => this.fail('unreachable', 'closed its input'), PIPES_LINGER_MS).unref());
     stdout.on('error', () => undefined);

@@ -49,6 +49,9 @@ export function withChanges(stored: PermissionMap, start: PermissionMap, chosen:
     const [before, after] = [toolsOf(start, resource), toolsOf(chosen, resource)];
     const withdrawn = before.filter((name) => !after.includes(name));
     const granted = after.filter((name) => !before.includes(name));
+    // All tools, granted meanwhile, would hide what is withdrawn here.
+    const isHidden = withdrawn.length > 0 && !before.includes(ANY) && toolsOf(map, resource).includes(ANY);
+    if (isHidden) return replace(map, resource, after);
     const kept = toolsOf(map, resource).filter((name) => !withdrawn.includes(name));
     return replace(map, resource, [...new Set([...kept, ...granted])]);
   }, stored);

@@ -57,7 +57,7 @@ export class SessionComposition {
     upstreamSessions.onEnd((key) => this.composed.delete(key));
   }
 
-  /** For a caller whose client may not answer requests: then there is no owner, and it is that of all callers. */
+  /** The composition of the caller's session; without an owner, the composition that all callers share. */
   compositionFor({ connection }: ProxyCaller, owner: SessionOwner | undefined): Promise<Composition> {
     return owner ? this.compositionOf(owner) : this.compositions.compositionOf(connection);
   }

@@ -70,7 +70,7 @@ async function* streamJson(
   }
 }
 
-/** The buffered beginning of the body, and the rest if there is more. A body that has to be parsed is buffered whole. */
+/** The buffered beginning of the body, and the rest if there is more. A body that must be parsed is buffered whole. */
 async function beginningOf(body: Readable, plan: RelayPlan): Promise<{ first: Buffer; rest?: Readable }> {
   const broken = (error: unknown): never => {
     throw brokenAnswer(error, plan);

@@ -57,6 +57,7 @@ export function SideBySide({ columns }: { readonly columns: readonly Column[] })
     if (fresh.length > 0) starting.start(draft, fresh);
   };
   const show = (shown: readonly Column[]): void => {
+    starting.forget();
     const [only] = shown;
     if (shown.length === 1 && only?.threadId !== undefined) {
       void navigate({

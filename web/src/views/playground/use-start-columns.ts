@@ -45,12 +45,14 @@ export function useStartColumns(onStarted: (threads: ReadonlyMap<number, string>
     setFailures(new Map([...others, ...failed]));
     return started;
   };
-  const { mutate, isPending } = useMutation({ mutationFn: startAll });
+  const { mutate, isPending } = useMutation({ mutationFn: startAll, networkMode: 'always' });
   return {
     start: (draft: Draft, columns: readonly NewColumn[]): void =>
-      // Not once the columns were left: the address is that of another view then.
+      // If the person has left the columns, the address belongs to another view and must not change.
       mutate({ draft, columns }, { onSuccess: onStarted }),
     isStarting: isPending,
     failures,
+    /** Forgets the failures, since the columns get other numbers. */
+    forget: (): void => setFailures(new Map()),
   };
 }

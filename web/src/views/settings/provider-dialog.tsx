@@ -38,7 +38,7 @@ export function ProviderDialog({
   const submit = async (): Promise<void> => {
     if (provider === undefined) await create.mutateAsync({ data });
     else {
-      // A new secret is for the server that its person has seen.
+      // Sends a new secret together with the server that the form shows.
       const isSecret = KIND_FIELDS.some(({ name, isSecret }) => isSecret && server[name] != null);
       const changes = { ...(isSecret && server), ...changesOf(data, start) };
       await update.mutateAsync({ id: provider.id, data: changes });
