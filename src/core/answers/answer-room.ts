@@ -93,22 +93,11 @@ export class AnswerRooms {
    * reader that takes nothing of it is disconnected.
    */
   openUntilSent({ principal }: FastifyRequest, { raw }: FastifyReply): AnswerRoom {
-    let opened: OwnRoom | undefined;
-    const open = (): OwnRoom => {
-      if (opened !== undefined) return opened;
-      const room = this.open(principal);
-      opened = room;
-      if (raw.destroyed) room.leave();
-      raw.once('close', () => room.leave());
-      disconnectStalledReader(raw);
-      return room;
-    };
-    return {
-      enter: (bytes) => open().enter(bytes),
-      reserve: (bytes) => {
-        if (bytes > 0) open().reserve(bytes);
-      },
-    };
+    const room = this.open(principal);
+    if (raw.destroyed) room.leave();
+    raw.once('close', () => room.leave());
+    disconnectStalledReader(raw);
+    return room;
   }
 
   /** True if the response has room, false while it waits for some. */

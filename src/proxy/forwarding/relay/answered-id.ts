@@ -1,3 +1,4 @@
+import { parseJson } from '../../../core/is-record.js';
 import { UpstreamError } from '../../../upstreams/contract/upstream-error.js';
 
 const QUOTE = 0x22;
@@ -153,7 +154,7 @@ export class AnsweredId {
   private endString(): void {
     if (this.depth !== 1) return;
     const text =
-      this.captured === undefined ? undefined : parse(`"${Buffer.from(this.captured, 'latin1').toString('utf8')}"`);
+      this.captured === undefined ? undefined : parseJson(`"${Buffer.from(this.captured, 'latin1').toString('utf8')}"`);
     if (this.expectsKey) {
       this.key = typeof text === 'string' ? text : '';
       if (++this.members > MAX_MEMBERS || isIdVariant(this.key)) this.failed = true;
@@ -162,7 +163,7 @@ export class AnsweredId {
 
   /** A number ends at the byte that follows it. */
   private endValue(): void {
-    if (this.awaitsId) this.judge(parse(this.captured ?? ''));
+    if (this.awaitsId) this.judge(parseJson(this.captured ?? ''));
   }
 
   private judge(id: unknown): void {
@@ -180,14 +181,6 @@ export function wrongAnswerError(): UpstreamError {
 /** True if parsers that match keys case-insensitively take this other key for the id. */
 export function isIdVariant(key: string): boolean {
   return key !== ID_KEY && key.length === ID_KEY.length && key.toUpperCase().toLowerCase() === ID_KEY;
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Replaces each occurrence of the sent id in an answer with the caller's id. */
